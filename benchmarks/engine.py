@@ -1,5 +1,7 @@
-"""The engine: one fit against elapid, the whole of South America, growth with cells and knots, prediction speed."""
+"""The engine: one fit against elapid, the whole of South America, growth with cells and knots, prediction speed, and
+named penalties."""
 
+import argparse
 import time
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -7,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tools.harness import best_of, in_fresh_process, once, peak_gigabytes, save, shared, table
+from benchmarks.tools.harness import best_of, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent
+from sdm.assess.performance_bound import performance_bound
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
@@ -135,9 +138,62 @@ def prediction() -> list[dict[str, Any]]:
     return rows
 
 
+RULES = {  # named penalties with the penalty that each is about
+    "maxent": "l1",
+    "deviation": "l1",
+    "corollary5": "l1",
+    "corollary7": "l1",
+    "theorem8": "smoothed_l1",
+    "corollary9": "smoothed_l1",
+    "theorem11": "l2",
+    "theorem13": "l2sq",
+    "theorem15": "elastic",
+}
+
+
+def penalties() -> list[dict[str, Any]]:
+    """Penalties by tables and by the theory: the loss of ten halves of the Bradypus records on the other half, and what
+    the bound of the theory promises."""
+    cells, presences, names = bradypus()
+    rng = np.random.default_rng(4)
+    background = cells[rng.choice(len(cells), 10_000, replace=False)]
+    halves = [rng.permutation(len(presences)) < len(presences) // 2 for _ in range(10)]
+    rows = []
+    for rule, regularization in RULES.items():
+        losses, bounds, gains, weights = [], [], [], []
+        for half in halves:
+            x, y = labelled(presences[half], background)
+            options: dict[str, Any] = {"beta": rule, "regularization": regularization, "norm": 30.0}
+            model = Maxent("lqp", categorical=[names.index("ecoreg")], tolerance=1e-5, **options).fit(x, y)
+            losses.append(-float(np.mean(np.log(10_000 * model.predict(presences[~half], "raw")))))
+            bound = performance_bound(model)
+            bounds.append(np.nan if bound is None else bound.excess)
+            gains.append(model.solution_.gain)
+            weights.append(float(np.abs(model.coef_).sum()))
+        rows.append(
+            {
+                "penalty": f"{rule} ({regularization})",
+                "test loss": float(np.mean(losses)),
+                "error": float(np.std(losses, ddof=1) / np.sqrt(len(losses))),
+                "gain": float(np.mean(gains)),
+                "sum of weights": float(np.mean(weights)),
+                "bound": float(np.mean(bounds)),
+            }
+        )
+    return rows
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=("penalties",), help="measure only this part anew")
+    given, _ = parser.parse_known_args()
     began = time.perf_counter()
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = earlier("engine") if given.part else {}
+    results["penalties"] = penalties()
+    table("Named penalties: half of the Bradypus records, L Q P C, loss on the other half", results["penalties"])
+    if given.part:
+        save("engine", results)
+        return
     results["against elapid"] = against_elapid()
     table("One fit: 10,000 + 116 points, 14 variables, L Q P H T C, single process", results["against elapid"])
     results["whole domain"] = in_fresh_process("benchmarks.engine", "whole_domain")

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -166,6 +166,8 @@ def convergence() -> dict[str, Any]:
         "fully corrective": solve_newton,
         "StructMaxent1": solve_structmaxent1,
         "StructMaxent2": solve_structmaxent2,
+        "StructMaxent1, not centred": partial(solve_structmaxent1, bound=1.0),
+        "StructMaxent2, not centred": partial(solve_structmaxent2, bound=1.0),
     }
     runs = {name: solve(problem, tolerance=1e-6, max_iterations=3000) for name, solve in solvers.items()}
     optimum = runs["fully corrective"].objective - runs["fully corrective"].gap

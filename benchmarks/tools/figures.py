@@ -27,7 +27,7 @@ def draw_orders(maps: Mapping[float, Path], path: Path) -> Path:
 
 def draw_convergence(curves: Mapping[str, Sequence[float] | Array], optimum: float, path: Path) -> Path:
     """Draw the distance of the objective from the optimum against rounds, one curve per solver."""
-    figure, axes = one_plot(COLUMN, 60.0)
+    figure, axes = one_plot(COLUMN, 90.0)
     for (name, objective), colour in zip(curves.items(), COLOURS):
         left = np.maximum(np.asarray(objective) - optimum, 1e-12)
         axes.plot(np.arange(1, left.size + 1), left, color=colour, lw=1.6, label=name)
@@ -36,5 +36,5 @@ def draw_convergence(curves: Mapping[str, Sequence[float] | Array], optimum: flo
     axes.set_xlabel("Round")
     axes.set_ylabel("Objective above the optimum (nats)")
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False)
     return save(figure, path)

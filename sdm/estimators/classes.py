@@ -26,6 +26,7 @@ from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
+from sdm.maxent.confidence import PENALTY_OF
 from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
@@ -424,6 +425,8 @@ class ConditionalMaxent(Classifier):
         check_knots(self.knots)
         if self.regularization not in ("auto", *PENALTIES):
             raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
+        if isinstance(self.beta, str) and self.beta in PENALTY_OF:
+            raise OptionError(f"beta={self.beta!r} is a result about one distribution over cells, not about classes")
         _ = self.used_seed
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
         self.check_numbers(_NUMBERS, words)

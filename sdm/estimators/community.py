@@ -71,7 +71,7 @@ class JointModel(Classifier):
     knots : {"maxent", "maxnet", "all"} or int
     categorical : sequence of str or int
     rounds : int, optional
-        Of the variational algorithm: the most rounds of it (Zhu & Xing 2009 take 3). By default it runs until its gap is
+        The most rounds of the variational algorithm (Zhu & Xing 2009 take 3). By default it runs until its gap is
         small enough.
     folds : int
         Of the cross-validation.

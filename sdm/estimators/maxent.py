@@ -24,6 +24,7 @@ from sdm.features.knots import Knots, check_knots
 from sdm.features.ridges import Ridges
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
+from sdm.maxent.confidence import PENALTY_OF, theory_shape
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import make_penalty
@@ -53,6 +54,9 @@ _NUMBERS = {
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
+    "ridge": (0.0, np.inf, "a positive number, the strength of the l2² penalty of elastic"),
+    "delta": (0.0, 1.0, "a probability between 0 and 1, such as 0.05"),
+    "norm": (0.0, np.inf, "a positive number, such as 10"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
     "quadratic_from": (0, np.inf, "a number of presences, 1 or more"),
@@ -84,12 +88,18 @@ class Maxent(Classifier):
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
         equally spaced; between all distinct values; or N quantiles.
-    beta : {"maxent", "maxnet", "deviation", "corollary7"}, float or (J,) array, optional
+    beta : str, float or (J,) array, optional
         Where the penalties come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
         ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001, times the
         multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
-        ``"maxnet"`` has a penalty for categories without presences; the others leave them out. An array has one β per
-        feature, in the order of `feature_names_` of a fit without it.
+        ``"maxnet"`` has a penalty for categories without presences; the others leave them out. By the theory (Dudík et
+        al. 2007, §5): ``"corollary5"``, ``"corollary6"`` (thresholds), ``"corollary7"`` for l1; ``"theorem8"``,
+        ``"corollary9"`` for smoothed_l1; ``"theorem11"`` for l2, ``"theorem13"`` for l2sq, ``"theorem15"`` for elastic.
+        An array has one β per feature, in the order of `feature_names_` of a fit without it.
+    delta : float
+        For penalties by the theory: they are large enough with a probability of `1 − delta`.
+    norm : float
+        For theorem8, corollary9, theorem13 and theorem15: how large the weights are of the models to do well against.
     beta_lqp, beta_hinge, beta_threshold, beta_categorical : float, optional
         In place of the number of Maxent's table for these feature classes (linear, quadratic and product; hinge;
         threshold; categories). The penalty of a feature is that number times its deviation at the presences, over the
@@ -107,10 +117,12 @@ class Maxent(Classifier):
         Whether every presence joins the background (Java Maxent), only distinct ones not yet there (maxnet), or none:
         the model is then a distribution over the background alone, and a presence outside its range counts as one at
         the limit. By default as `knots` suggests.
-    smoothing : float
-        The `a` of smoothed_l1: smaller is nearer to l1.
+    smoothing : float or (J,) array
+        The `a` of smoothed_l1, for all features or for each: smaller is nearer to l1.
     ratio : float
         For elastic, the l2² penalty over the l1 penalty.
+    ridge : float, optional
+        For elastic, the strength of the l2² penalty by itself, whatever the l1 penalty and the multiplier are.
     prevalence : float
         For the logistic scale.
     unseen : {"zero", "error"}
@@ -173,8 +185,11 @@ class Maxent(Classifier):
         tolerance: float = 1e-6,
         max_iterations: int | None = None,
         add_presences: str | None = None,
-        smoothing: float = 0.1,
+        smoothing: float | ArrayLike = 0.1,
         ratio: float = 1.0,
+        ridge: float | None = None,
+        delta: float = 0.05,
+        norm: float = 10.0,
         prevalence: float = 0.5,
         unseen: str = "zero",
         temperature: float = 1.0,
@@ -184,7 +199,8 @@ class Maxent(Classifier):
         self.features, self.regularization, self.multiplier = features, regularization, multiplier
         self.entropy, self.knots, self.beta, self.categorical, self.solver = entropy, knots, beta, categorical, solver
         self.tolerance, self.max_iterations, self.add_presences = tolerance, max_iterations, add_presences
-        self.smoothing, self.ratio, self.prevalence = smoothing, ratio, prevalence
+        self.smoothing, self.ratio, self.ridge, self.prevalence = smoothing, ratio, ridge, prevalence
+        self.delta, self.norm = delta, norm
         self.unseen, self.temperature = unseen, temperature
         self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
         self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
@@ -225,7 +241,7 @@ class Maxent(Classifier):
         classes, rectified = parse_features(self.features, data.size, self._since())
         self.feature_set_, beta = self._features(data, classes, rectified)
         beta = self._listed_penalties(beta)
-        penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
+        penalty = make_penalty(self.regularization, beta, **self._penalty_shape(beta, data.size))
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
@@ -312,12 +328,19 @@ class Maxent(Classifier):
             for letter in letters
             if (value := getattr(self, name)) is not None
         }
+        theory = {"delta": float(self.delta), "norm": float(self.norm)}
         rule, multiplier = self._rule(), float(self.multiplier)
-        return penalty_weights(features, sample, size, rule=rule, multiplier=multiplier, given=given)
+        return penalty_weights(features, sample, size, rule=rule, multiplier=multiplier, given=given, **theory)
 
     def _since(self) -> dict[str, float]:
         """Return the numbers of presences from which feature classes are taken."""
         return {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
+
+    def _penalty_shape(self, beta: Array, size: float) -> dict[str, Any]:
+        """Return what a penalty has beside β: as given, or by the theory."""
+        shape: dict[str, Any] = {"smoothing": self.smoothing, "ratio": self.ratio, "ridge": self.ridge}
+        theory = theory_shape(self._rule(), self.feature_set_, beta, size, self.delta, self.norm)
+        return {**shape, **theory}
 
     def _rule(self) -> str | float:
         """Return the rule of the penalties; where they are given one by one, the default rule."""
@@ -348,7 +371,15 @@ class Maxent(Classifier):
             raise OptionError(
                 "add_presences='none' is for entropy=1: above it, presences must be part of the background"
             )
-        self.check_numbers(_NUMBERS | _HEIGHTS, {"max_iterations": None, **dict.fromkeys(_HEIGHTS)})
+        limits = _NUMBERS | _HEIGHTS
+        if np.ndim(self.smoothing):  # one for each feature
+            del limits["smoothing"]
+        self.check_numbers(limits, {"max_iterations": None, "ridge": None, **dict.fromkeys(_HEIGHTS)})
+        wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
+        if wanted and wanted != self.regularization:
+            raise OptionError(
+                f"beta={self.beta!r} is about regularization={wanted!r}, got {self.regularization!r}: give both"
+            )
         _ = self.used_seed
 
     def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:

@@ -11,7 +11,7 @@ l1             Σ β|λ|                           0 if |u| ≤ β else ∞
 smoothed_l1    Σ aβ ln cosh(λ/a)                Σ aβ D((1 + u/β)/2 ‖ 1/2)
 l2             √Σ β²λ²                          0 if Σ (u/β)² ≤ 1 else ∞
 l2sq           Σ βλ²/2                          Σ u²/(2β)
-elastic        Σ β|λ| + cβλ²/2                  Σ (|u| − β)₊²/(2cβ)
+elastic        Σ β|λ| + cλ²/2                   Σ (|u| − β)₊²/(2c)
 =============  ===============================  =========================================
 """
 
@@ -30,11 +30,11 @@ from sdm.types import Array
 
 class Penalty(ABC):
     """The penalty on the weights of a model: `beta` and `ridge` (coefficient of `λ²/2`) of each feature, `smoothing`
-    (the `a` of `smoothed_l1`, else zero), `sparse` (whether optimal weights can be exactly zero one by one)."""
+    (the `a` of `smoothed_l1` of each feature, else zero), `sparse` (whether optimal weights can be exactly zero one by
+    one)."""
 
     code: int  # how kernels know it
     sparse = False
-    smoothing = 0.0
 
     def __init__(self, beta: Array) -> None:
         self.beta = np.asarray(beta, dtype=np.float64)
@@ -42,7 +42,7 @@ class Penalty(ABC):
             raise OptionError(
                 "every penalty β must be a positive number; for no penalty at all use regularization='none'"
             )
-        self.ridge = np.zeros_like(self.beta)
+        self.ridge, self.smoothing = np.zeros_like(self.beta), np.zeros_like(self.beta)
 
     @abstractmethod
     def value(self, lam: Array) -> float:
@@ -67,7 +67,7 @@ class Penalty(ABC):
     def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
         """Return the same penalty on some of the features."""
         part = copy(self)
-        part.beta, part.ridge = self.beta[keep], self.ridge[keep]
+        part.beta, part.ridge, part.smoothing = self.beta[keep], self.ridge[keep], self.smoothing[keep]
         return part
 
 
@@ -129,16 +129,14 @@ class SmoothedL1(Penalty):
 
     code = CODE_SMOOTHED_L1
 
-    def __init__(self, beta: Array, smoothing: float = 0.1) -> None:
+    def __init__(self, beta: Array, smoothing: float | Array = 0.1) -> None:
         super().__init__(beta)
-        if not smoothing > 0:
-            raise OptionError(f"smoothing={smoothing!r}: expected a positive number, such as 0.1")
-        self.smoothing = float(smoothing)
+        self.smoothing = _one_each("smoothing", smoothing, self.beta)
 
     def value(self, lam: Array) -> float:
         """Return `Σ aβ ln cosh(λ/a)`, without overflow."""
         z = np.abs(lam) / self.smoothing
-        return float(self.smoothing * (self.beta @ (z + np.log1p(np.exp(-2 * z)) - np.log(2.0))))
+        return float((self.smoothing * self.beta) @ (z + np.log1p(np.exp(-2 * z)) - np.log(2.0)))
 
     def potential(self, u: Array) -> float:
         """Return `Σ aβ D((1 + u/β)/2 ‖ 1/2)`."""
@@ -146,7 +144,7 @@ class SmoothedL1(Penalty):
         if np.any(np.abs(u) > self.beta * (1 + 1e-12)):
             return np.inf
         entropy = np.log(2.0) + _xlogx((1 + s) / 2) + _xlogx((1 - s) / 2)
-        return float(self.smoothing * (self.beta @ entropy))
+        return float((self.smoothing * self.beta) @ entropy)
 
     def gradient(self, lam: Array) -> Array:
         """Return `β tanh(λ/a)`."""
@@ -218,33 +216,40 @@ class L2Squared(Penalty):
 
 
 class Elastic(Penalty):
-    """The l1 penalty plus a quadratic one of `ratio` times its size (§5.6)."""
+    """The l1 penalty plus a quadratic one of `ratio` times its size, or of a strength `ridge` of its own (§5.6)."""
 
     code = CODE_ELASTIC
     sparse = True
 
-    def __init__(self, beta: Array, ratio: float = 1.0) -> None:
+    def __init__(self, beta: Array, ratio: float = 1.0, ridge: float | Array | None = None) -> None:
         super().__init__(beta)
         if not ratio > 0:
             raise OptionError(f"ratio={ratio!r}: expected a positive number, the l2² penalty over the l1 penalty")
-        self.ratio = float(ratio)
-        self.ridge = self.ratio * self.beta
+        self.ridge = float(ratio) * self.beta if ridge is None else _one_each("ridge", ridge, self.beta)
 
     def value(self, lam: Array) -> float:
-        """Return `Σ β|λ| + cβλ²/2`."""
-        return float(self.beta @ (np.abs(lam) + 0.5 * self.ratio * lam**2))
+        """Return `Σ β|λ| + cλ²/2`."""
+        return float(self.beta @ np.abs(lam) + 0.5 * (self.ridge @ lam**2))
 
     def potential(self, u: Array) -> float:
-        """Return `Σ (|u| − β)₊²/(2cβ)`."""
+        """Return `Σ (|u| − β)₊²/(2c)`."""
         return float(0.5 * np.sum(np.maximum(np.abs(u) - self.beta, 0.0) ** 2 / self.ridge))
 
     def gradient(self, lam: Array) -> Array:
-        """Return `β sign(λ) + cβλ`."""
+        """Return `β sign(λ) + cλ`."""
         return self.beta * np.sign(lam) + self.ridge * lam
 
     def distance(self, lam: Array, eps: Array) -> Array:
         """As for l1, with the quadratic part's gradient added."""
         return np.where(lam == 0, np.maximum(np.abs(eps) - self.beta, 0.0), np.abs(eps + self.gradient(lam)))
+
+
+def _one_each(name: str, value: float | Array, beta: Array) -> Array:
+    """Return a positive number for each feature, from one for all or one for each."""
+    out = np.broadcast_to(np.asarray(value, dtype=np.float64), beta.shape).copy()
+    if not (np.all(np.isfinite(out)) and np.all(out > 0)):
+        raise OptionError(f"{name}={value!r}: expected a positive number, such as 0.1")
+    return out
 
 
 def _beyond(size: float) -> float:
@@ -261,10 +266,17 @@ _PLAIN: dict[str, type[Penalty]] = {"none": NoPenalty, "l1": L1, "l2": L2, "l2sq
 PENALTIES = ("none", "l1", "smoothed_l1", "l2", "l2sq", "elastic")
 
 
-def make_penalty(name: str, beta: Array, *, smoothing: float = 0.1, ratio: float = 1.0) -> Penalty:
+def make_penalty(
+    name: str,
+    beta: Array,
+    *,
+    smoothing: float | Array = 0.1,
+    ratio: float = 1.0,
+    ridge: float | Array | None = None,
+) -> Penalty:
     """Return the penalty of a name (`PENALTIES`) with regularisation weights `beta`."""
     if name in _PLAIN:
         return _PLAIN[name](beta)
     if name in ("smoothed_l1", "elastic"):
-        return SmoothedL1(beta, smoothing) if name == "smoothed_l1" else Elastic(beta, ratio)
+        return SmoothedL1(beta, smoothing) if name == "smoothed_l1" else Elastic(beta, ratio, ridge)
     raise OptionError(f"regularization={name!r}: expected one of {', '.join(PENALTIES)}")

@@ -7,6 +7,7 @@ import numpy as np
 from sdm.errors import OptionError
 from sdm.features.domain import Measure
 from sdm.features.feature_set import FeatureSet
+from sdm.maxent.confidence import PENALTY_OF, theory_weights
 from sdm.types import Array
 
 # Java Maxent's tables: number of presences, β. Interpolated linearly, flat beyond the ends (Phillips & Dudík 2008).
@@ -18,7 +19,7 @@ _HINGE = ((0,), (0.5,))
 _CATEGORY = ((0, 10, 17), (0.65, 0.5, 0.25))
 _FLOOR = 0.001
 
-RULES = ("maxent", "maxnet", "deviation", "corollary7")
+RULES = ("maxent", "maxnet", "deviation", "corollary7", *PENALTY_OF)
 TABULATED = ("maxent", "maxnet")
 """The rules that take a number from the tables, which can be given in their place."""
 
@@ -32,6 +33,7 @@ def penalty_weights(
     multiplier: float = 1.0,
     delta: float = 0.05,
     given: Mapping[str, float] | None = None,
+    norm: float = 10.0,
 ) -> Array:
     """Return `β_j` for every feature, times `multiplier`; `size` is the effective number of presences (`m`; with
     weights Kish's).
@@ -40,7 +42,8 @@ def penalty_weights(
     so that the multiplier is the β₀ of Dudík, Phillips & Schapire (2007, §8). These give at least 0.001, as Java Maxent
     does: a feature that is constant at the presences would have no penalty, and its weight could grow without bound.
     Random features, which no program has a table for, have the larger of the hinges' and the products'.
-    `corollary7`: the bound of their Corollary 7 at confidence `1 − delta`. A number: the same β for every feature.
+    `corollary5` and so on: the settings of their results of these names at confidence `1 − delta`, some for weights of
+    a norm up to `norm` (`confidence`). A number: the same β for every feature.
     `given` are numbers by class letter that stand in place of those of the tables.
     """
     if not (np.isfinite(multiplier) and multiplier > 0):
@@ -58,16 +61,9 @@ def penalty_weights(
     deviation = np.sqrt(features.variances(measure) * unbias)
     if rule == "deviation":
         return np.maximum(multiplier * deviation / np.sqrt(size), _FLOOR * multiplier)
-    if rule == "corollary7":
-        return multiplier * corollary7(deviation, size, features.size, delta)
+    if rule == "corollary7" or rule in PENALTY_OF:
+        return multiplier * theory_weights(str(rule), features, deviation, size, delta, norm)
     return _tabulated(features, measure, deviation, size, rule, multiplier, given or {})
-
-
-def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Array:
-    """Return the data-driven β of Dudík, Phillips & Schapire 2007, Corollary 7 (in the form of its Appendix A)."""
-    e = np.log(4 * n_features / delta) / (3 * m)
-    spread = deviation**2 + np.sqrt(np.log(2 * n_features / delta) / (2 * m))
-    return np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e
 
 
 def _tabulated(

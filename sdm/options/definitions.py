@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sdm.options.kinds import (
+    BetaRule,
     Classes,
     Count,
     CountList,
@@ -26,6 +27,7 @@ from sdm.options.kinds import (
     Positive,
     Renames,
     Section,
+    Share,
     Stacks,
     Suspicious,
     Width,
@@ -273,10 +275,19 @@ class FitOptions(Section):
         "lambda",
         was="auto",
     )
-    beta: Literal["auto", "maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
+    beta: BetaRule | NotNegative | None = option(
         None,
         "Where the penalties of features come from (default: Maxent's tables; structural: auto, by held-out loss). "
-        "deviation: σ/√m at the presences; tables and deviation give at least 0.001, times the multiplier.",
+        "deviation: σ/√m at the presences; tables and deviation give at least 0.001, times the multiplier. By the "
+        "theory of Dudík et al. (2007): corollary5, 6 and 7 for l1, theorem8 and corollary9 for smoothed_l1, theorem11 "
+        "for l2, theorem13 for l2sq, theorem15 for elastic.",
+    )
+    delta: Share = option(
+        0.05, "For penalties by the theory: how often they may be too small (0.05: in 5 % of samples of records)."
+    )
+    norm: Positive = option(
+        10.0,
+        "For theorem8, corollary9, theorem13 and theorem15: the size of the weights of models to do well against.",
     )
     beta_lqp: NotNegative | None = option(
         None,
@@ -350,6 +361,9 @@ class FitOptions(Section):
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive | None = option(
         None, "For elastic: the l2² penalty relative to the l1 penalty (default: 1; for classes 4).", was=1.0
+    )
+    ridge: Positive | None = option(
+        None, "For elastic: the strength of the l2² penalty by itself (default: by --ratio)."
     )
 
 

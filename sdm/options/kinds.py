@@ -129,6 +129,11 @@ def _checked(reader: str) -> Any:
 _MOST = 1e12
 Positive = Annotated[float, Field(gt=0, le=_MOST)]
 NotNegative = Annotated[float, Field(ge=0, le=_MOST)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+BetaRule = Literal[
+    "auto", "maxent", "maxnet", "deviation", "corollary5", "corollary6", "corollary7", "theorem8", "corollary9",
+    "theorem11", "theorem13", "theorem15",
+]  # fmt: skip
 Order = Annotated[float, Field(ge=1, le=2)]  # of an entropy
 
 _TEXT: dict[str, Any] = {"type": "string"}

@@ -14,7 +14,8 @@ from sdm.estimators.sample import build_domain
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.terms import KINDS
-from sdm.maxent.penalty_weights import corollary7, penalty_weights
+from sdm.maxent.confidence import deviation_radius
+from sdm.maxent.penalty_weights import penalty_weights
 from sdm.options.definitions import FitOptions
 
 FILES = {"l": "l", "lq": "lq", "lqp": "lqp", "lqh": "lqh", "lqpht": "lqpht", "default": "lqph"}
@@ -153,7 +154,7 @@ def test_corollary_7_as_the_paper_has_it(m, n):
     deviation = np.array([0.0, 0.1, 0.5])
     for delta in (0.05, 0.5):
         expected = naive.corollary7(deviation**2, m, n, delta)
-        np.testing.assert_allclose(corollary7(deviation, m, n, delta), expected, rtol=1e-14)
+        np.testing.assert_allclose(deviation_radius(deviation, m, n, delta), expected, rtol=1e-14)
 
 
 def test_corollary_7_as_a_rule():

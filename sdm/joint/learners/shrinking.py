@@ -45,8 +45,8 @@ def fit_laplace(
     """Learn the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
 
     `scale` multiplies the prior variance of single weights (a bias should hardly be shrunk); it is one in Zhu & Xing
-    2009. With `rounds` the variational algorithm stops after that number of steps of their Algorithm 1 (they take 3), wherever
-    it is; its gap is then that of the whole problem too, and may be large.
+    2009. With `rounds` the variational algorithm stops after that number of steps of their Algorithm 1 (they take 3),
+    wherever it is; its gap is then that of the whole problem too, and may be large.
     """
     if method not in METHODS:
         raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")

@@ -34,14 +34,14 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
         if code in (_NONE, _L1):
             delta[j] = _explicit(bound, q[j], mu[j], lam[j], beta[j] if code == _L1 else 0.0)
         else:
-            delta[j] = _bisection(bound, q[j], mu[j], lam[j], code, beta[j], ridge[j], smoothing)
+            delta[j] = _bisection(bound, q[j], mu[j], lam[j], code, beta[j], ridge[j], smoothing[j])
         d = delta[j]
         if bound == SELECTIVE:
             loss = np.log1p(np.expm1(d) * q[j])
         else:
             loss = q[j] * np.expm1(d)
-        old = _penalty(lam[j], code, beta[j], ridge[j], smoothing)
-        gain[j] = d * mu[j] - loss - _penalty(lam[j] + d, code, beta[j], ridge[j], smoothing) + old
+        old = _penalty(lam[j], code, beta[j], ridge[j], smoothing[j])
+        gain[j] = d * mu[j] - loss - _penalty(lam[j] + d, code, beta[j], ridge[j], smoothing[j]) + old
 
 
 @jit

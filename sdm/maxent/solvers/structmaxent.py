@@ -1,7 +1,8 @@
 """StructMaxent1 and StructMaxent2: coordinate descent with closed-form steps (Cortes et al. 2015, §2.4, App. C).
 
 Each round takes the feature with the steepest directional derivative and the step that minimises an upper bound on the
-objective: by convexity of the exponential (1), or by Hoeffding's lemma (2). Features lie in [−Λ, Λ] with Λ = 1.
+objective: by convexity of the exponential (1), or by Hoeffding's lemma (2). Features f in [0, 1] are centred, Φ = f −
+½, so that Λ = ½ bounds them: objective and weights stay the same, and steps are longer than with Φ = f and Λ = 1.
 
 Where Fig. 2 disagrees with the derivation, the derivation is followed: Fig. 2's line 9 should read, as in Appendix C,
 `(Φ⁺_{t−1} Φ⁻ e^{−2wΛ} − Φ⁺ Φ⁻_{t−1}) / (Φ⁺_{t−1} e^{−2wΛ} − Φ⁻_{t−1})`, and in its line 13 numerator and denominator
@@ -28,27 +29,29 @@ def direction(lam: Array, eps: Array, beta: Array) -> Array:
     return np.where(lam != 0, beta * np.sign(lam) + eps, np.where(np.abs(eps) <= beta, 0.0, eps - beta * np.sign(eps)))
 
 
-def step1(w: float, q: float, mu: float, beta: float) -> float | None:
-    """Return the step of StructMaxent1 with Λ = 1, or None where it has none. `w` is the weight, `q = p[Φ]`, `mu =
-    E_S[Φ]`; `Φ⁺ = mu + 1`, `Φ⁻ = mu − 1`, and likewise for `q`. Conditions (8) are both halves of what the derivation
-    asks for: a step up needs `mu > −1 + β` only, a step down `mu < 1 − β` only."""
-    if abs(q) >= 1.0:
+def step1(w: float, q: float, mu: float, beta: float, bound: float = 0.5) -> float | None:
+    """Return the step of StructMaxent1, or None where it has none. `w` is the weight, `q = p[f]`, `mu = E_S[f]`; with
+    `bound` Λ and Φ centred, `Φ⁺ = E_S[Φ] + Λ`, `Φ⁻ = E_S[Φ] − Λ`, and likewise for `q`. Conditions (8) are both
+    halves of what the derivation asks for: a step up needs `E_S[Φ] > −Λ + β` only, down `E_S[Φ] < Λ − β` only."""
+    q, mu = q - (1.0 - bound), mu - (1.0 - bound)
+    if abs(q) >= bound:
         return None
-    now_plus, now_minus, plus, minus = q + 1.0, q - 1.0, mu + 1.0, mu - 1.0
-    shrunk = now_plus * np.exp(-2.0 * w)
+    now_plus, now_minus, plus, minus = q + bound, q - bound, mu + bound, mu - bound
+    shrunk = now_plus * np.exp(-2.0 * bound * w)
     slope = (shrunk * minus - plus * now_minus) / (shrunk - now_minus)
     if abs(slope) <= beta:
         return -w
-    bound = beta if slope > beta else -beta
-    inside = now_minus * (bound - plus) / (now_plus * (bound - minus))
-    return float(0.5 * np.log(inside)) if inside > 0.0 else None
+    edge = beta if slope > beta else -beta
+    inside = now_minus * (edge - plus) / (now_plus * (edge - minus))
+    return float(np.log(inside) / (2.0 * bound)) if inside > 0.0 else None
 
 
-def step2(w: float, eps: float, beta: float) -> float:
-    """Return the step of StructMaxent2 with Λ = 1 (Fig. 1)."""
-    if abs(w - eps) <= beta:
+def step2(w: float, eps: float, beta: float, bound: float = 0.5) -> float:
+    """Return the step of StructMaxent2 (Fig. 1); `bound` is Λ."""
+    square = bound * bound
+    if abs(square * w - eps) <= beta:
         return -w
-    return -beta - eps if w - eps > beta else beta - eps
+    return (-beta - eps if square * w - eps > beta else beta - eps) / square
 
 
 def solve_growing(growth: Growth, version: int, *, tolerance: float = 1e-4, max_iterations: int = 500) -> Solution:
@@ -56,14 +59,14 @@ def solve_growing(growth: Growth, version: int, *, tolerance: float = 1e-4, max_
     return _descend(growth.problem, version, growth, tolerance=tolerance, max_iterations=max_iterations)
 
 
-def _step(problem: Problem, state: State, version: int) -> Array:
+def _step(problem: Problem, state: State, version: int, bound: float) -> Array:
     """Return the weights after a step along the steepest feature."""
     beta = problem.penalty.beta
     j = int(np.argmax(np.abs(direction(state.lam, state.eps, beta))))
     w, eps, mu = float(state.lam[j]), float(state.eps[j]), float(problem.mu[j])
-    step = step1(w, eps + mu, mu, float(beta[j])) if version == 1 else None
+    step = step1(w, eps + mu, mu, float(beta[j]), bound) if version == 1 else None
     lam = state.lam.copy()
-    lam[j] += step2(w, eps, float(beta[j])) if step is None else step
+    lam[j] += step2(w, eps, float(beta[j]), bound) if step is None else step
     return lam
 
 
@@ -75,6 +78,7 @@ def _descend(
     start: Array | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 100_000,
+    bound: float = 0.5,
 ) -> Solution:
     if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
         raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
@@ -89,7 +93,7 @@ def _descend(
             return run.finish(CONVERGED)
         if run.stuck(patience=1000):
             return run.finish(STALLED)
-        state = run.problem.state(_step(run.problem, state, version))
+        state = run.problem.state(_step(run.problem, state, version, bound))
     return run.finish(MAX_ITERATIONS)
 
 

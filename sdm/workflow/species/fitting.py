@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sdm.assess.measures.basic import auc, auc_deviation, log_loss
 from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
+from sdm.assess.performance_bound import performance_bound
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
@@ -143,6 +144,9 @@ def fit_species(
     if structure is not None:
         numbers["structure"] = structure.as_dict()
         model = model.with_meta(structure=structure.summary())
+    if (bound := performance_bound(fitted, options.fit.delta)) is not None:
+        numbers["performance_bound"] = asdict(bound)
+        model = model.with_meta(performance_bound=asdict(bound))
     if group is not None:
         numbers["shared"] = group.numbers(table.species, fitted)
     scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamped)

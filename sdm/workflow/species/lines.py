@@ -175,6 +175,7 @@ def species_info_lines(model: Model, features: int) -> list[str]:
         f"gain         {meta.get('gain', float('nan')):.4f} (regularised), entropy {model.entropy:.4f} nats",
         f"order        {model.alpha:g} ({'Shannon' if model.alpha == 1 else 'Tsallis: can be exactly zero'})",
         *_structure_lines(meta.get("structure"), meta.get("gain", 0.0)),
+        *_bound_lines(meta.get("performance_bound")),
         setting_line(meta),
     ]
     if (region := Region.of_model(model)) is not None:
@@ -224,6 +225,17 @@ def weight_lines(listed: list[str], features: int, total: Any) -> list[str]:
     more = [f"  … and {len(listed) - features} more (--weights {len(listed)} shows all)"]
     head = f"features with a weight: {len(listed)} of {total}"
     return ["", head, *listed[:features], *(more if len(listed) > features else [])]
+
+
+def _bound_lines(bound: dict[str, Any] | None) -> list[str]:
+    """Say how far the model can be from the best on new records, and when that tells nothing."""
+    if not bound:
+        return []
+    promise = f"nats above the best model with weights of this size, with probability {1 - bound['delta']:g}"
+    out = [f"bound        true log loss at most {bound['excess']:.3f} {promise}"]
+    if not bound["informs"]:
+        out.append("             (more than the gain of the model, so the bound tells nothing: it needs more records)")
+    return out
 
 
 def _structure_lines(structure: dict[str, Any] | None, gain: float) -> list[str]:

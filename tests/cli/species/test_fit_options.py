@@ -224,3 +224,13 @@ def test_the_examples_run_on_the_sample_data(tmp_path: Path) -> None:
         succeed("fit", path, "-o", out, "-q", "--no-curves", "--fc", "lq")
         assert list(out.rglob("*.tif"))
         assert json.loads(next(out.rglob("*.json")).read_text())["status"] == "converged"
+
+
+def test_a_fit_says_what_the_theory_promises_and_when_that_is_nothing(world, tmp_path: Path) -> None:
+    words = ("fit", world.records, world.layers, *BARE, "--features", "lq", "--beta", "corollary5", "--delta", 0.1)
+    bound = as_json(*words, "-o", tmp_path / "out")["models"][0]["numbers"]["performance_bound"]
+    assert bound["delta"] == 0.1
+    said = succeed("info", next((tmp_path / "out").glob("*.npz"))).output
+    assert f"true log loss at most {bound['excess']:.3f} nats above the best model" in said
+    assert "with probability 0.9" in said
+    assert ("so the bound tells nothing" in said) == (not bound["informs"])

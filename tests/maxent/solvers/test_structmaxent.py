@@ -13,7 +13,7 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1, L2Squared
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_newton
-from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
+from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2, step1, step2
 
 SOLVERS = {"v1": solve_structmaxent1, "v2": solve_structmaxent2}
 
@@ -88,7 +88,9 @@ def test_follows_the_authors_program(shared, run, version):
     problem = dense_problem(matrix, sample, 2 * lam * complexity + beta)
     np.testing.assert_allclose(problem.mu, expected, atol=1e-7)
     steps = 120
-    solution = SOLVERS[version](problem, tolerance=1e-12, max_iterations=steps)
+    solution = SOLVERS[version](
+        problem, tolerance=1e-12, max_iterations=steps, bound=1.0
+    )  # it does not centre features
     objectives = [item.objective for item in solution.history]
     np.testing.assert_allclose(objectives, [float(row["objective"]) for row in rounds[:steps]], atol=2e-7)
 
@@ -118,6 +120,32 @@ def test_decreases_monotonically_and_converges(solve):
         objectives = np.array([item.objective for item in solution.history])
         assert np.all(np.diff(objectives) <= 1e-12)
         assert solution.objective == pytest.approx(solve_newton(problem, tolerance=1e-9).objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("solve", SOLVERS.values())
+def test_centred_features_take_fewer_rounds_to_the_same_optimum(solve):
+    """The program of the authors takes features in [0, 1] as if they could be anywhere in [−1, 1]."""
+    rng = np.random.default_rng(6)
+    matrix = rng.random((60, 8)) < 0.4
+    sample = rng.multinomial(20, np.full(60, 1 / 60)) / 20
+    problem = dense_problem(matrix.astype(float), sample, np.full(8, 0.03))
+    centred, plain = (solve(problem, tolerance=1e-6, max_iterations=20_000, bound=bound) for bound in (0.5, 1.0))
+    assert centred.objective == pytest.approx(plain.objective, abs=2e-6)
+    assert centred.iterations < 0.7 * plain.iterations
+    assert np.all(np.diff([item.objective for item in centred.history]) <= 1e-12)
+
+
+def test_a_step_minimises_the_bound_that_it_is_derived_from():
+    """Against a search over steps, of the bounds of §2.4 written down once more."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        w, q, mu, beta = rng.normal(), rng.uniform(0.05, 0.95), rng.uniform(0.3, 0.7), rng.uniform(0.01, 0.2)
+        steps = np.linspace(-6, 6, 240_001)
+        penalty = beta * np.abs(w + steps) - steps * mu
+        convex = np.log(1 - q + q * np.exp(steps))  # f in [0, 1], so that Φ = f − ½ is in [−½, ½]
+        hoeffding = steps * q + steps**2 / 8
+        assert step1(w, q, mu, beta) == pytest.approx(steps[np.argmin(penalty + convex)], abs=1e-4)
+        assert step2(w, q - mu, beta) == pytest.approx(steps[np.argmin(penalty + hoeffding)], abs=1e-4)
 
 
 def test_refuses_what_it_is_not_derived_for():

@@ -1,0 +1,110 @@
+"""How far a feature's mean at the presences can be from the truth, and the penalties that follow from it.
+
+Dudík, Phillips & Schapire (2007), §5: with probability at least `1 − δ` over `m` independent records every mean
+`π̃[f_j]` is within a radius of the true `π[f_j]`. A penalty as large as the radius makes the truth feasible, and bounds
+how much worse the fitted model is than any other (Theorem 4). Features lie in [0, 1], so the diameter `D_∞` is at most
+one. `L` is how large the weights of the models are that the fit is to do well against, which some theorems must know in
+advance.
+"""
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.features.feature_set import FeatureSet
+from sdm.types import Array
+
+# Which penalty each result is about.
+PENALTY_OF = {
+    "corollary5": "l1",
+    "corollary6": "l1",
+    "theorem8": "smoothed_l1",
+    "corollary9": "smoothed_l1",
+    "theorem11": "l2",
+    "theorem13": "l2sq",
+    "theorem15": "elastic",
+}
+SLACK = 0.1  # the ε of Theorem 8 and Corollary 9: how much smoothing may add to the bound, as a share
+MOST_NUMBERS = 500_000_000  # of the features' matrix, to look for its diameter
+
+
+def hoeffding_radius(n_features: int, m: float, delta: float) -> float:
+    """Return `√(ln(2n/δ)/(2m))`, which no mean of `n` features in [0, 1] exceeds (Corollary 5)."""
+    return float(np.sqrt(np.log(2 * n_features / delta) / (2 * m)))
+
+
+def vc_radius(dimension: float, m: float, delta: float) -> float:
+    """Return the radius for any number of binary features of a VC dimension (Corollary 6)."""
+    grown = dimension * np.log(np.e * m**2 / dimension)
+    return float(np.sqrt((grown + np.log(1 / delta) + np.log(4.0) + 8.0) / (2 * m)))
+
+
+def deviation_radius(deviation: Array, m: float, n_features: int, delta: float) -> Array:
+    """Return the radius of every feature from its deviation at the presences (Corollary 7, as in its Appendix A)."""
+    e = np.log(4 * n_features / delta) / (3 * m)
+    spread = deviation**2 + np.sqrt(np.log(2 * n_features / delta) / (2 * m))
+    return np.asarray(np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e)
+
+
+def ball_radius(diameter: float, m: float, delta: float) -> float:
+    """Return the radius of the vector of all means in the l2 norm, for features of an l2 diameter (Lemma 10)."""
+    return float(diameter / np.sqrt(2 * m) * (1.0 + np.sqrt(np.log(1 / delta))))
+
+
+def vc_dimension(features: FeatureSet) -> int:
+    """Return a bound on the VC dimension of thresholds and categories: `d` points have `2^d` subsets, of which the
+    thresholds of one variable give at most `d + 1`, two of them empty and full, and a category one."""
+    letters = set(features.letters().tolist())
+    if not letters <= {"t", "c"}:
+        raise OptionError("beta='corollary6' is for features that are 0 or 1: use --features t")
+    thresholds = len({int(v) for f in features.families if f.letter == "t" for v in f.var})
+    categories = sum(f.size for f in features.families if f.letter == "c")
+    d = 1
+    while 2 ** (d + 1) <= thresholds * d + 2 + categories:
+        d += 1
+    return d
+
+
+def l2_diameter(features: FeatureSet) -> float:
+    """Return a bound on the largest l2 distance between the features of two cells: twice the largest distance from
+    their mean, or the square root of the number of features where that would take long."""
+    domain = features.domain
+    most = float(np.sqrt(features.size))
+    if features.size * domain.n > MOST_NUMBERS:
+        return most
+    squares, mean = np.zeros(domain.n), features.expectations(domain.measure(domain.q0))
+    for j in range(features.size):
+        squares += (features.column(j) - mean[j]) ** 2
+    return min(2.0 * float(np.sqrt(squares.max())), most)
+
+
+def theory_weights(
+    rule: str, features: FeatureSet, deviation: Array, m: float, delta: float = 0.05, norm: float = 10.0
+) -> Array:
+    """Return the `β_j` of a result of the theory."""
+    n = features.size
+    if rule in ("corollary7", "theorem8"):
+        return deviation_radius(deviation, m, n, delta)
+    if rule == "corollary6":
+        value = vc_radius(vc_dimension(features), m, delta)
+    elif rule == "theorem11":
+        value = ball_radius(l2_diameter(features), m, delta)
+    elif rule == "theorem13":  # with the s for which the bound of probability 1 − δ is least
+        value = (1.0 + np.sqrt(np.log(1 / delta))) * l2_diameter(features) / (norm * np.sqrt(m))
+    else:
+        value = hoeffding_radius(n, m, delta)
+    return np.full(n, value)
+
+
+def theory_shape(
+    rule: str | float, features: FeatureSet, beta: Array, m: float, delta: float = 0.05, norm: float = 10.0
+) -> dict[str, Array]:
+    """Return what a result says beyond `β_j`: the smoothing of smoothed_l1, the l2² strength of elastic."""
+    n = features.size
+    if rule == "theorem8":
+        return {"smoothing": SLACK * norm / (n * beta * np.log(2.0))}
+    if rule == "corollary9":
+        return {"smoothing": np.full(n, SLACK * norm / (n * np.log(2.0)))}
+    if rule == "theorem15":
+        strength = l2_diameter(features) * min(1 / np.sqrt(2.0), np.sqrt(m * delta)) / (2 * norm * np.sqrt(m))
+        return {"ridge": np.full(n, strength)}
+    return {}

@@ -1,0 +1,217 @@
+"""Penalties by the theory: their formulas, that they are large enough, and fits with them against a plain optimiser."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from sdm import ConditionalMaxent, Maxent
+from sdm.assess.performance_bound import performance_bound
+from sdm.errors import OptionError
+from sdm.features.domain import Domain
+from sdm.features.feature_set import build_features
+from sdm.maxent.confidence import (
+    ball_radius,
+    deviation_radius,
+    hoeffding_radius,
+    l2_diameter,
+    vc_dimension,
+    vc_radius,
+)
+from sdm.maxent.penalty import Elastic, SmoothedL1
+
+LN2 = np.log(2)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Cells, a true distribution on them, and a sample of 60 records."""
+    rng = np.random.default_rng(11)
+    x = rng.random((250, 2))
+    truth = np.exp(3 * x[:, 0] - 4 * (x[:, 1] - 0.5) ** 2)
+    truth /= truth.sum()
+    return x, truth, rng.choice(250, 60, p=truth)
+
+
+def fit(world, **options):
+    x, _, records = world
+    labelled = np.vstack([x[records], x]), np.repeat([1, 0], [len(records), len(x)])
+    return Maxent("lq", add_presences="distinct", tolerance=1e-9, **options).fit(*labelled)
+
+
+def matrix(model):
+    return np.array([model.feature_set_.column(j) for j in range(model.feature_set_.size)])
+
+
+def test_formulas():
+    n, m, delta = 7, 60, 0.1
+    assert hoeffding_radius(n, m, delta) == pytest.approx(np.sqrt(np.log(140) / 120))
+    assert vc_radius(3, m, delta) == pytest.approx(
+        np.sqrt((3 * np.log(np.e * 3600 / 3) + np.log(10) + np.log(4 * np.e**8)) / 120)
+    )
+    assert ball_radius(2.0, m, delta) == pytest.approx(2 / np.sqrt(120) * (1 + np.sqrt(np.log(10))))
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_radii_hold_as_often_as_they_promise(world, delta):
+    x, truth, _ = world
+    features = build_features(Domain(x, ["a", "b"]), "lq", sample=truth)
+    f = np.array([features.column(j) for j in range(features.size)])
+    rng = np.random.default_rng(5)
+    inside = np.zeros(3)
+    for _ in range(400):
+        drawn = f[:, rng.choice(len(x), 60, p=truth)]
+        off = drawn.mean(axis=1) - f @ truth
+        inside[0] += np.all(np.abs(off) <= hoeffding_radius(len(f), 60, delta))
+        inside[1] += np.all(np.abs(off) <= deviation_radius(drawn.std(axis=1, ddof=1), 60, len(f), delta))
+        inside[2] += np.linalg.norm(off) <= ball_radius(l2_diameter(features), 60, delta)
+    assert np.all(inside / 400 >= 1 - delta)
+
+
+def test_the_diameter_is_not_below_any_distance(world):
+    x, truth, _ = world
+    features = build_features(Domain(x, ["a", "b"]), "lqph", knots=5, sample=truth)
+    f = np.array([features.column(j) for j in range(features.size)]).T
+    true = max(np.linalg.norm(f - row, axis=1).max() for row in f)
+    assert true <= l2_diameter(features) <= 2 * true
+
+
+def test_the_vc_dimension_is_not_below_what_is_shattered():
+    rng = np.random.default_rng(2)
+    for variables in (1, 2, 3, 6):
+        x = rng.random((7, variables))
+        domain = Domain(x, [f"v{k}" for k in range(variables)])
+        features = build_features(domain, "t", knots="all", sample=np.full(7, 1 / 7))
+        columns = np.array([features.column(j) for j in range(features.size)]).astype(bool)
+        shattered = 0
+        for d in range(1, 5):
+            for points in itertools.combinations(range(7), d):
+                if len({tuple(row) for row in columns[:, points].tolist()}) == 2**d:
+                    shattered = d
+        assert shattered <= vc_dimension(features)
+    with pytest.raises(OptionError, match="0 or 1"):
+        vc_dimension(build_features(domain, "l", sample=np.full(7, 1 / 7)))
+
+
+# What each result minimises beside the log loss, written down once more.
+def _settings(rule, f, deviation, m, delta, norm):
+    n = len(f)
+    hoeffding = np.sqrt(np.log(2 * n / delta) / (2 * m))
+    e = np.log(4 * n / delta) / (3 * m)
+    seventh = np.sqrt(6 * e) * np.sqrt(deviation**2 + np.sqrt(np.log(2 * n / delta) / (2 * m)) + e / 6) + e
+    wide = 2 * np.linalg.norm(f - f.mean(axis=1)[:, None], axis=0).max()
+    wide = min(wide, np.sqrt(n))
+    root = 1 + np.sqrt(np.log(1 / delta))
+    if rule == "theorem8":
+        a = 0.1 * norm / (n * seventh * LN2)
+        return lambda w: np.sum(a * seventh * np.log(np.cosh(w / a)))
+    if rule == "corollary9":
+        a = 0.1 * norm / (n * LN2)
+        return lambda w: a * hoeffding * np.sum(np.log(np.cosh(w / a)))
+    if rule == "theorem11":
+        return lambda w: wide * root / np.sqrt(2 * m) * np.sqrt(w @ w + 1e-18)
+    if rule == "theorem13":
+        return lambda w: root * wide / (norm * np.sqrt(m)) * (w @ w) / 2
+    ridge = wide * min(1 / np.sqrt(2), np.sqrt(m * delta)) / (2 * norm * np.sqrt(m))
+    smooth = 1e-7
+    absolute = {"theorem15": hoeffding, "corollary5": hoeffding, "corollary7": seventh}[rule]
+    quadratic = ridge if rule == "theorem15" else 0.0
+    return lambda w: np.sum(absolute * np.sqrt(w**2 + smooth**2)) + quadratic * (w @ w) / 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "regularization"),
+    [
+        ("corollary5", "l1"),
+        ("corollary7", "l1"),
+        ("theorem8", "smoothed_l1"),
+        ("corollary9", "smoothed_l1"),
+        ("theorem11", "l2"),
+        ("theorem13", "l2sq"),
+        ("theorem15", "elastic"),
+    ],
+)
+def test_the_optimum_is_that_of_a_plain_optimiser(world, rule, regularization):
+    delta, norm = 0.2, 30.0
+    model = fit(world, beta=rule, regularization=regularization, delta=delta, norm=norm)
+    assert model.solution_.status == "converged"
+    f, sample = matrix(model), model.problem_.sample
+    mean = f @ sample
+    deviation = np.sqrt(np.maximum(f**2 @ sample - mean**2, 0) * 60 / 59)
+    penalty = _settings(rule, f, deviation, 60, delta, norm)
+
+    def objective(w):
+        score = w @ f
+        return np.log(np.mean(np.exp(score - score.max()))) + score.max() - w @ mean + penalty(w)
+
+    starts = [np.zeros(len(f)), model.coef_]
+    best = min(minimize(objective, start, method="L-BFGS-B", options={"ftol": 1e-15}).fun for start in starts)
+    assert model.solution_.objective == pytest.approx(best, abs=2e-6)
+    assert model.solution_.gap <= 1e-9
+
+
+def test_a_result_wants_its_penalty():
+    x, y = np.arange(20.0)[:, None], np.repeat([1, 0], 10)
+    with pytest.raises(OptionError, match="regularization='l2'"):
+        Maxent("l", beta="theorem11").fit(x, y)
+    with pytest.raises(OptionError, match="not about classes"):
+        ConditionalMaxent("l", beta="corollary5").fit(x, y)
+    with pytest.raises(OptionError, match="delta"):
+        Maxent("l", beta="corollary5", delta=1.5).fit(x, y)
+    with pytest.raises(OptionError, match="0 or 1"):
+        Maxent("l", beta="corollary6").fit(x, y)
+    assert Maxent("t", beta="corollary6").fit(x, y).solution_.status == "converged"
+
+
+def test_smoothing_and_ridge_of_each_feature(world):
+    """Each feature has its own smoothing; the l2² strength of elastic does not depend on the l1 penalty."""
+    beta, a = np.array([0.1, 0.2]), np.array([0.5, 2.0])
+    w, u = np.array([1.0, -3.0]), np.array([0.05, -0.1])
+    one = SmoothedL1(beta, a)
+    parts = [SmoothedL1(beta[[j]], float(a[j])) for j in range(2)]
+    assert one.value(w) == pytest.approx(sum(part.value(w[[j]]) for j, part in enumerate(parts)))
+    assert one.potential(u) == pytest.approx(sum(part.potential(u[[j]]) for j, part in enumerate(parts)))
+    assert one.subset(np.array([1])).value(w[[1]]) == pytest.approx(parts[1].value(w[[1]]))
+    np.testing.assert_allclose(Elastic(beta, ridge=0.3).ridge, [0.3, 0.3])
+    with pytest.raises(OptionError, match="smoothing"):
+        SmoothedL1(beta, np.array([0.1, 0.0]))
+    for solver in ("newton", "summet", "plummet"):
+        model = fit(world, regularization="smoothed_l1", smoothing=[0.1, 0.5, 1.0, 2.0], solver="newton")
+        other = fit(world, regularization="smoothed_l1", smoothing=[0.1, 0.5, 1.0, 2.0], solver=solver)
+        assert other.solution_.objective == pytest.approx(model.solution_.objective, abs=1e-8)
+    weak = fit(world, regularization="elastic", ridge=1e-9)
+    plain = fit(world)
+    assert weak.solution_.objective == pytest.approx(plain.solution_.objective, abs=1e-6)
+    assert np.abs(fit(world, regularization="elastic", ridge=10.0).coef_).max() < 0.1 * np.abs(plain.coef_).max()
+
+
+def test_the_bound_holds_for_the_truth(world):
+    """No model of weights as large as the fitted ones has a true loss that is lower by more than the bound."""
+    _, truth, _ = world
+    model = fit(world, beta="deviation")
+    bound = performance_bound(model, 0.05)
+    f = matrix(model)
+
+    def true_loss(w):
+        score = w @ f
+        return np.log(np.mean(np.exp(score - score.max()))) + score.max() - score @ truth
+
+    best = minimize(true_loss, np.zeros(len(f)), method="L-BFGS-B").fun
+    assert 0 <= true_loss(model.coef_) - best <= bound.excess
+    n, m, spread = len(f), 60, np.sqrt(np.maximum(f**2 @ model.problem_.sample - (f @ model.problem_.sample) ** 2, 0))
+    radius = np.minimum(deviation_radius(spread * np.sqrt(60 / 59), m, n, 0.025), hoeffding_radius(n, m, 0.025))
+    assert bound.excess == pytest.approx(2 * radius @ np.abs(model.coef_) + model.solution_.gap)
+    assert not bound.informs  # 60 records are too few
+    assert performance_bound(fit(world, entropy=1.5)) is None
+
+
+def test_the_bound_informs_when_there_are_many_records():
+    rng = np.random.default_rng(1)
+    x = rng.random((400, 1))
+    truth = np.where(x[:, 0] > 0.5, 1.0, 0.05)
+    records = x[rng.choice(400, 20_000, p=truth / truth.sum())]
+    labelled = np.vstack([records, x]), np.repeat([1, 0], [20_000, 400])
+    bound = performance_bound(Maxent("l", add_presences="distinct").fit(*labelled))
+    assert bound.informs
+    assert bound.excess < 0.3
