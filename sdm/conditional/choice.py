@@ -73,13 +73,14 @@ def search_multipliers(
     seed: int = 1,
     progress: Progress | None = None,
     text: str = "penalties",
-    multipliers: Sequence[float] = MULTIPLIERS,
+    multipliers: Sequence[float] | None = None,
 ) -> MultiplierSearch:
     """Return the held-out loss of every multiplier tried.
 
     `begin(rows)` returns a function that fits these sites at a multiplier, called with falling ones. `targets` are
     `(C, n)`, the weights of the sites have sum one, and sites of one `group` are never divided.
     """
+    multipliers = MULTIPLIERS if multipliers is None else multipliers
     group = np.arange(weight.size) if group is None else group
     parts = [(begin(~held), held) for held in _held_out(targets, group, folds, seed)]
     times = np.sum([held for _, held in parts], axis=0)

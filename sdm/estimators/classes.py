@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
-from sdm.conditional.choice import BETAS, LAMBDAS, MULTIPLIERS, MultiplierSearch, choose_penalties, search_multipliers
+from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
 from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
@@ -326,7 +326,7 @@ class ConditionalMaxent(Classifier):
             trial["regularization"] = name
             sites = (x, targets, domain.q0, ClassEntropy(order), group)
             ways: dict[str, Any] = {"folds": self.folds, "seed": self.used_seed, "progress": progress}
-            tried = MULTIPLIERS if given is None else [given]
+            tried = None if given is None else [given]
             searches[name] = search_multipliers(begin, *sites, **ways, text=f"penalties, {name}", multipliers=tried)
         best = min(searches, key=lambda name: float(searches[name].losses.min()))
         return best, searches[best]
