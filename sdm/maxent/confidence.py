@@ -34,7 +34,7 @@ def hoeffding_radius(n_features: int, m: float, delta: float) -> float:
 
 def vc_radius(dimension: float, m: float, delta: float) -> float:
     """Return the radius for any number of binary features of a VC dimension (Corollary 6)."""
-    grown = dimension * np.log(np.e * m**2 / dimension)
+    grown = dimension * (1.0 + np.log(m**2 / dimension))
     return float(np.sqrt((grown + np.log(1 / delta) + np.log(4.0) + 8.0) / (2 * m)))
 
 

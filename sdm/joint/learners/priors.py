@@ -6,6 +6,7 @@ that touches one at the present weights lies above it, and is the penalty of an 
 `R*` gives the dual, `max_α Σ_i E_α[Δℓ_i] − R*(η)`, in whose domain every `|η_k|` is below a limit.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -126,7 +127,7 @@ class AbsoluteValues:
 def gaussian_divergence(mean: Array, variance: Array, lam: Array) -> float:
     """Return the variational bound on `KL(p‖p_0)` of Gaussian posteriors under a Laplace prior: above it, by Jensen's
     inequality, as `√⟨w²⟩` stands for `⟨|w|⟩`."""
-    entropy = 0.5 * np.log(2.0 * np.pi * np.e * variance)
+    entropy = 0.5 * np.log(2.0 * np.pi * math.e * variance)
     return float(np.sum(np.sqrt(lam * (variance + mean**2)) - 0.5 * np.log(lam) + np.log(2.0) - entropy))
 
 
