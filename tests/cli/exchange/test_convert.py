@@ -51,7 +51,6 @@ def test_a_folder_of_java_maxent_is_projected(model: Path, tmp_path: Path) -> No
 
 def test_what_is_asked_for_in_vain_is_said(model: Path, tmp_path: Path) -> None:
     assert "Java Maxent" in fail("predict", model, SAMPLE / "layers", "--novelty", "mess", "-o", tmp_path / "map.tif")
-    assert "montanus.json" in fail("report", model)
     assert ".npz or .lambdas" in fail("convert", model, tmp_path / "model.csv")
     (tmp_path / "montanus_omission.csv").write_text("Raw value,Corresponding cumulative value\nx,1\n")
     assert "montanus_omission.csv" in fail("info", model)
