@@ -334,8 +334,8 @@ def _one_band(model: FittedModel) -> int:
 def _unknown(model: FittedModel) -> str:
     if len(model.names) > NONE - 1:
         return f"novelty tells {NONE - 1} variables apart, the model has {len(model.names)}: fit it with fewer"
-    if "source" in model.meta:
-        return f"a file of {model.meta['source']} does not hold the environment of the fit: leave novelty out"
+    if "program" in model.meta:
+        return f"a file of {model.meta['program']} does not hold the environment of the fit: leave novelty out"
     return (
         "the model file does not hold the environment that it was fitted to (it was written by an earlier version): "
         "fit the model again to measure novelty"

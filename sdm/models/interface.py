@@ -244,7 +244,7 @@ class FeatureModel(FittedModel):
     def training_range(self) -> TrainingRange:
         """The range that the model was trained on. A file of another program does not tell which categories were among
         the background, so none of them is outside."""
-        known = "source" not in self.meta
+        known = "program" not in self.meta
         classes = [np.array(sorted(a.classes)) if a.categorical and known else None for a in self.variables]
         return TrainingRange(self.names, *self.limits, tuple(classes))
 

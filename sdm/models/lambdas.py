@@ -152,7 +152,7 @@ def _model(features: Sequence[_Feature], constants: dict[str, float], cumulative
         entropy=entropy,
         prevalence=_PREVALENCE,
         cumulative=cumulative,
-        meta={"source": SOURCE, "background_points": int(points)},
+        meta={"program": SOURCE, "background_points": int(points)},
     )
     try:
         return Model.from_file(*model.to_file())  # which refuses what cannot be computed with

@@ -240,7 +240,7 @@ class Projection:
         own = options.project
         _check_fields(models, [one.scenario for one in opened.scenarios], own.over)
         measures = read_measures([word for word in own.novelty if word != "none"])
-        if "mess" in measures and any("source" in one.model.meta and one.model.reference is None for one in models):
+        if "mess" in measures and any("program" in one.model.meta and one.model.reference is None for one in models):
             log.info("novelty (mess) is not mapped: a model file of Java Maxent does not hold the training environment")
             measures = tuple(word for word in measures if word != "mess")
         _check_models(models, measures, options)

@@ -163,7 +163,7 @@ def species_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
 def species_info_lines(model: Model, features: int) -> list[str]:
     """Say what is in a model file."""
     meta = model.meta
-    if "source" in meta:
+    if "program" in meta:
         return _foreign_lines(model, features)
     each = f"each of {meta['members']} models " if "members" in meta else ""
     near = f"{each}within {meta.get('gap', float('nan')):.1e} nats of {'its' if each else 'the'} optimum"
@@ -190,7 +190,7 @@ def _foreign_lines(model: Model, features: int) -> list[str]:
     listed = _listed(model)
     return [
         f"species      {model.meta.get('species', '?')}",
-        f"fitted by    {model.meta['source']}",
+        f"fitted by    {model.meta['program']}",
         f"data         {model.n_domain:,} points in the domain",
         f"entropy      {model.entropy:.4f} nats",
         f"scales       {', '.join(scale for scale in model.scales if scale != 'cumulative' or len(model.cumulative))}",
