@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.tools.harness import best_of, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent
-from sdm.assess.performance_bound import performance_bound
+from sdm.assess.measures.performance_bound import performance_bound
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sdm import ConditionalMaxent, Maxent
-from sdm.assess.performance_bound import performance_bound
+from sdm.assess.measures.performance_bound import performance_bound
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
