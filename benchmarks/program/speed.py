@@ -83,7 +83,7 @@ def whole_job(folder: Path) -> list[dict[str, Any]]:
     command += ["--overwrite", "-o", folder / "bradypus"]
     lean = [*command, "--no-curves", "--no-importance", "--no-report"]
     timed(command, 1)
-    (made,) = (folder / "bradypus").glob("*_cloglog.tif") or (folder / "bradypus").glob("*.tif")
+    made = folder / "bradypus" / "bradypus_variegatus.tif"
     read = timed([sys.executable, "-c", READ, data / "layers"])
     write = timed([sys.executable, "-c", WRITE, made, folder / "copy.tif"])
     rows = [
