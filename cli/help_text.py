@@ -4,6 +4,7 @@ load than all the rest."""
 import inspect
 import re
 import sys
+import textwrap
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -30,7 +31,17 @@ def _write_text(command: Any, formatter: Any) -> None:
             before, example = example, paragraph.startswith("sdm ")
             if not (before and example):
                 formatter.write_paragraph()
-            formatter.write_text(unmarked(" ".join(paragraph.split("\n"))))
+            text = unmarked(" ".join(paragraph.split("\n")))
+            if example:
+                formatter.write(_example(text, formatter.current_indent, formatter.width))
+            else:
+                formatter.write_text(text)
+
+
+def _example(text: str, indent: int, width: int) -> str:
+    """Return what to type; where it takes several lines, those after the first stand further to the right."""
+    first, rest = " " * indent, " " * (indent + 4)
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False) + "\n"
 
 
 def _write_options(command: Any, context: Any, formatter: Any) -> None:

@@ -199,7 +199,7 @@ class ConditionalMaxent(Classifier):
         progress: Progress | None = None,
     ) -> ClassModel:
         """Fit, and return the model."""
-        self._check_options()
+        self.check_options()
         self.regularization_ = "l1" if self.regularization == "auto" else self.regularization
         encoder, x = self._learn(X)
         weight = site_weights(sample_weight, x.shape[0])
@@ -421,7 +421,8 @@ class ConditionalMaxent(Classifier):
         chosen = (self.multiplier, self.lam, self.beta, self.entropy)
         return any(isinstance(value, str) and value == "auto" for value in chosen)
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
         if self.regularization not in ("auto", *PENALTIES):
             raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")

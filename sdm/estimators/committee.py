@@ -94,7 +94,7 @@ class Committee(Maxent):
     ) -> Self:
         """Fit to presences (`y` = 1) and background (`y` = 0); `start` may be an earlier committee, and
         `progress(done, total, text)` is told how many members are fitted."""
-        self._check_options()
+        self.check_options()
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start, progress)
 
     def _fit_data(self, data: TrainingData, start: Any = None, progress: Progress | None = None) -> Self:

@@ -162,7 +162,7 @@ class JointModel(Classifier):
         progress : callable, optional
             Called with steps done, steps in all and a text, while C and λ are chosen.
         """
-        self._check_options()
+        self.check_options()
         encoder, x = self._learn(X)
         if y is None:
             raise DataError("Y is None: this estimator requires y to be passed, but the target y is None")
@@ -292,7 +292,8 @@ class JointModel(Classifier):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        """Raise for parameters that cannot be, or do not go together; data are not needed."""
         if self.learner not in LEARNERS:
             raise OptionError(f"learner={self.learner!r}: expected one of {', '.join(LEARNERS)}")
         if self.method not in METHODS:

@@ -231,7 +231,7 @@ class Maxent(Classifier):
             Base measure `q0` of every row, such as sampling effort, which predictions are relative to. By default the
             background's `sample_weight`, with its mean for presences that join the background.
         """
-        self._check_options()
+        self.check_options()
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start)
 
     def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
@@ -359,7 +359,8 @@ class Maxent(Classifier):
             )
         return listed * float(self.multiplier)
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
         if self.solver not in SOLVERS:
             raise OptionError(f"solver={self.solver!r}: expected one of {', '.join(SOLVERS)}")
@@ -378,7 +379,7 @@ class Maxent(Classifier):
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:
             raise OptionError(
-                f"beta={self.beta!r} is about regularization={wanted!r}, got {self.regularization!r}: give both"
+                f"beta={self.beta!r} is for regularization={wanted!r}, got {self.regularization!r}: set both"
             )
         _ = self.used_seed
 

@@ -150,7 +150,7 @@ class SharedMaxent(Estimator):
         progress : callable, optional
             Told how far the choice of the strength is.
         """
-        self._check_options()
+        self.check_options()
         encoder, x = self._learn(X)
         self.group_ = group_data(encoder, x, one_label_per_row(y, len(x)), sample_weight, base_weight)
         return self._fit_group(self.group_, None if blocks is None else np.asarray(blocks), progress)
@@ -302,7 +302,8 @@ class SharedMaxent(Estimator):
         """The name of every feature."""
         return feature_names(self.features_.features.families, self.model_.variables)
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
         _ = self.used_seed
         self.check_numbers(_NUMBERS, {"strength": "auto", "own": None})

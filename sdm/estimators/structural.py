@@ -141,7 +141,7 @@ class StructMaxent(Maxent):
         `start` is not used, since features are found anew; `progress(done, total, text)` is told how far the choice of
         penalties is.
         """
-        self._check_options()
+        self.check_options()
         self._check_penalties()
         data = self._read(X, y, sample_weight, base_weight)
         ordinary, growing = parse_families(self.families, data.size)

@@ -110,3 +110,20 @@ def test_an_override_wins_over_a_mistake_in_the_file(refused) -> None:
 def test_files_in_a_run_file_are_looked_for_beside_it(refused, own) -> None:
     (own.folder / "run.yaml").write_text(GOOD.replace("one.csv", "none.csv"))
     assert str(own.folder / "none.csv") in fail("fit", own.folder / "run.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--beta", "theorem8"), "is for regularization='smoothed_l1'"),
+        (("--add-presences", "none", "--entropy", "1.5"), "is for entropy=1"),
+        (("--response", "presence", "--beta", "theorem8"), "not about classes"),
+    ],
+)
+def test_what_a_model_would_refuse_is_refused_before_any_work(world, tmp_path: Path, words, part) -> None:
+    """Not once per species, after the layers were read."""
+    records = world.survey if "--response" in words else world.records
+    said = fail("fit", records, world.layers, *words, "-o", tmp_path / "out", code=2)
+    assert part in said
+    assert "could be fitted" not in said
+    assert not (tmp_path / "out").exists()

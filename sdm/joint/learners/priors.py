@@ -35,11 +35,8 @@ class Shrinkage(Protocol):
         """Return the posterior variances at the optimum."""
 
 
-class ExactLaplace:
-    """`KL(p‖p_0)` of the exact posterior under a Laplace prior (Zhu & Xing 2009, Corollary 6).
-
-    Its conjugate is `−Σ ln(1 − η²/λ)` (Theorem 5), so that `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
-    """
+class _Laplace:
+    """A Laplace prior on every weight, with its `λ`."""
 
     def __init__(self, lam: Array) -> None:
         self.lam = lam
@@ -48,6 +45,13 @@ class ExactLaplace:
     def limit(self) -> Array:
         """`√λ`."""
         return np.asarray(np.sqrt(self.lam))
+
+
+class ExactLaplace(_Laplace):
+    """`KL(p‖p_0)` of the exact posterior under a Laplace prior (Zhu & Xing 2009, Corollary 6).
+
+    Its conjugate is `−Σ ln(1 − η²/λ)` (Theorem 5), so that `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
+    """
 
     def value(self, weights: Array) -> float:
         """Return `KL(p‖p_0)`."""
@@ -66,21 +70,13 @@ class ExactLaplace:
         return posterior_variance(shrunk_eta(weights, self.lam), self.lam)
 
 
-class VariationalLaplace:
+class VariationalLaplace(_Laplace):
     """What the variational algorithm of Zhu & Xing 2009 (§5) minimises: a bound on `KL(p‖p_0)`, less its value at zero.
 
     With the distribution of the scales at its best the bound on a weight is `√(λ(Σ + w²)) − ½ ln Σ`, which is convex
     in w and √Σ together; its least over Σ is at `Σ = (1 + √(1 + 4λw²))/(2λ)`. The conjugate, `−½ Σ ln(1 − η²/λ)`, is
     half of that of the exact posterior: this is the exact problem with 2C and 4λ in place of C and λ.
     """
-
-    def __init__(self, lam: Array) -> None:
-        self.lam = lam
-
-    @property
-    def limit(self) -> Array:
-        """`√λ`."""
-        return np.asarray(np.sqrt(self.lam))
 
     def value(self, weights: Array) -> float:
         """Return the bound, less its value at zero."""

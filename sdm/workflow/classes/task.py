@@ -72,6 +72,7 @@ class ClassTask(Task):
             raise OptionError("fit.model=committee averages models with a background: leave it out with classes")
         if options.background.area in AREA_WORDS:
             raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
+        class_estimator(options, []).check_options()
 
     def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
         """Divide the sites of one model."""

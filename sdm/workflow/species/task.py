@@ -89,6 +89,7 @@ class SpeciesTask(Task):
         check_contribution(options)
         check_axes(options)
         check_place(options)
+        estimator(options, []).check_options()
 
     def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
         """Fit the axes that all species share, or read those of an earlier run."""
