@@ -7,6 +7,8 @@ CONSTRAINTS := .ci/constraints.txt
 # Several processes at work: one BLAS thread each (two levels of threads are ten times slower).
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
+# Python keeps what it has read for its next start, also where the environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test coverage fuzz check format docs docs-figures bench clean
 
