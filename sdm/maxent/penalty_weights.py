@@ -1,6 +1,6 @@
 """The regularisation weight β of every feature, from how well a sample of its size determines the feature's mean."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -66,6 +66,14 @@ def penalty_weights(
     return _tabulated(features, measure, deviation, size, rule, multiplier, given or {})
 
 
+def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:
+    """Return the number of the tables for each feature class by its letter, in a model that has the classes `letters`
+    and `m` presences."""
+    smooth = _WITH_PRODUCT if "p" in letters else _LINEAR_QUADRATIC if "q" in letters else _LINEAR_ONLY
+    tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
+    return {letter: float(np.interp(m, *table)) for letter, table in tables.items()}
+
+
 def _tabulated(
     features: FeatureSet,
     measure: Measure,
@@ -78,10 +86,7 @@ def _tabulated(
     """Return `table · multiplier · s_j / √m` with each program's own exceptions."""
     sizes = np.diff(features.offsets)
     letters = [family.letter for family in features.families]
-    present = set(letters)
-    smooth = _WITH_PRODUCT if "p" in present else _LINEAR_QUADRATIC if "q" in present else _LINEAR_ONLY
-    tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
-    heights = {letter: float(np.interp(m, *table)) for letter, table in tables.items()}
+    heights = table_numbers(letters, m)
     # Neither program has random features. They bend as hinges do, along combinations of variables as products have.
     heights["r"] = max(heights["h"], float(np.interp(m, *_WITH_PRODUCT)))
     heights |= given
