@@ -30,7 +30,7 @@ from sdm.maxent.confidence import PENALTY_OF
 from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
-from sdm.maxent.penalty_weights import penalty_weights
+from sdm.maxent.penalty_weights import TABLE_LETTERS, TABLE_LIMITS, TABULATED, given_numbers, penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
@@ -95,6 +95,9 @@ class ConditionalMaxent(Classifier):
         By default 500, or 200 in a structural model. Reaching it is reported in `solution_.status`.
     smoothing, ratio : float
         Of smoothed_l1 and elastic.
+    beta_lqp, beta_hinge, beta_threshold, beta_categorical : float, optional
+        Numbers in place of those of Maxent's tables, for linear, quadratic and product features, hinges, thresholds and
+        categories.
 
     Attributes
     ----------
@@ -154,6 +157,10 @@ class ConditionalMaxent(Classifier):
         max_iterations: int | None = None,
         smoothing: float = 0.1,
         ratio: float = 4.0,
+        beta_lqp: float | None = None,
+        beta_hinge: float | None = None,
+        beta_threshold: float | None = None,
+        beta_categorical: float | None = None,
         random_state: int | None = None,
     ) -> None:
         self.features, self.regularization, self.multiplier = features, regularization, multiplier
@@ -161,6 +168,8 @@ class ConditionalMaxent(Classifier):
         self.folds, self.categorical = folds, categorical
         self.seed, self.random_state = seed, random_state
         self.tolerance, self.max_iterations, self.smoothing, self.ratio = tolerance, max_iterations, smoothing, ratio
+        self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
+        self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
 
     def fit(
         self,
@@ -359,7 +368,8 @@ class ConditionalMaxent(Classifier):
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
-            rule_beta, by_rule = penalty_weights(built, domain.q0, size, rule=rule), isinstance(rule, str)
+            given, by_rule = given_numbers(self), isinstance(rule, str)
+            rule_beta = penalty_weights(built, domain.q0, size, rule=rule, given=given)
             keep, copies = find_duplicates(built, rule_beta, self.regularization_)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
@@ -429,8 +439,11 @@ class ConditionalMaxent(Classifier):
         if isinstance(self.beta, str) and self.beta in PENALTY_OF:
             raise OptionError(f"beta={self.beta!r} is a result about one distribution over cells, not about classes")
         _ = self.used_seed
+        tabulated = self.beta is None or self.beta in TABULATED or _grows(self.features)
+        if not tabulated and (chosen := [name for name in TABLE_LETTERS if getattr(self, name) is not None]):
+            raise OptionError(f"{chosen[0]} is a number of Maxent's tables, and beta={self.beta!r} does without them")
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
-        self.check_numbers(_NUMBERS, words)
+        self.check_numbers(_NUMBERS | TABLE_LIMITS, words | dict.fromkeys(TABLE_LIMITS))
 
     def _model(self, domain: Domain, record: dict[str, Any]) -> ClassModel:
         """Return the model that predicts, from the results of the fit."""

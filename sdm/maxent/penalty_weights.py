@@ -23,6 +23,22 @@ RULES = ("maxent", "maxnet", "deviation", "corollary7", *PENALTY_OF)
 TABULATED = ("maxent", "maxnet")
 """The rules that take a number from the tables, which can be given in their place."""
 
+TABLE_LETTERS = {"beta_lqp": "lqp", "beta_hinge": "h", "beta_threshold": "t", "beta_categorical": "c"}
+"""Parameters that stand in place of a number of the tables, and the letters of their feature classes."""
+TABLE_LIMITS = dict.fromkeys(TABLE_LETTERS, (-1e-300, np.inf, "a number of at least 0, or nothing for Maxent's table"))
+"""What these parameters may be."""
+
+
+def given_numbers(parameters: object) -> dict[str, float]:
+    """Return the numbers that stand in place of those of the tables, by the letter of their class, from an object with
+    such parameters."""
+    return {
+        letter: float(value)
+        for name, letters in TABLE_LETTERS.items()
+        for letter in letters
+        if (value := getattr(parameters, name)) is not None
+    }
+
 
 def penalty_weights(
     features: FeatureSet,

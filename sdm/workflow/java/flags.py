@@ -105,7 +105,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("threads", 1, ACTS, "threads for maps"),
         _flag("printversion", False, ACTS, "print the version and end"),
         # What sdm does not repeat
-        _flag("polyhedral", False, WARNED, "its feature (v − v²)/4 is a weighted sum of the linear and the quadratic one"),
+        _flag("polyhedral", False, WARNED, "(v − v²)/4 is a weighted sum of the linear and the quadratic feature"),
         _flag("biasisbayesianprior", False, WARNED, "maps of Java Maxent 3.4 do not have the prior either"),
         # The window, pictures and speed of Java Maxent
         _flag("autorun", False, IGNORED, "sdm always begins at once", "a"),

@@ -182,7 +182,7 @@ def test_what_a_bias_file_is():
     with pytest.raises(OptionError, match="biastype=1: expected 3"):
         sampling_effort(read_command(["biasfile=e.asc", "biastype=1"]))
     assert "maps of Java Maxent 3.4" in read_command(["biasisbayesianprior"]).warnings[0]
-    assert "a weighted sum of the linear and the quadratic one" in read_command(["polyhedral"]).warnings[0]
+    assert "a weighted sum of the linear and the quadratic feature" in read_command(["polyhedral"]).warnings[0]
 
 
 def test_square_root_regularisation_of_categories(done):
