@@ -45,9 +45,9 @@ READ = {
     # `maxent_call` of ntbox (R/maxent_call.R): its example, with the defaults of all its arguments
     "ntbox": "environmentallayers=layers samplesfile=samples/bradypus.csv outputdirectory=outputs linear=true "
     "quadratic=true product=true threshold=false hinge=false maximumbackground=10000 responsecurves=false "
-    "pictures=true jackknife=false outputformat=cloglog randomseed=false logscale=true warnings=true askoverwrite=false "
-    "skipifexists=false removeduplicates=true writeclampgrid=false writemess=false randomtestpoints=0 "
-    "betamultiplier=0.1 biastype=3 perspeciesresults=false writebackgroundpredictions=false "
+    "pictures=true jackknife=false outputformat=cloglog randomseed=false logscale=true warnings=true "
+    "askoverwrite=false skipifexists=false removeduplicates=true writeclampgrid=false writemess=false "
+    "randomtestpoints=0 betamultiplier=0.1 biastype=3 perspeciesresults=false writebackgroundpredictions=false "
     "responsecurvesexponent=false addsamplestobackground=true addallsamplestobackground=false autorun=true "
     "writeplotdata=false fadebyclamping=false extrapolate=false visible=false autofeature=false doclamp=false "
     "outputgrids=true plots=true appendtoresultsfile=false maximumiterations=500 convergencethreshold=1e-05 "
