@@ -1,7 +1,7 @@
 """`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -52,6 +52,7 @@ _NUMBERS = {
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
+    **dict.fromkeys(("quadratic_from", "hinge_from", "product_from"), (0, np.inf, "a number of sites, 1 or more")),
 }
 
 
@@ -98,6 +99,8 @@ class ConditionalMaxent(Classifier):
     beta_lqp, beta_hinge, beta_threshold, beta_categorical : float, optional
         Numbers in place of those of Maxent's tables, for linear, quadratic and product features, hinges, thresholds and
         categories.
+    quadratic_from, hinge_from, product_from : int
+        Sites from which ``"auto"`` takes quadratic, hinge and product features.
 
     Attributes
     ----------
@@ -161,6 +164,9 @@ class ConditionalMaxent(Classifier):
         beta_hinge: float | None = None,
         beta_threshold: float | None = None,
         beta_categorical: float | None = None,
+        quadratic_from: int = 10,
+        hinge_from: int = 15,
+        product_from: int = 80,
         random_state: int | None = None,
     ) -> None:
         self.features, self.regularization, self.multiplier = features, regularization, multiplier
@@ -170,6 +176,7 @@ class ConditionalMaxent(Classifier):
         self.tolerance, self.max_iterations, self.smoothing, self.ratio = tolerance, max_iterations, smoothing, ratio
         self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
         self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
+        self.quadratic_from, self.hinge_from, self.product_from = quadratic_from, hinge_from, product_from
 
     def fit(
         self,
@@ -224,7 +231,8 @@ class ConditionalMaxent(Classifier):
             if a.values.size < 2
         ]
         size = effective_size(domain.q0)
-        letters, growing = _families(self.features, size)
+        since = {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
+        letters, growing = _families(self.features, size, since)
         self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group, progress)
         finite, beta = self._finite(domain, targets, letters, size)
         if growing:
@@ -509,6 +517,6 @@ def _grows(features: str | Sequence[str]) -> bool:
     return has_growing(features)
 
 
-def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:
+def _families(features: str | Sequence[str], size: float, since: Mapping[str, float]) -> tuple[str, dict[str, int]]:
     """Return the ordinary class letters, and the largest size of each growing family."""
-    return parse_families(features, size) if _grows(features) else (parse_classes(features, size), {})
+    return parse_families(features, size, since) if _grows(features) else (parse_classes(features, size, since), {})

@@ -30,6 +30,7 @@ _CLASSES = {
     "occurrences.keep_duplicates",
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
     "fit.beta_lqp", "fit.beta_hinge", "fit.beta_threshold", "fit.beta_categorical", "fit.entropy",
+    "fit.quadratic_from", "fit.hinge_from", "fit.product_from",
     "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
     "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",
     "output.replicate_maps", "output.surfaces", "output.stack", "output.map_picture", "output.publication",

@@ -304,11 +304,13 @@ class FitOptions(Section):
         None, "Regularisation of categories, before the multiplier (default: by Maxent's table)."
     )
     quadratic_from: Count = option(
-        10, "For features auto: records from which quadratic features are used.", "l2lqthreshold"
+        10, "For features auto: records, or sites, from which quadratic features are used.", "l2lqthreshold"
     )
-    hinge_from: Count = option(15, "For features auto: records from which hinge features are used.", "hingethreshold")
+    hinge_from: Count = option(
+        15, "For features auto: records, or sites, from which hinge features are used.", "hingethreshold"
+    )
     product_from: Count = option(
-        80, "For features auto: records from which product features are used.", "lq2lqptthreshold"
+        80, "For features auto: records, or sites, from which product features are used.", "lq2lqptthreshold"
     )
     complexity: Literal["bound", "sample"] = option(
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
