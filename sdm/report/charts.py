@@ -32,7 +32,7 @@ SCALES = {
     "raw": "Raw density",
     "probability": "Probability",
     "density": "Density relative to area",
-    EXPONENT: "Score, from 0 at the left end",
+    EXPONENT: "Score (exponent)",
 }
 TOP = {**TOPS, "probability": 1.0}  # the largest value of a scale that has one
 Values = Sequence[float | None]
