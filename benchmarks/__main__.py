@@ -1,4 +1,7 @@
-"""Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on."""
+"""Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on.
+
+`python -m benchmarks check-docs` measures nothing: it lists figures of documents that are older than their code.
+"""
 
 import sys
 from importlib import import_module
@@ -21,6 +24,8 @@ ALL = (
 
 
 def main() -> None:
+    if sys.argv[1:] == ["check-docs"]:
+        sys.exit(import_module("benchmarks.tools.freshness").main())
     given = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
     options = sys.argv[1 + len(given) :]
     unknown = [name for name in given if name not in ALL]

@@ -16,7 +16,7 @@ from pathlib import Path
 from PIL import Image
 
 from tools import drawings
-from tools.notebook_page import write_page
+from tools.notebook_page import NOTEBOOKS, write_page
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
@@ -80,8 +80,9 @@ def main() -> None:
         DRAWN[name](PICTURES / name)
         print(name)
     if "notebook" in wanted:
-        write_page()
-        print("notebook.md and its pictures")
+        for notebook, page in NOTEBOOKS.items():
+            write_page(notebook)
+            print(f"{page}.md and its pictures")
     if wanted & {*COPIED, *PHOTOGRAPHED}:
         with tempfile.TemporaryDirectory() as folder:
             _of_tutorials(Path(folder), wanted)

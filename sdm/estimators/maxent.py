@@ -29,7 +29,7 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import make_penalty
 from sdm.maxent.penalty_search import held_out_ratio
-from sdm.maxent.penalty_weights import penalty_weights
+from sdm.maxent.penalty_weights import TABLE_LIMITS, given_numbers, penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
@@ -63,8 +63,6 @@ _NUMBERS = {
     "hinge_from": (0, np.inf, "a number of presences, 1 or more"),
     "product_from": (0, np.inf, "a number of presences, 1 or more"),
 }
-_TABLES = {"beta_lqp": "lqp", "beta_hinge": "h", "beta_threshold": "t", "beta_categorical": "c"}  # and their classes
-_HEIGHTS = dict.fromkeys(_TABLES, (-1e-300, np.inf, "a number of at least 0, or nothing for Maxent's table"))
 
 
 class Maxent(Classifier):
@@ -322,12 +320,7 @@ class Maxent(Classifier):
         """Return every feature's β by rule; where they are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        given = {
-            letter: float(value)
-            for name, letters in _TABLES.items()
-            for letter in letters
-            if (value := getattr(self, name)) is not None
-        }
+        given = given_numbers(self)
         theory = {"delta": float(self.delta), "norm": float(self.norm)}
         rule, multiplier = self._rule(), float(self.multiplier)
         return penalty_weights(features, sample, size, rule=rule, multiplier=multiplier, given=given, **theory)
@@ -372,10 +365,10 @@ class Maxent(Classifier):
             raise OptionError(
                 "add_presences='none' is for entropy=1: above it, presences must be part of the background"
             )
-        limits = _NUMBERS | _HEIGHTS
+        limits = _NUMBERS | TABLE_LIMITS
         if np.ndim(self.smoothing):  # one for each feature
             del limits["smoothing"]
-        self.check_numbers(limits, {"max_iterations": None, "ridge": None, **dict.fromkeys(_HEIGHTS)})
+        self.check_numbers(limits, {"max_iterations": None, "ridge": None, **dict.fromkeys(TABLE_LIMITS)})
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:
             raise OptionError(

@@ -206,10 +206,11 @@ class BackgroundOptions(Section):
         "Sampling effort: a raster on the grid of the layers, or 'target-group' for the density of its sites.",
         "biasfile",
     )
-    bias_treatment: Literal["sample", "prior"] = option(
+    bias_treatment: Literal["sample", "prior", "records"] = option(
         "sample",
         "What effort does. sample: background cells are drawn by it. prior: it is the base measure that the model is "
-        "fitted relative to, and so is divided out of the map (exact; take many points).",
+        "fitted relative to, and so is divided out of the map (exact; take many points). records: every record counts "
+        "by one over the effort in its cell, and the background stays as it is.",
     )
     bandwidth: Literal["auto"] | Positive = option(
         "auto", "Of the density of a target group's sites: the kernel's standard deviation in km, or auto."
@@ -303,11 +304,13 @@ class FitOptions(Section):
         None, "Regularisation of categories, before the multiplier (default: by Maxent's table)."
     )
     quadratic_from: Count = option(
-        10, "For features auto: records from which quadratic features are used.", "l2lqthreshold"
+        10, "For features auto: records, or sites, from which quadratic features are used.", "l2lqthreshold"
     )
-    hinge_from: Count = option(15, "For features auto: records from which hinge features are used.", "hingethreshold")
+    hinge_from: Count = option(
+        15, "For features auto: records, or sites, from which hinge features are used.", "hingethreshold"
+    )
     product_from: Count = option(
-        80, "For features auto: records from which product features are used.", "lq2lqptthreshold"
+        80, "For features auto: records, or sites, from which product features are used.", "lq2lqptthreshold"
     )
     complexity: Literal["bound", "sample"] = option(
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
@@ -439,10 +442,11 @@ class PredictOptions(Section):
     """The map."""
 
     scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
-    extrapolation: Literal["clamp", "free", "none", "fade"] = option(
+    extrapolation: Literal["clamp", "free", "none", "fade", "lower"] = option(
         "clamp",
         "Outside the training range. clamp: variables are held at its limits; free: they are not; none: nothing is "
-        "predicted there; fade: the clamped prediction, less its difference from the free one (one species).",
+        "predicted there; fade: the clamped prediction, less its difference from the free one; lower: the lower one of "
+        "the two (fade and lower: one species).",
     )
     clamp: bool | None = option(None, "The earlier name of extrapolation: true is clamp, and false is free.", "doclamp")
     threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
@@ -476,6 +480,12 @@ class OutputOptions(Section):
         False, "Go on where a run over several species or scenarios ended; what is finished and unchanged is kept."
     )
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
+    curves_exponent: bool = option(
+        False,
+        "Response curves show the score of the model (the exponent of its density) in place of the scale of the map, "
+        "from 0 at their left end.",
+        "responsecurvesexponent",
+    )
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
@@ -527,6 +537,10 @@ class OutputOptions(Section):
         False, "Also draw one figure for a paper: the map, responses to the four most important variables, importance."
     )
     surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
+
+    def curve_scale(self, scale: str) -> str:
+        """Return the scale of response curves, where `scale` is that of the map."""
+        return "exponent" if self.curves_exponent else scale
 
 
 class ClassOptions(Section):

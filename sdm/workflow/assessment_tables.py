@@ -200,7 +200,8 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
     if found.survey is not None:
         todo["calibration"] = partial(figures.draw_calibration, found.survey["calibration"])
     if fitted.bands:
-        todo["bands"] = partial(figures.draw_bands, fitted.bands, scale, order=variable_order(found))
+        shown = options.output.curve_scale(scale)
+        todo["bands"] = partial(figures.draw_bands, fitted.bands, shown, order=variable_order(found))
     for surface in fitted.surfaces:
         title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
         todo[title] = partial(figures.draw_surface, surface, scale)

@@ -168,6 +168,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.gpkg": ("true", True),
     "output.uncertainty": ("true", True),
     "output.replicate_maps": ("true", True),
+    "output.curves_exponent": ("true", True),
     "output.background_predictions": ("true", True),
     "output.append_results": ("/data/all.csv", "/data/all.csv"),
     "output.surfaces": ("rain:heat, soil:rain", ["rain:heat", "soil:rain"]),
@@ -342,7 +343,7 @@ def test_clamping_on_or_off_is_read_as_the_extrapolation_that_it_was(tmp_path: P
     with pytest.raises(OptionError, match=r"predict.clamp='maybe': expected true or false"):
         make_options({"clamp": "maybe"})
     with pytest.raises(
-        OptionError, match=r"predict.extrapolation='nothing': expected 'clamp', 'free', 'none' or 'fade'"
+        OptionError, match=r"predict.extrapolation='nothing': expected 'clamp', 'free', 'none', 'fade' or 'lower'"
     ):
         make_options({"extrapolation": "nothing"})
 

@@ -16,7 +16,7 @@ from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
 from sdm.maps.novelty import OF_VARIABLES, Novelty
 from sdm.maps.outside import Outside
-from sdm.models.extrapolation import extrapolated
+from sdm.models.extrapolation import BOTH, extrapolated
 from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
 from sdm.report.tables import write_rows
@@ -74,7 +74,7 @@ def predict_table(
     measured = Novelty(model, novelty, scale)
     base = model.column_values(columns, scale, clamped)
     beside = measured.measure(columns, base, clamped) if novelty else {}
-    free = (lambda: model.column_values(columns, scale, False)) if extrapolation == "fade" else (lambda: base)
+    free = (lambda: model.column_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     if known is not None:
         base = task.row_values(model, known, text, row, notices)(columns, scale, clamped)
     values = extrapolated(model, base, free, columns, extrapolation)

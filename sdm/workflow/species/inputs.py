@@ -171,14 +171,16 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     notices += sampling.tell(options, effort, backgrounds[0])
     for species, background in own.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
+    of_records = options.background.bias_treatment == "records"
     for species in records.species_names:
         try:
             ledger.check(species)
             background = own.get(species, backgrounds[0])
             background.check(prepared.area_of(species))
             points_of = kept[species]
-            weights, notes = sampling.weigh(options, records, points_of, stack)
             strength = None if effort is None else effort.at(points_of.rows, points_of.cols)
+            divided, strength = (strength, None) if of_records else (None, strength)
+            weights, notes = sampling.weigh(options, records, points_of, stack, divided)
             folds = None if labels is None else labels[points_of.index]
             ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
             table = SampleTable.from_stack(stack, points_of, background, **ways)

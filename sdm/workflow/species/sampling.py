@@ -35,8 +35,10 @@ def check_sampling(options: RunOptions) -> None:
         ),
         "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": drawn and own.file,
         "background.bias_treatment needs sampling effort: give background.bias": (
-            own.bias_treatment == "prior" and not effort
+            own.bias_treatment != "sample" and not effort
         ),
+        "background.bias_treatment=records needs a raster of effort: give background.bias, or weigh the rows of a "
+        "table by a column (occurrences.record_weights)": own.bias_treatment == "records" and not own.bias,
         "background.target_group is not used: add --background target-group, or --bias target-group": (
             own.target_group and not needs_group(options)
         ),
@@ -110,6 +112,8 @@ def make_backgrounds(
     same pass over the layers.
     """
     own = options.background
+    if own.bias_treatment == "records":
+        effort = None  # it is the records that count by it
     if points is None:
         return sample_backgrounds(
             stack,
@@ -118,7 +122,7 @@ def make_backgrounds(
             seed=options.seed,
             area_weighted=own.area_weighted,
             effort=None if effort is None else effort.window,
-            treatment=own.bias_treatment,
+            treatment="prior" if own.bias_treatment == "prior" else "sample",
             lookup_cells=cells,
             threads=options.threads,
         )
@@ -138,13 +142,16 @@ def random_cells(options: RunOptions, stack: Stack, area: StudyArea | None) -> B
 
 
 def weigh(
-    options: RunOptions, records: Occurrences, points: CleanPoints, stack: Stack
+    options: RunOptions, records: Occurrences, points: CleanPoints, stack: Stack, effort: np.ndarray | None = None
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Return the weights of presences, None if all are equal, and what the user should be told."""
-    own = options.occurrences
-    if own.record_weights is None:
-        return None, ()
-    return record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
+    """Return the weights of presences, None if all are equal, and what the user should be told; `effort` is that in
+    their cells, where records count by one over it."""
+    own, notes = options.occurrences, tuple[str, ...]()
+    weights = None if effort is None else effort.mean() / effort
+    if own.record_weights is not None:
+        given, notes = record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
+        weights = given if weights is None else weights * given
+    return weights, notes
 
 
 def tell(options: RunOptions, effort: Effort | None, background: Background) -> list[str]:
@@ -159,6 +166,7 @@ def tell(options: RunOptions, effort: Effort | None, background: Background) -> 
     if effort is not None:
         drawn = "background cells are drawn by it"
         what = {"sample": drawn, "prior": "it is the base measure, divided out of the map"}
+        what["records"] = "every record counts by one over the effort in its cell"
         told.append(f"sampling effort '{effort.name}': {what[options.background.bias_treatment]}")
     return told
 
