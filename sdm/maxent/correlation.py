@@ -2,8 +2,8 @@
 
 The covariance is that of the base measure, over all cells, so it does not depend on the records. `λᵀAλ` is then the
 variance of the scores over the domain (of features scaled so that their variance is their β): weights of features that
-say the same are charged for what they do together. Some correlations are left out (`shrinkage`), so that the matrix can
-be inverted where features depend on each other, or are more than the cells.
+say the same are charged for what they do together. A share of the correlations is left out (`uncorrelated`), so that
+the matrix can be inverted where features depend on each other, or are more than the cells.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Correlation:
     matrix: Array
     constant: int  # features that have the same value wherever there is base measure
 
-    def notes(self, cells: int, shrinkage: float) -> list[str]:
+    def notes(self, cells: int, uncorrelated: float) -> list[str]:
         """Say what the reader of a model should know of it."""
         out = []
         if self.constant:
@@ -37,12 +37,12 @@ class Correlation:
         if len(self.matrix) > cells:
             out.append(
                 f"{len(self.matrix):,} features are more than the {cells:,} points of the domain, so some are made of "
-                f"others: a shrinkage of {shrinkage:g} keeps the mahalanobis penalty of all of them positive"
+                f"others: uncorrelated={uncorrelated:g} keeps the mahalanobis penalty of all of them positive"
             )
         return out
 
 
-def feature_correlation(features: FeatureSet, shrinkage: float) -> Correlation:
+def feature_correlation(features: FeatureSet, uncorrelated: float) -> Correlation:
     """Return `(1 − s) ρ + s I` for the correlations `ρ` of the features under the base measure, and the share `s`."""
     size, q0 = features.size, features.domain.q0
     if size > MOST:
@@ -63,7 +63,7 @@ def feature_correlation(features: FeatureSet, shrinkage: float) -> Correlation:
             covariance[b : b + len(right), a : a + len(left)] = block.T
     still = np.diagonal(covariance) <= STILL
     spread = np.sqrt(np.where(still, 1.0, np.diagonal(covariance)))
-    matrix = (1.0 - shrinkage) * covariance / np.outer(spread, spread)
+    matrix = (1.0 - uncorrelated) * covariance / np.outer(spread, spread)
     matrix[still, :] = matrix[:, still] = 0.0
     matrix[np.diag_indices(size)] = 1.0
     return Correlation(matrix, int(still.sum()))

@@ -370,7 +370,7 @@ class FitOptions(Section):
         None, "For elastic: the strength of the l2² penalty by itself (default: by --ratio)."
     )
     power: Power = option(1.5, "For lp: the p of the norm, between 1 and 2; near 1 it is like l1, near 2 like l2.")
-    shrinkage: Part = option(
+    uncorrelated: Part = option(
         0.01, "For mahalanobis: the share of the features' correlations that is left out, up to 1, which is l2sq."
     )
 

@@ -195,7 +195,7 @@ BAD_OPTIONS = [
     {"regularization": "elastic", "ratio": -1.0}, {"prevalence": 0.0}, {"prevalence": "half"}, {"unseen": "ignore"},
     {"solver": "summet", "entropy": 1.5}, {"solver": "summet", "regularization": "lp"},
     {"solver": "plummet", "regularization": "mahalanobis"}, {"power": 1.0}, {"power": 2.0}, {"power": "half"},
-    {"shrinkage": 0.0}, {"shrinkage": 1.5}, {"beta": "theorem13", "regularization": "mahalanobis"},
+    {"uncorrelated": 0.0}, {"uncorrelated": 1.5}, {"beta": "theorem13", "regularization": "mahalanobis"},
 ]  # fmt: skip
 
 

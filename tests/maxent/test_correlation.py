@@ -15,15 +15,15 @@ from sdm.maxent.solvers.newton import solve_newton
 
 @settings(max_examples=40)
 @given(cases(max_cells=20, max_variables=2), st.sampled_from([1e-3, 0.1, 1.0]))
-def test_correlations_are_those_of_the_base_measure(case, shrinkage):
+def test_correlations_are_those_of_the_base_measure(case, uncorrelated):
     """Pair by pair, with weights of cells, categories, and variables that hardly vary."""
     assume(np.abs(case.x).max() < 1e5 and case.dense("lqh", 3))
     features = case.features("lqh", 3)
-    found = correlation.feature_correlation(features, shrinkage)
+    found = correlation.feature_correlation(features, uncorrelated)
     np.testing.assert_allclose(
-        found.matrix, naive.correlations(naive.matrix(case.dense("lqh", 3)), case.q0, shrinkage), atol=1e-7
+        found.matrix, naive.correlations(naive.matrix(case.dense("lqh", 3)), case.q0, uncorrelated), atol=1e-7
     )
-    assert np.linalg.eigvalsh(found.matrix).min() > 0.5 * shrinkage
+    assert np.linalg.eigvalsh(found.matrix).min() > 0.5 * uncorrelated
 
 
 def test_blocks_of_columns_make_the_same_matrix(monkeypatch):
@@ -49,15 +49,15 @@ def fit(x, y, **options):
 def test_without_correlations_it_is_the_ridge_penalty():
     x, y = table()
     ridge = fit(x, y, regularization="l2sq")
-    np.testing.assert_allclose(fit(x, y, shrinkage=1.0).coef_, ridge.coef_, atol=1e-6)
-    assert np.abs(fit(x, y, shrinkage=0.01).coef_ - ridge.coef_).max() > 1e-3
+    np.testing.assert_allclose(fit(x, y, uncorrelated=1.0).coef_, ridge.coef_, atol=1e-6)
+    assert np.abs(fit(x, y, uncorrelated=0.01).coef_ - ridge.coef_).max() > 1e-3
 
 
 def test_copies_of_a_variable_do_not_change_the_model():
     """Under l2sq two copies of a variable halve its penalty. A map must not depend on how often a layer was given."""
     x, y = table()
     copies = np.column_stack([x[:, 0], x[:, 0], x[:, 0], x[:, 1]])
-    maps = {name: [fit(rows, y, regularization=name, shrinkage=1e-4).predict(rows, "raw") for rows in (x, copies)]
+    maps = {name: [fit(rows, y, regularization=name, uncorrelated=1e-4).predict(rows, "raw") for rows in (x, copies)]
             for name in ("mahalanobis", "l2sq")}  # fmt: skip
     differ = {name: np.abs(one / many - 1).max() for name, (one, many) in maps.items()}
     assert differ["mahalanobis"] < 1e-4
@@ -75,13 +75,13 @@ def test_extreme_strengths_against_an_independent_optimiser(alpha, scale):
 
 
 def test_one_record_and_more_features_than_points():
-    """Nothing can be inverted there but for the shrinkage; the fit says so in its notes."""
+    """Nothing could be inverted there without the share that is left out; the fit says so in its notes."""
     rng = np.random.default_rng(1)
     model = Maxent("lqh", "mahalanobis", knots=20).fit(rng.normal(size=(15, 2)), np.repeat([1, 0], [1, 14]))
     assert model.feature_set_.size > 15
     assert model.solution_.status == "converged"
     assert model.solution_.gap <= 1e-6
-    assert any("more than the 15 points" in note and "shrinkage of 0.01" in note for note in model.notes_)
+    assert any("more than the 15 points" in note and "uncorrelated=0.01 keeps" in note for note in model.notes_)
 
 
 def test_a_feature_without_variance_has_the_penalty_of_l2sq():
@@ -116,7 +116,7 @@ def test_classes_refuse_it(penalty):
         ConditionalMaxent("l", regularization=penalty).fit(x, y)
 
 
-@pytest.mark.parametrize("options", [{"shrinkage": 0.2}, {"regularization": "lp", "power": 1.2}])
+@pytest.mark.parametrize("options", [{"uncorrelated": 0.2}, {"regularization": "lp", "power": 1.2}])
 def test_a_saved_model_predicts_the_same_and_knows_its_penalty(tmp_path, options):
     x, y = table()
     model = fit(x, y, **options)

@@ -118,7 +118,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fit.ratio": ("3", 3.0),
     "fit.ridge": ("0.5", 0.5),
     "fit.power": ("1.2", 1.2),
-    "fit.shrinkage": ("0.1", 0.1),
+    "fit.uncorrelated": ("0.1", 0.1),
     "test.percent": ("25", 25.0),
     "test.file": ("/data/test.csv", "/data/test.csv"),
     "test.folds": ("5", 5),
