@@ -86,7 +86,7 @@ import numpy as np
 from sdm import Maxent
 x = np.random.default_rng(0).normal(size=(60, 2))
 y = np.repeat([1, 0], [20, 40])
-for penalty in ("l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"):
+for penalty in ("l1", "none", "smoothed_l1", "l2", "l2sq", "elastic", "mahalanobis", "lp"):
     for alpha in (1.0, 1.5):
         model = Maxent("lqpht", penalty, entropy=alpha, knots=3, max_iterations=50).fit(x, y)
         model.predict(x)

@@ -28,7 +28,7 @@ from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
 from sdm.maxent.confidence import PENALTY_OF
 from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
-from sdm.maxent.penalty import L1, PENALTIES, make_penalty
+from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.penalty_weights import TABLE_LETTERS, TABLE_LIMITS, TABULATED, given_numbers, penalty_weights
 from sdm.maxent.problem import Problem
@@ -442,8 +442,11 @@ class ConditionalMaxent(Classifier):
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
-        if self.regularization not in ("auto", *PENALTIES):
-            raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
+        if self.regularization not in ("auto", *BY_WEIGHT):
+            only = " (that penalty is for species)" if self.regularization in PENALTIES else ""
+            raise OptionError(
+                f"regularization={self.regularization!r}: expected one of auto, {', '.join(BY_WEIGHT)}{only}"
+            )
         if isinstance(self.beta, str) and self.beta in PENALTY_OF:
             raise OptionError(f"beta={self.beta!r} is a result about one distribution over cells, not about classes")
         _ = self.used_seed

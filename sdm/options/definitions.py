@@ -23,8 +23,11 @@ from sdm.options.kinds import (
     NotNegative,
     Numbers,
     Order,
+    Part,
+    PenaltyName,
     Places,
     Positive,
+    Power,
     Renames,
     Section,
     Share,
@@ -246,10 +249,11 @@ class FitOptions(Section):
         *("rm", "betamultiplier"),
         was=1.0,
     )
-    regularization: Literal["auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] | None = option(
+    regularization: Literal["auto", PenaltyName] | None = option(
         None,
         "The penalty on the weights (default: l1; for classes auto: l1, or elastic if that does better at held-out "
-        "sites).",
+        "sites). For species also mahalanobis, which is l2sq with the correlations of the features, and lp, a norm "
+        "between l1 and l2.",
         was="l1",
     )
     entropy: Literal["auto"] | Order = option(
@@ -367,6 +371,10 @@ class FitOptions(Section):
     )
     ridge: Positive | None = option(
         None, "For elastic: the strength of the l2² penalty by itself (default: by --ratio)."
+    )
+    power: Power = option(1.5, "For lp: the p of the norm, between 1 and 2; near 1 it is like l1, near 2 like l2.")
+    uncorrelated: Part = option(
+        0.01, "For mahalanobis: the share of the features' correlations that is left out, up to 1, which is l2sq."
     )
 
 
