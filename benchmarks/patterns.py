@@ -1,6 +1,6 @@
 """Density estimation on point patterns whose density is known, outside ecology (Cortes et al. 2015, §4.2 and §4.3).
 
-Eight cities, and ten days on a road (`sdm.simulate.patterns`): the coordinates of cells are the only variables. As in
+Eight cities, and six days on a road (`sdm.simulate.patterns`): the coordinates of cells are the only variables. As in
 the paper λ and β are chosen on a first pattern, and then kept for the others. Because the density is known, every
 method has its distance from it (Kullback–Leibler divergence) beside the log loss at points that were held out.
 """
@@ -28,6 +28,7 @@ POINTS, HELD = 1000, 20_000
 LAMBDAS, BETAS = (0.0, 0.01, 0.03, 0.1), (0.01, 0.03, 0.1)
 BANDWIDTHS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # cells
 KINDS: dict[str, tuple[Callable[[int], PointPattern], int]] = {"city": (city_pattern, 8), "road": (road_pattern, 6)}
+PICTURES = {"city": "pattern_city.png", "road": "pattern_road.png"}
 SHOWN = ("kernel density", "L1, feature classes", "structural, trees and monomials")
 
 
@@ -152,7 +153,7 @@ def compare(kind: str, processes: int) -> dict[str, Any]:
         for row in rows
     ]
     table(f"{patterns} patterns ({kind}), {POINTS:,} points: mean and its standard error", printed)
-    draw_patterns(shown, make(1).bounds, ROOT / "docs" / "pictures" / f"pattern_{kind}.png")
+    draw_patterns(shown, make(1).bounds, ROOT / "docs" / "pictures" / PICTURES[kind])
     return {"patterns": patterns, "chosen": chosen, "rows": rows}
 
 
