@@ -19,7 +19,7 @@ FOLDERS = {
 }
 ALL = (
     *("engine", *PROGRAM, "structural", "path", "roots", "edges", "bias", "nceas"),
-    *("transfer", "groups", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
+    *("transfer", "groups", "medn", "proportions", "patterns", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 
 

@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 OF_BENCHMARKS = {
     "convergence.png": "structural",
+    "pattern_city.png": "patterns",
+    "pattern_road.png": "patterns",
     "edges.png": "edges",
     "medn.png": "medn",
     "medn_weights.png": "medn",

@@ -38,3 +38,24 @@ def draw_convergence(curves: Mapping[str, Sequence[float] | Array], optimum: flo
     axes.grid(alpha=0.3)
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False)
     return save(figure, path)
+
+
+def draw_patterns(maps: Mapping[str, Array], bounds: tuple[float, float, float, float], path: Path) -> Path:
+    """Draw densities in the cells of a window side by side, on one scale; the counts of points as dots."""
+    figure = new_figure(PAGE, PAGE / len(maps) * 1.15)
+    left, bottom, right, top = bounds
+    brightest = float(np.quantile(maps["truth"], 0.995))
+    for axes, (name, values) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps.items()):
+        if name == "points":
+            row, col = np.nonzero(values)
+            x = left + (col + 0.5) * (right - left) / values.shape[1]
+            y = top - (row + 0.5) * (top - bottom) / values.shape[0]
+            axes.scatter(x, y, s=0.4, color="black", linewidths=0)
+        else:
+            axes.imshow(values, extent=(left, right, bottom, top), vmin=0, vmax=brightest, aspect="auto")
+        axes.set_xlim(left, right)
+        axes.set_ylim(bottom, top)
+        axes.set_title(name.replace(", ", ",\n", 1), size=TITLE)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    return save(figure, path)

@@ -36,10 +36,11 @@ _CLASSES = {
     "output.replicate_maps", "output.surfaces", "output.stack", "output.map_picture", "output.publication",
     "tune.", "classes.",
 }  # fmt: skip
+_LAYERS = {"-layers.bounds", "-layers.cells"}
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,
-    "classes": _EVERY | _CLASSES,
-    "community": _EVERY | {"occurrences.site_column", "joint.", "-layers.reduce", "-layers.reduce_to"},
+    "classes": _EVERY | _CLASSES | _LAYERS,
+    "community": _EVERY | {"occurrences.site_column", "joint.", "-layers.reduce", "-layers.reduce_to"} | _LAYERS,
 }
 _REDUCED = "a joint model has no permutation importance, and choosing C in every fit of every step would take hours"
 _RICHNESS = "its maps of richness are written in any case"

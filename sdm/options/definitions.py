@@ -10,6 +10,7 @@ from pydantic import Field
 
 from sdm.options.kinds import (
     BetaRule,
+    Bounds,
     Classes,
     Count,
     CountList,
@@ -52,7 +53,10 @@ class OccurrenceOptions(Section):
         *("occurrences", "samplesfile", "records"),
     )
     species: Files = option([], "Model only these species of the file (default: all).")
-    crs: Crs | None = option(None, "Coordinate system of the records (default: the file's, else WGS 84).")
+    crs: Crs | None = option(
+        None,
+        "Coordinate system of the records (default: the file's, else WGS 84; none: plain coordinates, with --bounds).",
+    )
     response: str | None = option(
         None, "Column with presence and absence: one class model per species, without a background."
     )
@@ -76,7 +80,8 @@ class OccurrenceOptions(Section):
     snap: int = option(0, "Move records on nodata to the nearest valid cell, at most N cells away.", ge=0, le=1000)
     keep_duplicates: bool | None = option(
         None,
-        "Keep several records of a species in one cell (default: no; for classes yes, because every visit counts).",
+        "Keep several records of a species in one cell (default: no; for classes yes, because every visit counts, and "
+        "for point patterns, --bounds).",
     )
     partial: bool = option(
         False,
@@ -132,6 +137,19 @@ class LayerOptions(Section):
         "Environmental layers: a folder, a pattern, or files; one file per variable.",
         "layers",
         "environmentallayers",
+    )
+    bounds: Literal["auto"] | Bounds | None = option(
+        None,
+        "A point pattern, without layers: the window that the points were looked for in, as xmin,ymin,xmax,ymax in "
+        "their own coordinates (auto: a box around them). The coordinates of its cells, x and y, are the variables; "
+        "every cell is background, and several points in one cell count.",
+    )
+    cells: CountList = option(
+        [100],
+        "With --bounds: cells along the longer side of the window, which are squares; or columns and rows, as in "
+        "48,365.",
+        min_length=1,
+        max_length=2,
     )
     categorical: Words = option([], "Layers whose values are categories.", "togglelayertype")
     variables: Words = option(
@@ -363,7 +381,7 @@ class FitOptions(Section):
     add_presences: Literal["all", "distinct", "none"] | None = option(
         None,
         "Which presences join the background: all (default), those that it does not hold yet (distinct, as Java Maxent "
-        "does with layers), or none.",
+        "does with layers; the default with --bounds), or none.",
     )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive | None = option(
@@ -654,6 +672,9 @@ class RunOptions(Section):
 
 PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "ensemble", "background.kind": "target-group"}}
 """Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
+
+PATTERN = {"occurrences.keep_duplicates": True, "background.points": "all", "fit.add_presences": "distinct"}
+"""Options that a window of a point pattern (`layers.bounds`) stands for: a density over all cells, of all points."""
 
 # Words that some of them take in place of a path.
 AREA_WORDS = ("buffer", "hull")

@@ -253,7 +253,7 @@ def _land(stack: "Stack | None") -> "Picture | None":
 
     for layer in () if stack is None else stack.layers:
         path = Path(layer.path)
-        if not layer.of_place and not layer.resample and path.is_file():
+        if not layer.computed and not layer.resample and path.is_file():
             picture = read_picture(path, LAND_PIXELS, layer.band)
             known = ~np.isin(picture.values, np.array(layer.nodata, dtype=np.float32))
             return replace(picture, values=np.where(known, picture.values, np.nan).astype(np.float32))

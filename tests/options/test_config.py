@@ -61,6 +61,8 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "occurrences.where": ("depth > 3 and year < 9", "depth > 3 and year < 9"),
     "occurrences.max_bad_rows": ("20", 20.0),
     "layers.files": ("/data/layers", ["/data/layers"]),
+    "layers.bounds": ("0,-1.5,10,8", [0.0, -1.5, 10.0, 8.0]),
+    "layers.cells": ("48, 365", [48, 365]),
     "layers.categorical": ("soil, landcover", ["soil", "landcover"]),
     "layers.variables": ("bio1, slope*", ["bio1", "slope*"]),
     "layers.exclude": ("bio2", ["bio2"]),

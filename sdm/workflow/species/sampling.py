@@ -15,6 +15,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Located, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.weights import record_weights
+from sdm.data.window import NO_CRS
 from sdm.errors import OptionError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.workflow.group.checking import shares_axes
@@ -23,7 +24,8 @@ RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
 
 
 def check_sampling(options: RunOptions) -> None:
-    """Raise for options about sampling bias that contradict each other, or have nothing to act on."""
+    """Raise for options about the domain and sampling bias that contradict each other, or have nothing to act on."""
+    _check_window(options)
     own, thinned = options.background, options.occurrences
     around, effort, grouped = own.area in AREA_WORDS, own.bias or own.effort_column, own.kind == GROUP_WORD
     drawn = own.bias and own.bias_treatment == "sample"
@@ -58,6 +60,28 @@ def check_sampling(options: RunOptions) -> None:
         "occurrences.thin_variables are those of occurrences.thin_bins: say how many bins": (
             thinned.thin_variables and not thinned.thin_bins
         ),
+    }
+    for text, wrong in problems.items():
+        if wrong:
+            raise OptionError(text)
+
+
+def _check_window(options: RunOptions) -> None:
+    """Raise for options that do not go with a point pattern, or with nothing else."""
+    layers = options.layers
+    if layers.bounds is None:
+        if options.occurrences.crs == NO_CRS:
+            raise OptionError(
+                "occurrences.crs=none is for the window of a point pattern: add --bounds, or give their system"
+            )
+        return
+    problems = {
+        "layers.bounds is the window of a point pattern, which has no layers, and layers.files gives some: leave one "
+        "of them out (--study-area cuts layers)": layers.files,
+        "fit.spatial adds features of place to layers, and the variables of a point pattern are places already: leave "
+        "it out": options.fit.spatial,
+        "project.scenarios needs layers, and a point pattern has none: leave it out": options.project.scenarios,
+        "layers.categorical: the variables of a point pattern are numbers, leave it out": layers.categorical,
     }
     for text, wrong in problems.items():
         if wrong:
