@@ -125,11 +125,17 @@ class Commands:
     def watch(self, words: Any, look: Callable[[int], Any]) -> tuple[int, int]:
         """Run a command that stands still before every call, while its number is told to `look`; see `with_fault`."""
         self._say([[str(word) for word in words], 0, STOP])
-        calls = 0
+        calls, wrong = 0, None
         while (heard := self._hear()) == STOP:
             calls += 1
-            look(calls)
+            if wrong is None:
+                try:
+                    look(calls)
+                except AssertionError as error:  # told when the command has come to its end
+                    wrong = error
             self._say("go on")
+        if wrong is not None:
+            raise wrong
         return heard[0], heard[1]
 
     def _say(self, what: Any) -> None:
