@@ -50,8 +50,8 @@ demo: $(VENV)/.base  ## fit the sample species, find how well the truth was foun
 	@echo "Future:  $(FUTURE)/Virtualis_montanus.html (two maps to compare; hatched where the model extrapolates)"
 	@echo "Change:  $(FUTURE)/warmer/Virtualis_montanus_change.tif (stable, gain, loss), novelty in mess.tif and mod.tif"
 
-# A file of tests stays in one process, which makes once what its tests share; in the order of the folders, where long
-# files do not come last.
+# A file of tests stays in one process, which makes once what its tests share. Files with few tests, which are the slow
+# ones, are not kept for the end, when one process would have nothing to do.
 SPREAD := --dist loadfile --no-loadscope-reorder
 test: check  ## lint, type check and all tests
 	$(BIN)/python -m pytest -n 2 $(SPREAD)
