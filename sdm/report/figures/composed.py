@@ -19,6 +19,7 @@ from sdm.report.figures.style import (
     PLAIN,
     TITLE,
     Paper,
+    lay_out,
     new_figure,
     safe_text,
     save,
@@ -79,7 +80,7 @@ def draw_publication(
         panel.set_axis_off()
     _letter(panels[0], "b")
     _letter(plot_bars(first, bottom.add_subplot(), letters=18), "c")
-    figure.draw_without_rendering()  # the bar needs the place of its map
+    lay_out(figure)  # the bar needs the place of its map
     scale_bar(axes, frame, np.isfinite(picture.values))
     return save(figure, path)
 
