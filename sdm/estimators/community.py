@@ -23,6 +23,7 @@ from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.shrinking import METHODS
 from sdm.joint.learners.tuning import choose_regularization, hamming
+from sdm.joint.levels import SPREADS, Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
 from sdm.models.community import FittedJoint
@@ -39,6 +40,7 @@ _NUMBERS = {
     "rounds": (0, np.inf, "1 or more"),
     "max_iterations": (0, np.inf, "1 or more"),
     "folds": (1, np.inf, "2 or more"),
+    "random_spread": (0.0, np.inf, "a positive number, or 'cv'"),
 }
 
 # While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap, and C grows
@@ -70,6 +72,11 @@ class JointModel(Classifier):
         Of Laplace MEDN: the variational posterior of Zhu & Xing 2009, or the exact one.
     knots : {"maxent", "maxnet", "all"} or int
     categorical : sequence of str or int
+    random_effect : str, optional
+        A column of X whose levels (reserves, regions, observers, sites) have an intercept each, for every species; for
+        the learner crf-l2. A level that is new at a prediction, and a table without the column, has the mean, 0.
+    random_spread : float or "cv"
+        Standard deviation of the intercepts under their penalty; ``"cv"`` takes the least held-out log loss.
     rounds : int, optional
         The most rounds of the variational algorithm (Zhu & Xing 2009 take 3). By default it runs until its gap is
         small enough.
@@ -126,6 +133,8 @@ class JointModel(Classifier):
         method: str = "variational",
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
+        random_effect: str | None = None,
+        random_spread: float | str = "cv",
         rounds: int | None = None,
         folds: int = 3,
         tolerance: float | None = None,
@@ -135,6 +144,7 @@ class JointModel(Classifier):
     ) -> None:
         self.learner, self.graph, self.features, self.c, self.lam = learner, graph, features, c, lam
         self.method, self.knots, self.categorical, self.rounds = method, knots, categorical, rounds
+        self.random_effect, self.random_spread = random_effect, random_spread
         self.folds, self.tolerance, self.max_iterations = folds, tolerance, max_iterations
         self.seed, self.random_state = seed, random_state
 
@@ -163,6 +173,7 @@ class JointModel(Classifier):
             Called with steps done, steps in all and a text, while C and λ are chosen.
         """
         self.check_options()
+        X, levels = self._without_levels(X)
         encoder, x = self._learn(X)
         if y is None:
             raise DataError("Y is None: this estimator requires y to be passed, but the target y is None")
@@ -171,23 +182,86 @@ class JointModel(Classifier):
         labels = read_labels(y, self.species_, x.shape[0])
         self.notes_ = check_labels(labels, self.species_)
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
-        sites = LabelledSites(site_features.evaluate(x), labels)
+        sites = _with_levels(LabelledSites(site_features.evaluate(x), labels), levels, 1.0)
         self.forest_ = self._forest(sites)
-        discriminant = Discriminant.of_species(self.forest_, site_features.size)
+        discriminant = Discriminant.of_species(self.forest_, sites.x.shape[2])
         bias = _bias(discriminant)
         learner, self.tuning_ = self._tuned(discriminant, sites, bias, title, groups, progress)
+        if levels is not None:
+            spread = self._chosen_spread(learner, discriminant, sites, bias, levels, title, groups, progress)
+            sites = _with_levels(LabelledSites(site_features.evaluate(x), labels), levels, spread / np.sqrt(learner.c))
         self.solution_ = learner.fit(discriminant, sites, bias)
         if self.solution_.status != "converged":
             log.warning("%s: %s at a gap of %.2g per site", title, self.solution_.status, self.solution_.gap)
-        spread, weights = learner.spread(discriminant, sites, bias, self.solution_), self.solution_.weights
-        known = np.zeros(0) if spread is None else spread
+        variance, weights = learner.spread(discriminant, sites, bias, self.solution_), self.solution_.weights
+        known = np.zeros(0) if variance is None else variance
         scale = 1.0 if learner.is_crf else float(best_scale(discriminant, sites, weights))
         shape = (encoder, site_features, self.species_, self.forest_)
         present = (labels == 1).astype(np.float64)
         seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
         self.bound_ = learner.bound(discriminant, sites, bias, self.solution_)
-        self.model_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites), seen)
+        own, random = (weights, known), None
+        if levels is not None:
+            own, random = self._random_part(discriminant, weights, known, levels, spread, learner.c)
+        self.model_ = FittedJoint(*shape, *own, scale, self._record(learner, sites), seen, random)
         return self
+
+    def _without_levels(self, X: Any) -> tuple[Any, Levels | None]:
+        """Return the environment, and the levels of the random effect, if there is one."""
+        if self.random_effect is None:
+            return X, None
+        if not hasattr(X, "columns") or self.random_effect not in X.columns:
+            has = f"X has {', '.join(map(str, X.columns))}" if hasattr(X, "columns") else "X is no data frame"
+            raise DataError(f"random_effect={self.random_effect!r} is no column of X: {has}")
+        levels = Levels.learn(level_names(X[self.random_effect]), self.random_effect)
+        return X.drop(columns=[self.random_effect]), levels
+
+    def _chosen_spread(
+        self,
+        learner: Learner,
+        discriminant: Discriminant,
+        sites: LabelledSites,
+        bias: NDArray[np.bool_],
+        levels: Levels,
+        title: str,
+        groups: Any,
+        progress: Progress | None,
+    ) -> float:
+        """Return the standard deviation of the random effect: as given, or the one with the least held-out loss."""
+        if self.random_spread != "cv":
+            return float(self.random_spread)
+        quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
+        held = levels.held_out_units(None if groups is None else np.asarray(groups))
+        losses: list[float] = []
+        for spread in SPREADS:
+            own = _with_levels(
+                replace(sites, x=sites.x[:, :, len(levels.names) :]), levels, spread / np.sqrt(learner.c)
+            )
+            at = (quick, [(learner.c, learner.lam)], discriminant, own, bias, self.folds, self.used_seed, held)
+            said: dict[str, Any] = {"title": f"{title}, random spread {spread:g}", "progress": progress}
+            tried = choose_regularization(*at, **said)[1][0]
+            self.tuning_.append({**tried, "random spread": spread})
+            losses.append(tried["loss"])
+            if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
+                break
+        chosen = SPREADS[int(np.argmin(losses))]
+        log.info("%s: spread %g of the random effect chosen by held-out %s", title, chosen, tried["measure"])
+        return chosen
+
+    def _random_part(
+        self, discriminant: Discriminant, weights: Array, variance: Array, levels: Levels, spread: float, c: float
+    ) -> tuple[tuple[Array, Array], RandomEffect]:
+        """Divide weights and variances into those of the environment and edges, and those of the levels."""
+        count, unit = len(levels.names), spread / np.sqrt(c)
+        parts = []
+        for vector, size in ((weights, unit), (variance, unit**2)):
+            if not vector.size:
+                parts.append((np.zeros(0), np.zeros(0)))
+                continue
+            nodes, edges = discriminant.split(vector)
+            parts.append((np.concatenate([nodes[:, count:].ravel(), edges.ravel()]), size * nodes[:, :count]))
+        (own, effect), (known, squares) = parts
+        return (own, known), RandomEffect(str(self.random_effect), levels.names, effect, squares, spread)
 
     def _record(self, learner: Learner, sites: LabelledSites) -> dict[str, Any]:
         solution = self.solution_
@@ -270,9 +344,8 @@ class JointModel(Classifier):
 
     def log_loss(self, X: TableLike, y: TableLike) -> float:
         """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""
-        table, fitted = self._checked(X), self.model_
-        x = fitted.encode(table)
-        return fitted.log_loss(x, read_labels(y, fitted.species, x.shape[0]))
+        table = self._checked(X)
+        return self.model_.log_loss(table, y)
 
     def score(self, X: TableLike, y: TableLike) -> float:
         """Return the share of known labels that the best joint labeling gets right."""
@@ -302,8 +375,18 @@ class JointModel(Classifier):
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
             )
-        self.check_numbers(_NUMBERS, {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None})
+        if self.random_effect is not None and self.learner != "crf-l2":
+            raise OptionError(f"random_effect is for the learner crf-l2, not for {self.learner}: leave one of them out")
+        words = {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None, "random_spread": "cv"}
+        self.check_numbers(_NUMBERS, words)
         _ = self.used_seed
+
+
+def _with_levels(sites: LabelledSites, levels: Levels | None, scale: float) -> LabelledSites:
+    """Put one column per level before the features of sites."""
+    if levels is None:
+        return sites
+    return replace(sites, x=np.concatenate([levels.columns(scale)[:, None, :], sites.x], axis=2))
 
 
 def _bias(discriminant: Discriminant) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
 from sdm.report.figures.style import GREY, PAGE, PLAIN, SMALL, TITLE, Paper, few_ticks, new_figure, safe_text, save
 from sdm.types import Array
@@ -13,6 +14,7 @@ from sdm.types import Array
 CELL = 4.2  # millimetres per species
 TALLEST = 3800.0
 NARROW = 110.0
+MOST_LEVELS = 60
 PALE = 0.3  # of pairs that are not certain
 COLOURS = "RdBu"  # blue is together, red apart, as in the picture of the network
 
@@ -42,6 +44,45 @@ def draw_matrix(species: Sequence[str], weights: Array, q: Array, path: Path, pa
     few_ticks(strip)
     strip.set_label("apart  –  weight  –  together (dot: q below 0.05)", fontsize=SMALL)
     return save(figure, path)
+
+
+def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the effect of every level on every species as a table of colours, pale where the 95 % interval has zero.
+
+    Levels and species are in an order that puts those with like effects side by side; of many levels, those with the
+    largest effects are shown.
+    """
+    strongest = np.argsort(-np.square(random.effect).sum(axis=0), kind="stable")[:MOST_LEVELS]
+    effect = random.effect[:, strongest]
+    unsure = np.zeros(effect.shape, dtype=bool)
+    if random.variance.size:
+        unsure = np.abs(effect) < HALF_WIDTH * np.sqrt(random.variance[:, strongest])
+    rows, columns = (np.argsort(vector, kind="stable") for vector in _leading(effect))
+    shown, unsure = effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)]
+    size = (max(CELL * len(columns) + 75.0, NARROW), min(max(CELL * len(rows) + 40.0, 70.0), TALLEST))
+    figure = new_figure(*size, paper)
+    axes = figure.subplots()
+    most = float(np.max(np.abs(shown), initial=0.1))
+    scale: dict[str, Any] = {"cmap": COLOURS, "vmin": -most, "vmax": most, "interpolation": "nearest"}
+    axes.imshow(shown, alpha=np.where(unsure, PALE, 1.0), **scale)
+    image = axes.imshow(np.where(unsure, np.nan, shown), **scale)  # whose colours the strip beside has
+    levels = [safe_text(random.levels[strongest[k]], 24) for k in columns]
+    axes.set_xticks(range(len(levels)), levels, rotation=90, fontsize=SMALL)
+    names = [safe_text(str(species[k]), 30) for k in rows]
+    axes.set_yticks(range(len(names)), names, fontsize=SMALL, fontstyle="italic")
+    more = f" (the {len(levels)} strongest of {len(random.levels)})" if len(levels) < len(random.levels) else ""
+    axes.set_title(f"Random effect of {safe_text(random.column, 24)}{more}", fontsize=TITLE, loc="left")
+    strip = figure.colorbar(image, ax=axes, shrink=0.8)
+    few_ticks(strip)
+    strip.set_label("rarer – log-odds – more common (pale: not certain)", fontsize=SMALL)
+    return save(figure, path)
+
+
+def _leading(effect: Array) -> tuple[Array, Array]:
+    """Return the leading singular vectors of a matrix, with a sign of their own."""
+    left, _, right = np.linalg.svd(effect, full_matrices=False)
+    sign = 1.0 if right[0, int(np.argmax(np.abs(right[0])))] > 0 else -1.0
+    return sign * left[:, 0], sign * right[0]
 
 
 def likeness_order(weights: Array) -> list[int]:

@@ -84,6 +84,22 @@ def variance(results: Results) -> Context | None:
     return {"image": image} if image else None
 
 
+def random_effect(results: Results) -> Context | None:
+    """Return the random effect: its picture, and how far the levels of every species spread."""
+    own = results.tree("random")
+    rows = rows_of(own.get("by species"))
+    if not rows:
+        return None
+    return {
+        "image": sections.image(results, "random picture"),
+        "column": own.get("column"),
+        "levels": own.get("levels"),
+        "spread": own.get("spread"),
+        "rows": rows[:MOST_EDGES],
+        "left_out": max(0, len(rows) - MOST_EDGES),
+    }
+
+
 def _has_spread(results: Results) -> bool:
     return any(row.get("sd") is not None for row in rows_of(results.numbers.get("associations")))
 
@@ -148,6 +164,7 @@ COMMUNITY = Page(
         PageSection("richness", "Richness", richness, "Number of species", "community/richness"),
         PageSection("network", "Associations", network, template="community/network"),
         PageSection("variance", "Variance", variance, "Environment and associations", "community/variance"),
+        PageSection("random", "Random effect", random_effect, template="community/random"),
         PageSection("each", "Species", each, template="community/each"),
         PageSection("features", "Features", features, "Features that survived", "community/features"),
         FITTED,

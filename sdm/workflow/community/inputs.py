@@ -38,6 +38,12 @@ class Community:
     fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and its fate
     categorical: tuple[str, ...] = ()  # variables whose values are categories
     warnings: list[str] = field(default_factory=list)
+    random: str | None = None  # the column of the random effect, if there is one
+
+    @property
+    def predictors(self) -> pd.DataFrame:
+        """The environment, and the levels of the random effect if there is one: the X of `JointModel`."""
+        return self.environment if self.random is None else self.environment.assign(**{self.random: self.sites.level})
 
     def sample(self) -> CommunitySample:
         """Return the sites as numbers, to be divided."""
@@ -67,6 +73,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
         x=options.occurrences.x_column,
         y=options.occurrences.y_column,
         fold=options.test.fold_column,
+        level=own.random_effect,
         presence_above=own.presence_above,
     )
     table = files[0] if files and not layers else None
@@ -96,7 +103,22 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
     if options.project.scenarios and text:
         raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --scenarios")
-    return Community(sites, environment, stack, read_graph(own.graph), notes, fate, categorical, warnings)
+    if own.random_effect in environment.columns:
+        raise OptionError(
+            f"joint.random_effect={own.random_effect!r} is a variable of the environment too: leave it out there with "
+            f"--exclude {own.random_effect}, or name another column"
+        )
+    if own.random_effect is not None and sites.level is not None:
+        notes.append(_said_levels(own.random_effect, sites.level))
+    graph = read_graph(own.graph)
+    return Community(sites, environment, stack, graph, notes, fate, categorical, warnings, own.random_effect)
+
+
+def _said_levels(column: str, level: np.ndarray) -> str:
+    """Say how many levels a random effect has."""
+    missing = int(np.count_nonzero(level == ""))
+    more = f"; {missing:,} sites have none, and the mean" if missing else ""
+    return f"random effect of '{column}': {len(np.unique(level[level != ''])):,} levels{more}"
 
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:

@@ -19,6 +19,7 @@ def joint_result_lines(result: ModelResult) -> list[str]:
         f"model        {_settings(n)}, graph {n['graph']}: {len(edges)} edges",
         f"certificate  {_certificate(n)}",
         *_bound_lines(n),
+        *_random_lines(n.get("random")),
         "",
         f"{where:<44}    joint  stacked      GLM",
     ]
@@ -63,6 +64,7 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
         f"certificate  {_certificate(meta)}",
         *_bound_lines(meta),
         f"variables    {', '.join(model.encoder.names)}",
+        *_random_lines(_random_of(model)),
         *_edge_lines(model.associations(), features),
         "",
         "largest effects (features are standardised)",
@@ -92,6 +94,19 @@ def _bound_lines(meta: dict[str, Any]) -> list[str]:
     many = "too many training sites have a wrong label" if needed is None else f"it takes about {needed:.0e} sites"
     at = "no training site is right" if value is None else f"{value:.1f}, and 1 is all of them"
     return [f"bound        PAC-Bayes says nothing of new sites here ({at}): {many}"]
+
+
+def _random_of(model: FittedJoint) -> dict[str, Any] | None:
+    own = model.random
+    return None if own is None else {"column": own.column, "levels": len(own.levels), "spread": own.spread}
+
+
+def _random_lines(random: dict[str, Any] | None) -> list[str]:
+    """Say how many levels the random effect has, and how far they spread."""
+    if random is None:
+        return []
+    spread = f"standard deviation {random['spread']:g} (log-odds)"
+    return [f"random       {random['column']}: {random['levels']:,} levels, {spread}"]
 
 
 def _spread(row: dict[str, Any]) -> str:
