@@ -22,10 +22,12 @@ from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.shrinking import METHODS
+from sdm.joint.learners.spread import choose_spread
 from sdm.joint.learners.tuning import choose_regularization, hamming
-from sdm.joint.levels import SPREADS, Levels, RandomEffect, level_names
+from sdm.joint.levels import Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
+from sdm.joint.traits import Traits, corner_rows
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Progress, TableLike
 
@@ -77,6 +79,9 @@ class JointModel(Classifier):
         the learner crf-l2. A level that is new at a prediction, and a table without the column, has the mean, 0.
     random_spread : float or "cv"
         Standard deviation of the intercepts under their penalty; ``"cv"`` takes the least held-out log loss.
+    traits : data frame, optional
+        One row per species (the index), one column per trait: numbers, or text. The weights of species are drawn
+        towards what their traits say (the fourth corner: `model_.meta["fourth_corner"]`); for the learner crf-l2.
     rounds : int, optional
         The most rounds of the variational algorithm (Zhu & Xing 2009 take 3). By default it runs until its gap is
         small enough.
@@ -135,6 +140,7 @@ class JointModel(Classifier):
         categorical: Sequence[str | int] = (),
         random_effect: str | None = None,
         random_spread: float | str = "cv",
+        traits: Any = None,
         rounds: int | None = None,
         folds: int = 3,
         tolerance: float | None = None,
@@ -144,7 +150,7 @@ class JointModel(Classifier):
     ) -> None:
         self.learner, self.graph, self.features, self.c, self.lam = learner, graph, features, c, lam
         self.method, self.knots, self.categorical, self.rounds = method, knots, categorical, rounds
-        self.random_effect, self.random_spread = random_effect, random_spread
+        self.random_effect, self.random_spread, self.traits = random_effect, random_spread, traits
         self.folds, self.tolerance, self.max_iterations = folds, tolerance, max_iterations
         self.seed, self.random_state = seed, random_state
 
@@ -181,15 +187,27 @@ class JointModel(Classifier):
         self.classes_ = [np.array([0, 1], dtype=np.int8) for _ in self.species_]
         labels = read_labels(y, self.species_, x.shape[0])
         self.notes_ = check_labels(labels, self.species_)
+        traits = None if self.traits is None else Traits.learn(self.traits)
+        if traits is not None:
+            self.notes_ += traits.check(self.species_)
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
-        sites = _with_levels(LabelledSites(site_features.evaluate(x), labels), levels, 1.0)
+        environment = LabelledSites(site_features.evaluate(x), labels)
+        sites = environment if levels is None else levels.beside(environment, 1.0, 1.0)
         self.forest_ = self._forest(sites)
         discriminant = Discriminant.of_species(self.forest_, sites.x.shape[2])
+        if traits is not None:
+            discriminant = discriminant.with_traits(traits.in_fit(self.species_), sites.x.shape[2] - site_features.size)
         bias = _bias(discriminant)
         learner, self.tuning_ = self._tuned(discriminant, sites, bias, title, groups, progress)
+        spread = 1.0 if self.random_spread == "cv" else float(self.random_spread)
         if levels is not None:
-            spread = self._chosen_spread(learner, discriminant, sites, bias, levels, title, groups, progress)
-            sites = _with_levels(LabelledSites(site_features.evaluate(x), labels), levels, spread / np.sqrt(learner.c))
+            if self.random_spread == "cv":
+                quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
+                held = levels.held_out_units(groups)
+                at = (discriminant, environment, bias, levels, self.folds, self.used_seed, held)
+                spread, tried = choose_spread(quick, *at, patience=PATIENCE, title=title, progress=progress)
+                self.tuning_ += tried
+            sites = levels.beside(environment, spread, learner.c)
         self.solution_ = learner.fit(discriminant, sites, bias)
         if self.solution_.status != "converged":
             log.warning("%s: %s at a gap of %.2g per site", title, self.solution_.status, self.solution_.gap)
@@ -200,10 +218,16 @@ class JointModel(Classifier):
         present = (labels == 1).astype(np.float64)
         seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
         self.bound_ = learner.bound(discriminant, sites, bias, self.solution_)
-        own, random = (weights, known), None
+        record, random = self._record(learner, sites), None
+        own = np.concatenate([discriminant.node_weights(weights).ravel(), discriminant.split(weights)[1].ravel()])
+        squares = known[: discriminant.own_size]
         if levels is not None:
-            own, random = self._random_part(discriminant, weights, known, levels, spread, learner.c)
-        self.model_ = FittedJoint(*shape, *own, scale, self._record(learner, sites), seen, random)
+            fixed = (str(self.random_effect), levels, spread, learner.c, discriminant)
+            random, own, squares = RandomEffect.divided(*fixed, own, squares)
+        self.model_ = FittedJoint(*shape, own, squares, scale, record, seen, random)
+        if traits is not None:
+            corner = (discriminant.corner(part) if part.size else part for part in (weights, known))
+            record["fourth_corner"] = corner_rows(traits.names, self.model_.feature_names[:-1], *corner)
         return self
 
     def _without_levels(self, X: Any) -> tuple[Any, Levels | None]:
@@ -215,53 +239,6 @@ class JointModel(Classifier):
             raise DataError(f"random_effect={self.random_effect!r} is no column of X: {has}")
         levels = Levels.learn(level_names(X[self.random_effect]), self.random_effect)
         return X.drop(columns=[self.random_effect]), levels
-
-    def _chosen_spread(
-        self,
-        learner: Learner,
-        discriminant: Discriminant,
-        sites: LabelledSites,
-        bias: NDArray[np.bool_],
-        levels: Levels,
-        title: str,
-        groups: Any,
-        progress: Progress | None,
-    ) -> float:
-        """Return the standard deviation of the random effect: as given, or the one with the least held-out loss."""
-        if self.random_spread != "cv":
-            return float(self.random_spread)
-        quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
-        held = levels.held_out_units(None if groups is None else np.asarray(groups))
-        losses: list[float] = []
-        for spread in SPREADS:
-            own = _with_levels(
-                replace(sites, x=sites.x[:, :, len(levels.names) :]), levels, spread / np.sqrt(learner.c)
-            )
-            at = (quick, [(learner.c, learner.lam)], discriminant, own, bias, self.folds, self.used_seed, held)
-            said: dict[str, Any] = {"title": f"{title}, random spread {spread:g}", "progress": progress}
-            tried = choose_regularization(*at, **said)[1][0]
-            self.tuning_.append({**tried, "random spread": spread})
-            losses.append(tried["loss"])
-            if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
-                break
-        chosen = SPREADS[int(np.argmin(losses))]
-        log.info("%s: spread %g of the random effect chosen by held-out %s", title, chosen, tried["measure"])
-        return chosen
-
-    def _random_part(
-        self, discriminant: Discriminant, weights: Array, variance: Array, levels: Levels, spread: float, c: float
-    ) -> tuple[tuple[Array, Array], RandomEffect]:
-        """Divide weights and variances into those of the environment and edges, and those of the levels."""
-        count, unit = len(levels.names), spread / np.sqrt(c)
-        parts = []
-        for vector, size in ((weights, unit), (variance, unit**2)):
-            if not vector.size:
-                parts.append((np.zeros(0), np.zeros(0)))
-                continue
-            nodes, edges = discriminant.split(vector)
-            parts.append((np.concatenate([nodes[:, count:].ravel(), edges.ravel()]), size * nodes[:, :count]))
-        (own, effect), (known, squares) = parts
-        return (own, known), RandomEffect(str(self.random_effect), levels.names, effect, squares, spread)
 
     def _record(self, learner: Learner, sites: LabelledSites) -> dict[str, Any]:
         solution = self.solution_
@@ -375,18 +352,12 @@ class JointModel(Classifier):
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
             )
-        if self.random_effect is not None and self.learner != "crf-l2":
-            raise OptionError(f"random_effect is for the learner crf-l2, not for {self.learner}: leave one of them out")
+        for name in ("random_effect", "traits"):
+            if getattr(self, name) is not None and self.learner != "crf-l2":
+                raise OptionError(f"{name} is for the learner crf-l2, not for {self.learner}: leave one of them out")
         words = {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None, "random_spread": "cv"}
         self.check_numbers(_NUMBERS, words)
         _ = self.used_seed
-
-
-def _with_levels(sites: LabelledSites, levels: Levels | None, scale: float) -> LabelledSites:
-    """Put one column per level before the features of sites."""
-    if levels is None:
-        return sites
-    return replace(sites, x=np.concatenate([levels.columns(scale)[:, None, :], sites.x], axis=2))
 
 
 def _bias(discriminant: Discriminant) -> NDArray[np.bool_]:

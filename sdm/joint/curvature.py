@@ -29,7 +29,7 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
     cut, units = species * k, edges * n_pairs
     if not edges:
         _alone(sites, marginals, whole)
-        return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
+        return _in_weights(d, whole, index)
     states = sites.states
     step = min(sites.n, max(1, NUMBERS // (species * (species + units))))
     nodes, mixed = np.empty((step, species, species)), np.empty((step, species, units))
@@ -44,7 +44,24 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
         whole[:cut, cut:] += _node_edges(x, u)
     whole[cut:, cut:] = between_edges
     whole[cut:, :cut] = whole[:cut, cut:].T
-    return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
+    return _in_weights(d, whole, index)
+
+
+def _in_weights(d: Discriminant, whole: Array, index: NDArray[np.int64]) -> Array:
+    """Return the curvature in the weights, from that in the weights of every node and edge."""
+    if d.traits is None:
+        return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
+    out = np.empty((d.size, d.size))
+    own, species, k = d.own_size, d.forest.size, d.n_features
+    out[:own, :own] = whole if np.array_equal(index, np.arange(own)) else _tied(whole, index, own)
+    of_crossed = whole[:, : species * k].reshape(-1, species, k)[:, :, d.crossed]
+    mixed = np.einsum("nsk,st->nkt", of_crossed, d.traits).reshape(len(whole), -1)
+    rows = mixed[: species * k].reshape(species, k, -1)[:, d.crossed]
+    out[own:, own:] = np.einsum("skm,st->ktm", rows, d.traits).reshape(d.n_shared, d.n_shared)
+    summed = np.zeros((own, d.n_shared))
+    np.add.at(summed, index, mixed)
+    out[:own, own:], out[own:, :own] = summed, summed.T
+    return out
 
 
 def _tied(whole: Array, index: NDArray[np.int64], size: int) -> Array:

@@ -6,13 +6,14 @@ In a fit with penalties of `1/C` a level is a column of `σ/√C` and zeros, who
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import States
 from sdm.types import Array, Index
 
@@ -71,11 +72,17 @@ class Levels:
         out[rows, self.code[rows]] = scale
         return out
 
-    def held_out_units(self, site: Index | None) -> Index | None:
+    def beside(self, sites: LabelledSites, spread: float, c: float) -> LabelledSites:
+        """Return sites with one column per level before their features, for a penalty of 1/C on all weights."""
+        own = self.columns(spread / np.sqrt(c))
+        return replace(sites, x=np.concatenate([own[:, None, :], sites.x], axis=2))
+
+    def held_out_units(self, site: Any) -> NDArray[Any] | None:
         """Return what is held out together where σ is chosen: whole sites, or single rows (None) where most levels have
         one site, of which nothing would be left to learn from."""
         if site is None:
             return None
+        site = np.asarray(site)
         known = self.code >= 0
         pairs = len(
             np.unique(np.column_stack([self.code[known], np.unique(site[known], return_inverse=True)[1]]), axis=0)
@@ -92,6 +99,23 @@ class RandomEffect:
     effect: Array  # (S, L)
     variance: Array  # (S, L), zero where the sites do not inform an effect; or empty where none is known
     spread: float  # σ: the standard deviation of the levels under the penalty
+
+    @classmethod
+    def divided(
+        cls, column: str, levels: Levels, spread: float, c: float, shape: Discriminant, *learned: Array
+    ) -> tuple["RandomEffect", Array, Array]:
+        """Return the effects of a fit to `Levels.beside`, and weights and variances (may be empty) without them."""
+        count, unit, rest, own = len(levels.names), spread / np.sqrt(c), [], []
+        for vector, size in zip(learned, (unit, unit**2)):
+            if not vector.size:
+                rest.append(vector)
+                own.append(vector)
+                continue
+            nodes, edges = shape.split(vector)
+            rest.append(np.concatenate([nodes[:, count:].ravel(), edges.ravel()]))
+            own.append(size * nodes[:, :count])
+        effect, variance = own
+        return cls(column, levels.names, effect, variance, spread), rest[0], rest[1]
 
     def offsets(self, values: Any, sites: int) -> Array:
         """Return what the scores of species have more at sites of these levels, `(n, S)`; zero at new levels."""

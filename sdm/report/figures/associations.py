@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
@@ -58,23 +59,56 @@ def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper:
     if random.variance.size:
         unsure = np.abs(effect) < HALF_WIDTH * np.sqrt(random.variance[:, strongest])
     rows, columns = (np.argsort(vector, kind="stable") for vector in _leading(effect))
-    shown, unsure = effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)]
-    size = (max(CELL * len(columns) + 75.0, NARROW), min(max(CELL * len(rows) + 40.0, 70.0), TALLEST))
-    figure = new_figure(*size, paper)
+    more = f" (the {len(columns)} strongest of {len(random.levels)})" if len(columns) < len(random.levels) else ""
+    names = [species[k] for k in rows], [random.levels[strongest[k]] for k in columns]
+    text = (
+        f"Random effect of {safe_text(random.column, 24)}{more}",
+        "rarer – log-odds – more common (pale: not certain)",
+    )
+    return _draw_table(effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)], *names, *text, path, paper, True)
+
+
+def draw_corner(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw how the effects of features change with traits, pale where the 95 % interval has zero.
+
+    `rows` are those of the fourth corner.
+    """
+    traits, features = (list(dict.fromkeys(sorted(str(row[key]) for row in rows))) for key in ("trait", "feature"))
+    weight, unsure = np.zeros((len(traits), len(features))), np.zeros((len(traits), len(features)), dtype=bool)
+    for row in rows:
+        at = traits.index(str(row["trait"])), features.index(str(row["feature"]))
+        weight[at], unsure[at] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
+    text = "Traits and the environment", "weaker – effect – stronger with the trait (pale: not certain)"
+    return _draw_table(weight, unsure, traits, features, *text, path, paper, False)
+
+
+def _draw_table(
+    values: Array,
+    unsure: NDArray[np.bool_],
+    row_names: Sequence[str],
+    column_names: Sequence[str],
+    title: str,
+    label: str,
+    path: Path,
+    paper: Paper,
+    italic: bool,
+) -> Path:
+    """Draw a table of effects as colours, those that are unsure pale."""
+    rows, columns = values.shape
+    figure = new_figure(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
     axes = figure.subplots()
-    most = float(np.max(np.abs(shown), initial=0.1))
+    most = float(np.max(np.abs(values), initial=0.1))
     scale: dict[str, Any] = {"cmap": COLOURS, "vmin": -most, "vmax": most, "interpolation": "nearest"}
-    axes.imshow(shown, alpha=np.where(unsure, PALE, 1.0), **scale)
-    image = axes.imshow(np.where(unsure, np.nan, shown), **scale)  # whose colours the strip beside has
-    levels = [safe_text(random.levels[strongest[k]], 24) for k in columns]
-    axes.set_xticks(range(len(levels)), levels, rotation=90, fontsize=SMALL)
-    names = [safe_text(str(species[k]), 30) for k in rows]
-    axes.set_yticks(range(len(names)), names, fontsize=SMALL, fontstyle="italic")
-    more = f" (the {len(levels)} strongest of {len(random.levels)})" if len(levels) < len(random.levels) else ""
-    axes.set_title(f"Random effect of {safe_text(random.column, 24)}{more}", fontsize=TITLE, loc="left")
-    strip = figure.colorbar(image, ax=axes, shrink=0.8)
+    axes.imshow(values, alpha=np.where(unsure, PALE, 1.0), **scale)
+    image = axes.imshow(np.where(unsure, np.nan, values), **scale)  # whose colours the strip beside has
+    names = [safe_text(str(name), 24) for name in column_names]
+    axes.set_xticks(range(columns), names, rotation=90, fontsize=SMALL)
+    names = [safe_text(str(name), 30) for name in row_names]
+    axes.set_yticks(range(rows), names, fontsize=SMALL, fontstyle="italic" if italic else "normal")
+    axes.set_title(title, fontsize=TITLE, loc="left")
+    strip = figure.colorbar(image, ax=axes, shrink=0.9)
     few_ticks(strip)
-    strip.set_label("rarer – log-odds – more common (pale: not certain)", fontsize=SMALL)
+    strip.set_label(label.replace(" (", "\n("), fontsize=SMALL)
     return save(figure, path)
 
 

@@ -82,8 +82,8 @@ def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress 
     return gains
 
 
-def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> JointModel:
-    """Return the model that the options ask for, not fitted."""
+def make_model(options: RunOptions, graph: Any, categorical: Sequence[str], traits: Any = None) -> JointModel:
+    """Return the model that the options ask for, not fitted; `traits` are those of its species."""
     own, fit = options.joint, options.fit
     ways: dict[str, Any] = {"c": own.cost, "lam": own.shrinkage, "method": own.posterior, "rounds": own.rounds}
     limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
@@ -91,6 +91,8 @@ def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> J
     ways |= {name: value for name, value in limits.items() if value is not None}
     if own.random_effect is not None:
         ways |= {"random_effect": own.random_effect, "random_spread": own.random_spread}
+    if traits is not None:
+        ways["traits"] = traits
     return JointModel(
         own.learner, graph, feature_classes(options), categorical=list(categorical), seed=options.seed, **ways
     )
@@ -107,12 +109,13 @@ def fit_community(
     """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
     x, y, categorical = community.predictors, community.sites.labels, community.categorical
     values, group, split, levels = plan.table.values, community.sites.group, plan.split, community.sites.level
+    known_of = (categorical, community.traits)
     with going_on(progress, f"fitting the {WHAT['joint']}"):
-        joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"], group, progress)
+        joint = make_model(options, community.edges, *known_of).fit(x, y, WHAT["joint"], group, progress)
     notes, stacked = list(joint.notes_), joint
     if len(joint.forest_.edges):
         with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
-            stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"], group, progress)
+            stacked = make_model(options, "none", *known_of).fit(x, y, WHAT["stacked"], group, progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.model_.meta.update(_record(options, community))
@@ -131,7 +134,7 @@ def fit_community(
             if name == "glm":
                 at = [joint.species_.index(one) for one in species]
                 return fit_glm(values[train], labels[train][:, at], joint.model_.encoder, tuple(species))
-            model = make_model(options, graph, categorical)
+            model = make_model(options, graph, *known_of)
             return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).model_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress, levels)
@@ -173,6 +176,7 @@ def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
         "edges": len(joint.forest.edges),
         "stacked": {key: stacked.meta[key] for key in keys},
         **({"bound": joint.meta["bound"]} if "bound" in joint.meta else {}),
+        **({"fourth corner": joint.meta["fourth_corner"]} if "fourth_corner" in joint.meta else {}),
         **({} if joint.random is None else {"random": _described(joint.random, joint.species)}),
         "training": run.training,
         "test": None if tested is None else _tested(tested),

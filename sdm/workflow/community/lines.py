@@ -20,6 +20,7 @@ def joint_result_lines(result: ModelResult) -> list[str]:
         f"certificate  {_certificate(n)}",
         *_bound_lines(n),
         *_random_lines(n.get("random")),
+        *_corner_lines(n.get("fourth corner")),
         "",
         f"{where:<44}    joint  stacked      GLM",
     ]
@@ -65,6 +66,7 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
         *_bound_lines(meta),
         f"variables    {', '.join(model.encoder.names)}",
         *_random_lines(_random_of(model)),
+        *_corner_lines(meta.get("fourth_corner")),
         *_edge_lines(model.associations(), features),
         "",
         "largest effects (features are standardised)",
@@ -107,6 +109,16 @@ def _random_lines(random: dict[str, Any] | None) -> list[str]:
         return []
     spread = f"standard deviation {random['spread']:g} (log-odds)"
     return [f"random       {random['column']}: {random['levels']:,} levels, {spread}"]
+
+
+def _corner_lines(rows: list[dict[str, Any]] | None) -> list[str]:
+    """Say which effects of the environment change with which traits."""
+    if not rows:
+        return []
+    sure = [row for row in rows if row.get("low", 0.0) > 0 or row.get("high", 0.0) < 0]
+    named = [f"{row['trait']} with {row['feature']} ({row['weight']:+.2f})" for row in sure[:3]]
+    more = f": {', '.join(named)}{', …' if len(sure) > 3 else ''}" if named else ""
+    return [f"traits       {len(sure)} of {len(rows)} products with a 95 % interval without zero{more}"]
 
 
 def _spread(row: dict[str, Any]) -> str:

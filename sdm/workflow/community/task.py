@@ -30,7 +30,7 @@ from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
 
 NAME = "joint"  # what the one model of a run, and its files, are called
-RIDGED = "crf-l2"  # the learner with random effects
+RIDGED = "crf-l2"  # the learner with random effects and traits
 LAPLACE = ("shrinkage", "posterior", "rounds")  # options of the learner laplace
 
 
@@ -61,8 +61,9 @@ class CommunityTask(Task):
         for name in LAPLACE:
             if joint.learner != "laplace" and getattr(joint, name) != getattr(default, name):
                 raise OptionError(f"joint.{name} is for the learner laplace, not for {joint.learner}: leave it out")
-        if joint.random_effect is not None and joint.learner != RIDGED:
-            raise OptionError(f"joint.random_effect is for the learner {RIDGED}, not for {joint.learner}: leave it out")
+        for name in ("random_effect", "traits"):
+            if joint.learner != RIDGED and getattr(joint, name) is not None:
+                raise OptionError(f"joint.{name} is for the learner {RIDGED}, not for {joint.learner}: leave it out")
         if joint.random_effect is None and joint.random_spread != default.random_spread:
             raise OptionError("joint.random_spread needs a random effect: name its column with --random-effect")
         if test.percent and (test.folds or test.split != "random") and test.replicate_kind != "subsample":

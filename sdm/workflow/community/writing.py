@@ -43,6 +43,12 @@ def write_joint(
     found = _write_parts(fitted, folder, files, paper)
     if joint.random is not None:
         _write_random(joint.random, fitted, folder, files, paper)
+    if "fourth_corner" in joint.meta:
+        from sdm.report.figures.associations import draw_corner
+
+        rows = joint.meta["fourth_corner"]
+        files["fourth corner"] = write_rows(folder / "fourth_corner.csv", rows).name
+        files["fourth corner picture"] = draw_corner(rows, folder / "fourth_corner.png", paper).name
     if options.joint.all_associations:
         found |= _write_pairs(fitted, folder, files, paper)
     blocks = None if fitted.testing is None else fitted.testing.blocks
