@@ -95,6 +95,11 @@ class Discriminant:
         return blocks
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether the weights of a species have nothing to do with those of others: no edges, and nothing shared."""
+        return not len(self.forest.edges) and self.traits is None and self.n_node_blocks == self.forest.size
+
+    @property
     def slopes(self) -> Array:
         """`(3, G)`: what `E[g]` gains per unit of `P(y_s)`, of `P(y_t)` and of `P(y_s, y_t)`."""
         g = self.pair

@@ -53,7 +53,8 @@ def fit_crf(
         return gaps[-1] <= tolerance
 
     def inverse_at(w: Array) -> Inverse:
-        return np.linalg.inv(hessian(discriminant, sites, w, l2)).dot
+        curve = hessian(discriminant, sites, w, l2)
+        return _inverse_of_blocks(discriminant, curve) if discriminant.in_blocks else np.linalg.inv(curve).dot
 
     begin = np.zeros(discriminant.size) if start is None else start
     newton = discriminant.size <= LARGEST and not l1.any()
@@ -61,6 +62,14 @@ def fit_crf(
     converged = done(at)
     status = "converged" if converged else "iteration limit" if iterations >= max_iterations else "stalled"
     return LearnedWeights(at.w, None, at.value, gaps[-1], status, iterations)
+
+
+def _inverse_of_blocks(discriminant: Discriminant, curve: Array) -> Inverse:
+    """Return the inverse of a curvature in which the weights of different species do not meet."""
+    species, k = discriminant.forest.size, discriminant.n_features
+    at = np.arange(species)
+    blocks = np.linalg.inv(curve.reshape(species, k, species, k)[at, :, at])
+    return lambda vector: np.matmul(blocks, vector.reshape(species, k, 1)).ravel()
 
 
 def hessian(discriminant: Discriminant, sites: LabelledSites, weights: Array, l2: Array) -> Array:
@@ -84,7 +93,8 @@ def squared_errors(
     if discriminant.size > LARGEST_ONCE:
         return None
     free = np.flatnonzero((weights != 0) | (l1 <= 0))
-    inverse: Array = np.linalg.inv(hessian(discriminant, sites, weights, l2)[np.ix_(free, free)])
+    curve = hessian(discriminant, sites, weights, l2)[np.ix_(free, free)]
+    inverse = np.asarray(np.linalg.inv(curve), dtype=np.float64)
     errors = np.diag(inverse)
     out = np.zeros(discriminant.size)
     out[free] = np.where(errors * l2[free] < SAME, errors, 0.0)
