@@ -43,6 +43,7 @@ class SiteTable:
     source: str
     notes: tuple[str, ...] = ()
     left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
+    level: np.ndarray | None = None  # of each row, if a column of levels was named; empty where it is missing
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -53,7 +54,8 @@ class SiteTable:
         taken: dict[str, Any] = {"labels": self.labels.iloc[at].reset_index(drop=True)}
         taken["environment"] = None if self.environment is None else self.environment.iloc[at].reset_index(drop=True)
         taken |= {name: getattr(self, name)[at] for name in ("x", "y", "row", "group")}
-        return replace(self, **taken, fold=None if self.fold is None else self.fold[at])
+        taken |= {name: None if (own := getattr(self, name)) is None else own[at] for name in ("fold", "level")}
+        return replace(self, **taken)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class NamedColumns:
     x: str | None = None
     y: str | None = None
     fold: str | None = None
+    level: str | None = None  # whose values are the levels of a random effect
     presence_above: float | None = None  # counts or cover above this are presences; None: columns hold 0 and 1
 
 
@@ -89,7 +92,10 @@ def read_site_table(
     layers = layers or labels_only
     first = _Table.read(path, wanted, rules)
     other = None if table is None else _Table.read(table, wanted, RowRules(most_bad=rules.most_bad))
-    _check_columns([part for part in (first, other) if part], wanted)
+    tables = [part for part in (first, other) if part]
+    _check_columns(tables, wanted)
+    spelled = (_same(wanted.level, [str(name) for name in part.frame.columns]) for part in tables)
+    wanted = replace(wanted, level=next((name for name in spelled if name), wanted.level))
     first = first.wide()
     second = None if other is None else first.join(other, wanted)
     if not layers:
@@ -102,9 +108,7 @@ def read_site_table(
         taken = {*species, *unused} if second is None else set()
         environment, more = _environment(first if second is None else second, taken, wanted)
         notes += [*told, *more]
-    fold = next((part.frame[wanted.fold] for part in (first, second) if part and wanted.fold in part.frame), None)
-    if wanted.fold is not None and fold is None:
-        named_column(wanted.fold, list(first.frame.columns), first.name)
+    fold, level = (_labelling(name, first, second) for name in (wanted.fold, wanted.level))
     x, y = _coordinates(first, second)
     if layers and not labels_only and not (np.isfinite(x) & np.isfinite(y)).any():
         raise DataError(
@@ -117,11 +121,10 @@ def read_site_table(
     said.append(f"{len(species)} species: {listed(species)}")
     names = [as_text(first.frame[first.site])] if first.site else []
     group = site_groups(*names, np.column_stack([x, y]))
-    labelled = None if fold is None else as_text(fold)
     left = rows.left_out(np.full(len(x), "", dtype=object), x, y)
     left = pd.concat([first.left_out, left], ignore_index=True) if len(first.left_out) and len(left) else left
     left = left if len(left) else first.left_out
-    sites = SiteTable(labels, environment, x, y, first.row, labelled, group, str(path), tuple(said), left)
+    sites = SiteTable(labels, environment, x, y, first.row, fold, group, str(path), tuple(said), left, level)
     return sites if keep.all() else sites.take(keep)
 
 
@@ -170,7 +173,7 @@ class _Table:
 
     def free_columns(self, wanted: NamedColumns) -> list[str]:
         """Return the columns that are not coordinates, names of sites or folds."""
-        taken = {self.x, self.y, self.site, wanted.fold} - {*wanted.environment}
+        taken = {self.x, self.y, self.site, wanted.fold, wanted.level} - {*wanted.environment}
         return [str(name) for name in self.frame.columns if name not in taken]
 
     def is_species(self, name: str) -> bool:
@@ -262,6 +265,17 @@ class _Table:
 def _same(name: str | None, header: list[str]) -> str | None:
     """Return the column that the user named, spelled as in the header; None if it is not there."""
     return None if name is None else name if name in header else first_of(header, [column_key(name)])
+
+
+def _labelling(name: str | None, first: _Table, second: _Table | None) -> np.ndarray | None:
+    """Return a column that was named, as text, from the table that has it; None where none was."""
+    if name is None:
+        return None
+    for part in (first, second):
+        if part is not None and name in part.frame:
+            return as_text(part.frame[name])
+    named_column(name, list(first.frame.columns), first.name)
+    return None
 
 
 def _check_columns(tables: Sequence[_Table], wanted: NamedColumns) -> None:

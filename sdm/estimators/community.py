@@ -22,9 +22,12 @@ from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.shrinking import METHODS
+from sdm.joint.learners.spread import choose_spread
 from sdm.joint.learners.tuning import choose_regularization, hamming
+from sdm.joint.levels import Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
+from sdm.joint.traits import Traits, corner_rows
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Progress, TableLike
 
@@ -39,6 +42,7 @@ _NUMBERS = {
     "rounds": (0, np.inf, "1 or more"),
     "max_iterations": (0, np.inf, "1 or more"),
     "folds": (1, np.inf, "2 or more"),
+    "random_spread": (0.0, np.inf, "a positive number, or 'cv'"),
 }
 
 # While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap, and C grows
@@ -70,6 +74,14 @@ class JointModel(Classifier):
         Of Laplace MEDN: the variational posterior of Zhu & Xing 2009, or the exact one.
     knots : {"maxent", "maxnet", "all"} or int
     categorical : sequence of str or int
+    random_effect : str, optional
+        A column of X whose levels (reserves, regions, observers, sites) have an intercept each, for every species; for
+        the learner crf-l2. A level that is new at a prediction, and a table without the column, has the mean, 0.
+    random_spread : float or "cv"
+        Standard deviation of the intercepts under their penalty; ``"cv"`` takes the least held-out log loss.
+    traits : data frame, optional
+        One row per species (the index), one column per trait: numbers, or text. The weights of species are drawn
+        towards what their traits say (the fourth corner: `model_.meta["fourth_corner"]`); for the learner crf-l2.
     rounds : int, optional
         The most rounds of the variational algorithm (Zhu & Xing 2009 take 3). By default it runs until its gap is
         small enough.
@@ -126,6 +138,9 @@ class JointModel(Classifier):
         method: str = "variational",
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
+        random_effect: str | None = None,
+        random_spread: float | str = "cv",
+        traits: Any = None,
         rounds: int | None = None,
         folds: int = 3,
         tolerance: float | None = None,
@@ -135,6 +150,7 @@ class JointModel(Classifier):
     ) -> None:
         self.learner, self.graph, self.features, self.c, self.lam = learner, graph, features, c, lam
         self.method, self.knots, self.categorical, self.rounds = method, knots, categorical, rounds
+        self.random_effect, self.random_spread, self.traits = random_effect, random_spread, traits
         self.folds, self.tolerance, self.max_iterations = folds, tolerance, max_iterations
         self.seed, self.random_state = seed, random_state
 
@@ -163,6 +179,7 @@ class JointModel(Classifier):
             Called with steps done, steps in all and a text, while C and λ are chosen.
         """
         self.check_options()
+        X, levels = self._without_levels(X)
         encoder, x = self._learn(X)
         if y is None:
             raise DataError("Y is None: this estimator requires y to be passed, but the target y is None")
@@ -170,24 +187,58 @@ class JointModel(Classifier):
         self.classes_ = [np.array([0, 1], dtype=np.int8) for _ in self.species_]
         labels = read_labels(y, self.species_, x.shape[0])
         self.notes_ = check_labels(labels, self.species_)
+        traits = None if self.traits is None else Traits.learn(self.traits)
+        if traits is not None:
+            self.notes_ += traits.check(self.species_)
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
-        sites = LabelledSites(site_features.evaluate(x), labels)
+        environment = LabelledSites(site_features.evaluate(x), labels)
+        sites = environment if levels is None else levels.beside(environment, 1.0, 1.0)
         self.forest_ = self._forest(sites)
-        discriminant = Discriminant.of_species(self.forest_, site_features.size)
+        discriminant = Discriminant.of_species(self.forest_, sites.x.shape[2])
+        if traits is not None:
+            discriminant = discriminant.with_traits(traits.in_fit(self.species_), sites.x.shape[2] - site_features.size)
         bias = _bias(discriminant)
         learner, self.tuning_ = self._tuned(discriminant, sites, bias, title, groups, progress)
+        spread = 1.0 if self.random_spread == "cv" else float(self.random_spread)
+        if levels is not None:
+            if self.random_spread == "cv":
+                quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
+                held = levels.held_out_units(groups)
+                at = (discriminant, environment, bias, levels, self.folds, self.used_seed, held)
+                spread, tried = choose_spread(quick, *at, patience=PATIENCE, title=title, progress=progress)
+                self.tuning_ += tried
+            sites = levels.beside(environment, spread, learner.c)
         self.solution_ = learner.fit(discriminant, sites, bias)
         if self.solution_.status != "converged":
             log.warning("%s: %s at a gap of %.2g per site", title, self.solution_.status, self.solution_.gap)
-        spread, weights = learner.spread(discriminant, sites, bias, self.solution_), self.solution_.weights
-        known = np.zeros(0) if spread is None else spread
+        variance, weights = learner.spread(discriminant, sites, bias, self.solution_), self.solution_.weights
+        known = np.zeros(0) if variance is None else variance
         scale = 1.0 if learner.is_crf else float(best_scale(discriminant, sites, weights))
         shape = (encoder, site_features, self.species_, self.forest_)
         present = (labels == 1).astype(np.float64)
         seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
         self.bound_ = learner.bound(discriminant, sites, bias, self.solution_)
-        self.model_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites), seen)
+        record, random = self._record(learner, sites), None
+        own = np.concatenate([discriminant.node_weights(weights).ravel(), discriminant.split(weights)[1].ravel()])
+        squares = known[: discriminant.own_size]
+        if levels is not None:
+            fixed = (str(self.random_effect), levels, spread, learner.c, discriminant)
+            random, own, squares = RandomEffect.divided(*fixed, own, squares)
+        self.model_ = FittedJoint(*shape, own, squares, scale, record, seen, random)
+        if traits is not None:
+            corner = (discriminant.corner(part) if part.size else part for part in (weights, known))
+            record["fourth_corner"] = corner_rows(traits.names, self.model_.feature_names[:-1], *corner)
         return self
+
+    def _without_levels(self, X: Any) -> tuple[Any, Levels | None]:
+        """Return the environment, and the levels of the random effect, if there is one."""
+        if self.random_effect is None:
+            return X, None
+        if not hasattr(X, "columns") or self.random_effect not in X.columns:
+            has = f"X has {', '.join(map(str, X.columns))}" if hasattr(X, "columns") else "X is no data frame"
+            raise DataError(f"random_effect={self.random_effect!r} is no column of X: {has}")
+        levels = Levels.learn(level_names(X[self.random_effect]), self.random_effect)
+        return X.drop(columns=[self.random_effect]), levels
 
     def _record(self, learner: Learner, sites: LabelledSites) -> dict[str, Any]:
         solution = self.solution_
@@ -270,9 +321,8 @@ class JointModel(Classifier):
 
     def log_loss(self, X: TableLike, y: TableLike) -> float:
         """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""
-        table, fitted = self._checked(X), self.model_
-        x = fitted.encode(table)
-        return fitted.log_loss(x, read_labels(y, fitted.species, x.shape[0]))
+        table = self._checked(X)
+        return self.model_.log_loss(table, y)
 
     def score(self, X: TableLike, y: TableLike) -> float:
         """Return the share of known labels that the best joint labeling gets right."""
@@ -302,7 +352,11 @@ class JointModel(Classifier):
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
             )
-        self.check_numbers(_NUMBERS, {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None})
+        for name in ("random_effect", "traits"):
+            if getattr(self, name) is not None and self.learner != "crf-l2":
+                raise OptionError(f"{name} is for the learner crf-l2, not for {self.learner}: leave one of them out")
+        words = {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None, "random_spread": "cv"}
+        self.check_numbers(_NUMBERS, words)
         _ = self.used_seed
 
 

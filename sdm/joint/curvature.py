@@ -29,22 +29,41 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
     cut, units = species * k, edges * n_pairs
     if not edges:
         _alone(sites, marginals, whole)
-        return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
+        return _in_weights(d, whole, index)
     states = sites.states
     step = min(sites.n, max(1, NUMBERS // (species * (species + units))))
     nodes, mixed = np.empty((step, species, species)), np.empty((step, species, units))
     between_edges = np.zeros((units, units))
+    sums = _Shared(species, units, k) if sites.x.shape[1] == 1 else _Apart(species, units, k)
     for first in range(0, sites.n, step):
         rows = slice(first, first + step)
         x = sites.x[rows]
         m, u = nodes[: len(x)], mixed[: len(x)]
         fixed = (d.forest.edges, paths.walk, paths.near, d.pair, d.slopes)
         _fill(states[rows], marginals.nodes[rows], marginals.edges[rows], *fixed, m, u, between_edges)
-        whole[:cut, :cut] += _between_nodes(x, m)
-        whole[:cut, cut:] += _node_edges(x, u)
-    whole[cut:, cut:] = between_edges
+        sums.add(x, m, u)
+    whole[:cut, :cut], whole[:cut, cut:] = sums.blocks()
+    lower = np.tril(between_edges)
+    whole[cut:, cut:] = lower + lower.T - np.diag(np.diag(lower))
     whole[cut:, :cut] = whole[:cut, cut:].T
-    return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
+    return _in_weights(d, whole, index)
+
+
+def _in_weights(d: Discriminant, whole: Array, index: NDArray[np.int64]) -> Array:
+    """Return the curvature in the weights, from that in the weights of every node and edge."""
+    if d.traits is None:
+        return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
+    out = np.empty((d.size, d.size))
+    own, species, k = d.own_size, d.forest.size, d.n_features
+    out[:own, :own] = whole if np.array_equal(index, np.arange(own)) else _tied(whole, index, own)
+    of_crossed = whole[:, : species * k].reshape(-1, species, k)[:, :, d.crossed]
+    mixed = np.einsum("nsk,st->nkt", of_crossed, d.traits).reshape(len(whole), -1)
+    rows = mixed[: species * k].reshape(species, k, -1)[:, d.crossed]
+    out[own:, own:] = np.einsum("skm,st->ktm", rows, d.traits).reshape(d.n_shared, d.n_shared)
+    summed = np.zeros((own, d.n_shared))
+    np.add.at(summed, index, mixed)
+    out[:own, own:], out[own:, :own] = summed, summed.T
+    return out
 
 
 def _tied(whole: Array, index: NDArray[np.int64], size: int) -> Array:
@@ -63,46 +82,71 @@ def _alone(sites: LabelledSites, marginals: Marginals, whole: Array) -> None:
         whole[s * k : (s + 1) * k, s * k : (s + 1) * k] = (x.T * spread[:, s]) @ x
 
 
-def _between_nodes(x: Array, m: Array) -> Array:
-    """Return `Σ_i m_i[s, t] x_is x_itᵀ`, species by species in blocks."""
-    n, species, _ = m.shape
-    k = x.shape[2]
-    if x.shape[1] == 1:
+class _Shared:
+    """Sums over sites where all species have the same features: `Σ_i m_i[s, t] x_i x_iᵀ` and `Σ_i u_i[s, e] x_i`. The
+    products of features are symmetric, and half of them are summed."""
+
+    def __init__(self, species: int, units: int, k: int) -> None:
+        self.shape = (species, units, k)
+        self.pair = np.triu_indices(k)
+        self.nodes = np.zeros((species * species, len(self.pair[0])))
+        self.mixed = np.zeros((species * units, k))
+
+    def add(self, x: Array, m: Array, u: Array) -> None:
+        """Add some sites, with the covariances of their labels, and of labels and edges."""
+        first, second = self.pair
         shared = x[:, 0]
-        squares = (shared[:, :, None] * shared[:, None, :]).reshape(n, k * k)
-        blocks = (m.reshape(n, -1).T @ squares).reshape(species, species, k, k)
-        return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(species * k, species * k)
-    out = np.empty((species * k, species * k))
-    for s in range(species):
-        weighted = (m[:, s, :, None] * x).reshape(n, species * k)
-        out[s * k : (s + 1) * k] = x[:, s].T @ weighted
-    return out
+        self.nodes += m.reshape(len(m), -1).T @ (shared[:, first] * shared[:, second])
+        self.mixed += u.reshape(len(u), -1).T @ shared
+
+    def blocks(self) -> tuple[Array, Array]:
+        """Return the sums, species by species in blocks: `(S K, S K)` and `(S K, U)`."""
+        species, units, k = self.shape
+        first, second = self.pair
+        out = np.empty((species, k, species, k))
+        half = self.nodes.reshape(species, species, -1).transpose(2, 0, 1)
+        out.transpose(1, 3, 0, 2)[first, second] = half
+        out.transpose(1, 3, 0, 2)[second, first] = half
+        mixed = self.mixed.reshape(species, units, k).transpose(0, 2, 1)
+        return out.reshape(species * k, species * k), mixed.reshape(species * k, units)
 
 
-def _node_edges(x: Array, m: Array) -> Array:
-    """Return `Σ_i m_i[s, e] x_is`, species by species in blocks."""
-    n, species, units = m.shape
-    k = x.shape[2]
-    if x.shape[1] == 1:
-        blocks = (m.reshape(n, -1).T @ x[:, 0]).reshape(species, units, k)
-        return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(species * k, units)
-    return np.einsum("nsk,nsu->sku", x, m).reshape(species * k, units)
+class _Apart:
+    """The same where every species has features of its own: `Σ_i m_i[s, t] x_is x_itᵀ` and `Σ_i u_i[s, e] x_is`."""
+
+    def __init__(self, species: int, units: int, k: int) -> None:
+        self.nodes, self.mixed = np.zeros((species * k, species * k)), np.zeros((species * k, units))
+
+    def add(self, x: Array, m: Array, u: Array) -> None:
+        """Add some sites, with the covariances of their labels, and of labels and edges."""
+        n, species, k = x.shape
+        for s in range(species):
+            weighted = (m[:, s, :, None] * x).reshape(n, species * k)
+            self.nodes[s * k : (s + 1) * k] += x[:, s].T @ weighted
+        self.mixed += np.einsum("nsk,nsu->sku", x, u).reshape(species * k, -1)
+
+    def blocks(self) -> tuple[Array, Array]:
+        """Return the sums."""
+        return self.nodes, self.mixed
 
 
 @jit
 def _fill(states, nodes, both, edges, walk, near, pair, slopes, out, mixed, total):  # type: ignore[no-untyped-def]
-    """Fill every site's covariances of labels, and of them with the edges' functions; sum those of the latter."""
+    """Fill every site's covariances of labels, and of them with the edges' functions; sum those of the latter, of which
+    the lower triangle is filled."""
     species, n_edges, n_pairs = nodes.shape[1], edges.shape[0], pair.shape[0]
     b, d = np.empty((n_edges, 2)), np.empty((n_edges, 2, n_pairs))
     mean = np.empty(n_pairs)
     for i in range(nodes.shape[0]):
         m, u, p = out[i], mixed[i], nodes[i]
-        m[:] = 0.0
-        u[:] = 0.0
         for e in range(n_edges):
             _slopes(states[i], p, both[i, e], edges[e], slopes, b[e], d[e])
         for r in range(species):
-            if states[i, r] == ABSENT:
+            absent = states[i, r] == ABSENT
+            if absent or (species > 1 and walk[r, species - 2, 0] < 0):  # the walk does not pass all species
+                m[r] = 0.0
+                u[r] = 0.0
+            if absent:
                 continue
             m[r, r] = p[r] * (1.0 - p[r])
             for j in range(walk.shape[1]):
@@ -119,9 +163,7 @@ def _fill(states, nodes, both, edges, walk, near, pair, slopes, out, mixed, tota
                 link = m[edges[e, end_e], edges[f, end_f]]
                 for g in range(n_pairs):
                     for h in range(n_pairs):
-                        value = d[e, end_e, g] * link * d[f, end_f, h]
-                        total[e * n_pairs + g, f * n_pairs + h] += value
-                        total[f * n_pairs + h, e * n_pairs + g] += value
+                        total[e * n_pairs + g, f * n_pairs + h] += d[e, end_e, g] * link * d[f, end_f, h]
             _within_edge(states[i], p, both[i, e], edges[e], pair, mean, total, e * n_pairs)
 
 

@@ -4,7 +4,7 @@ Species (or positions of a chain) may share weights: `node_block` says which blo
 `edge_block` each edge. For species every node and edge has its own; for a chain of like positions all share one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,22 @@ class Discriminant:
     pair: Array  # (G, 2, 2): the functions `g` of the labels at an edge's first and second end
     node_block: NDArray[np.int64]  # (S,)
     edge_block: NDArray[np.int64]  # (E,)
+    traits: Array | None = None  # (S, T): of the species; each changes the weights of the crossed features
+    first: int = 0  # traits change the weights of the features from this one to the bias, which is the last
 
     @classmethod
     def of_species(cls, forest: Forest, n_features: int) -> "Discriminant":
         """Return the discriminant in which every species and every edge has weights of its own."""
         return cls(forest, n_features, AGREEMENT, np.arange(forest.size), np.arange(len(forest.edges)))
+
+    def with_traits(self, traits: Array, first: int) -> "Discriminant":
+        """Return it with traits of the species, that change the weights of features from the `first` to the bias."""
+        return replace(self, traits=traits, first=first)
+
+    @property
+    def crossed(self) -> NDArray[np.int64]:
+        """The features whose weights have a part `Γ τ_s` that species share through their traits."""
+        return np.arange(self.first, self.n_features - 1)
 
     @classmethod
     def of_chain(cls, forest: Forest, n_features: int) -> "Discriminant":
@@ -54,13 +65,39 @@ class Discriminant:
     @property
     def size(self) -> int:
         """How many weights."""
+        return self.own_size + self.n_shared
+
+    @property
+    def own_size(self) -> int:
+        """How many weights of blocks of nodes and edges: all but those that species share through traits."""
         return self.n_node_blocks * self.n_features + self.n_edge_blocks * len(self.pair)
+
+    @property
+    def n_shared(self) -> int:
+        """How many weights species share through their traits."""
+        return 0 if self.traits is None else len(self.crossed) * self.traits.shape[1]
 
     def split(self, vector: Array) -> tuple[Array, Array]:
         """Return the node weights, one row per block, and the edge weights, one row per block."""
         cut = self.n_node_blocks * self.n_features
         nodes = vector[:cut].reshape(self.n_node_blocks, self.n_features)
-        return nodes, vector[cut:].reshape(self.n_edge_blocks, len(self.pair))
+        return nodes, vector[cut : self.own_size].reshape(self.n_edge_blocks, len(self.pair))
+
+    def corner(self, vector: Array) -> Array:
+        """Return the weights of traits and features, Γ: one row per crossed feature, one column per trait."""
+        return vector[self.own_size :].reshape(len(self.crossed), -1)
+
+    def node_weights(self, weights: Array) -> Array:
+        """Return the weights of every node, `(S, K)`, with what its traits add."""
+        blocks = self.split(weights)[0][self.node_block]
+        if self.traits is not None:
+            blocks[:, self.crossed] += self.traits @ self.corner(weights).T
+        return blocks
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the weights of a species have nothing to do with those of others: no edges, and nothing shared."""
+        return not len(self.forest.edges) and self.traits is None and self.n_node_blocks == self.forest.size
 
     @property
     def slopes(self) -> Array:
@@ -72,7 +109,7 @@ class Discriminant:
 
     def unary(self, weights: Array, x: Array) -> Array:
         """Return `w_s·f(x_i)` for every site and node; `x` is `(n, 1, K)`, or `(n, S, K)` if nodes differ in it."""
-        blocks = self.split(weights)[0][self.node_block]
+        blocks = self.node_weights(weights)
         if x.shape[1] == 1:
             return np.ascontiguousarray(x[:, 0] @ blocks.T)
         return np.ascontiguousarray(np.einsum("nsk,sk->ns", x, blocks))
@@ -90,6 +127,8 @@ class Discriminant:
         else:
             sums = np.einsum("ns,nsk->sk", nodes, x)
         np.add.at(node_total, self.node_block, sums)
+        if self.traits is not None:
+            self.corner(total)[:] = sums[:, self.crossed].T @ self.traits
         known = (states != ABSENT).astype(np.float64)
         first, second = self.forest.edges.T
         both = known[:, first] * known[:, second]

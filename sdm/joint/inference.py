@@ -51,6 +51,9 @@ def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Mar
     nodes = np.zeros(unary.shape)
     edges = np.zeros((unary.shape[0], len(forest.edges)))
     log_partition = np.empty(unary.shape[0])
+    if not len(forest.edges):
+        _single_marginals(unary, states, log_partition, nodes)
+        return Marginals(log_partition, nodes, edges)
     topology = (forest.edges, forest.order, forest.parent, forest.link)
     _marginals(unary, table, states, *topology, log_partition, nodes, edges)
     return Marginals(log_partition, nodes, edges)
@@ -120,6 +123,23 @@ def _log_add(a, b):  # type: ignore[no-untyped-def]
     """ln(e^a + e^b), for a or b of minus infinity too."""
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + np.log1p(np.exp(low - high))
+
+
+@jit
+def _single_marginals(unary, states, log_z, nodes):  # type: ignore[no-untyped-def]
+    """The same of species without edges, each by itself."""
+    for i in range(unary.shape[0]):
+        total = 0.0
+        for s in range(unary.shape[1]):
+            u, state = unary[i, s], states[i, s]
+            if state == FREE:
+                small = np.exp(-abs(u))
+                total += max(u, 0.0) + np.log1p(small)
+                nodes[i, s] = (1.0 if u >= 0 else small) / (1.0 + small)
+            elif state == 1:
+                total += u
+                nodes[i, s] = 1.0
+        log_z[i] = total
 
 
 @jit

@@ -15,15 +15,16 @@ from sdm.features.terms import bounded
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.features import SiteFeatures
 from sdm.joint.graph import Forest, forest_of_edges
-from sdm.joint.inference import States, marginals, maximise
+from sdm.joint.inference import States, marginals, maximise, scores
 from sdm.joint.labels import as_states, read_labels
-from sdm.joint.likelihood import LogLoss
+from sdm.joint.levels import RandomEffect
 from sdm.joint.sparsemap import PossibleCommunities, possible_communities
 from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
 from sdm.types import Array
 
+_RANDOM = ("random_effect", "random_variance")
 _FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
 
 
@@ -49,6 +50,7 @@ class FittedJoint(FittedModel):
     scale: float  # multiplies the scores of a max-margin model before they become probabilities; one for a CRF
     meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
     reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
+    random: RandomEffect | None = None
 
     @cached_property
     def discriminant(self) -> Discriminant:
@@ -59,55 +61,74 @@ class FittedJoint(FittedModel):
         """Turn a table into raw values."""
         return self.encoder.encode(X)
 
-    def predict(self, x: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
+    def predict(self, x: Any, known: Any = None, clamp: bool = True, levels: Any = None) -> NDArray[np.int8]:
         """Return the best joint labeling, −1 where a variable is missing; `x` as for a model of one species.
 
         `known` are labels to hold, NaN where unknown; a data frame's columns by name, and not all of them needed.
+        `levels` are those of the random effect, one per site, by default from a column of `x`; where there is none, or
+        one that the model has not seen, the mean of the levels counts.
         """
-        unary, table, states, whole = self._scores(x, known, clamp)
+        unary, table, states, whole = self._scores(x, known, clamp, levels)
         out = np.full(states.shape, -1, dtype=np.int8)
         out[whole] = maximise(self.forest, unary, table, states[whole])[0]
         return out
 
-    def predict_proba(self, x: Any, known: Any = None, clamp: bool = True) -> Array:
+    def predict_proba(self, x: Any, known: Any = None, clamp: bool = True, levels: Any = None) -> Array:
         """Return every species' marginal, NaN where a variable is missing; parameters as those of `predict`."""
-        unary, table, states, whole = self._scores(x, known, clamp)
+        unary, table, states, whole = self._scores(x, known, clamp, levels)
         out = np.full(states.shape, np.nan)
         out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return out
 
     def predict_both(self, x: Any, known: Any = None, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
         """Return what `predict` and `predict_proba` do, from one evaluation of the features."""
-        unary, table, states, whole = self._scores(x, known, clamp)
+        unary, table, states, whole = self._scores(x, known, clamp, None)
         labels, probability = np.full(states.shape, -1, dtype=np.int8), np.full(states.shape, np.nan)
         labels[whole] = maximise(self.forest, unary, table, states[whole])[0]
         probability[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return labels, probability
 
-    def communities(self, x: Any, known: Any = None, clamp: bool = True) -> list[PossibleCommunities | None]:
+    def communities(
+        self, x: Any, known: Any = None, clamp: bool = True, levels: Any = None
+    ) -> list[PossibleCommunities | None]:
         """Return a few possible communities of every site with their probabilities (SparseMAP), the most probable
         first; None where a variable is missing. Parameters as those of `predict`."""
-        unary, table, states, whole = self._scores(x, known, clamp)
+        unary, table, states, whole = self._scores(x, known, clamp, levels)
         found = iter(possible_communities(self.forest, self.scale * unary, self.scale * table, states[whole]))
         return [next(found) if there else None for there in whole]
 
-    def log_odds(self, x: Any) -> Array:
-        """Return every species' log-odds from the environment alone: those of a single model, if it has no edges."""
-        return self.scale * self.discriminant.unary(self.weights, self.features.evaluate(self.encode(x)))
+    def log_odds(self, x: Any, levels: Any = None) -> Array:
+        """Return every species' log-odds without the other species: those of a single model, if it has no edges."""
+        own = self.discriminant.unary(self.weights, self.features.evaluate(self.encode(x)))
+        return self.scale * (own + self.level_offsets(x, len(own), levels))
 
-    def log_loss(self, x: Any, labels: Any) -> float:
+    def log_loss(self, x: Any, labels: Any, levels: Any = None) -> float:
         """Return the mean of `−ln p(y | x)` of the known labels, site by site; they are below zero or NaN elsewhere."""
-        x = self.encode(x)
+        values = self.encode(x)
         if not isinstance(labels, np.ndarray) or labels.dtype != np.int8:
-            labels = read_labels(labels, self.species, x.shape[0])
-        loss = LogLoss(self.discriminant, LabelledSites(self.features.evaluate(x), labels))
-        return float(loss.details(self.scale * self.weights).site_losses.mean())
+            labels = read_labels(labels, self.species, values.shape[0])
+        sites = LabelledSites(self.features.evaluate(values), labels)
+        own = self.discriminant.unary(self.weights, sites.x) + self.level_offsets(x, sites.n, levels)
+        unary, table = self.scale * own, self.scale * self.discriminant.table(self.weights)
+        log_partition = marginals(self.forest, unary, table, sites.states).log_partition
+        return float(np.mean(log_partition - scores(self.forest, unary, table, labels)))
 
-    def _scores(self, x: Any, known: Any, clamp: bool) -> tuple[Array, Array, States, NDArray[np.bool_]]:
-        x = self.encode(x)
-        states = as_states(known, (x.shape[0], len(self.species)), self.species)
-        whole: NDArray[np.bool_] = np.asarray(np.isfinite(x).all(axis=1))
-        unary = self.discriminant.unary(self.weights, self.features.evaluate(x[whole], clamp))
+    def level_offsets(self, x: Any, sites: int, levels: Any = None) -> Array:
+        """Return what species' scores have more at the level of each site, `(n, S)`, or `(1, S)` of zeros for the mean;
+        `levels` as those of `predict`."""
+        if self.random is not None and levels is None and hasattr(x, "columns") and self.random.column in x.columns:
+            levels = x[self.random.column]
+        if self.random is None or levels is None:
+            return np.zeros((1, len(self.species)))
+        return self.random.offsets(levels, sites)
+
+    def _scores(self, x: Any, known: Any, clamp: bool, levels: Any) -> tuple[Array, Array, States, NDArray[np.bool_]]:
+        values = self.encode(x)
+        states = as_states(known, (values.shape[0], len(self.species)), self.species)
+        whole: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=1))
+        unary = self.discriminant.unary(self.weights, self.features.evaluate(values[whole], clamp))
+        offsets = self.level_offsets(x, len(values), levels)
+        unary += offsets[whole] if len(offsets) == len(whole) else offsets
         return unary, self.discriminant.table(self.weights), states, whole
 
     @property
@@ -175,7 +196,13 @@ class FittedJoint(FittedModel):
             "categorical": list(self.encoder.categorical),
             "associations": self.associations(),
             "effects": self.effects(),
+            **({} if self.random is None else {"random effect": self.random.by_species(self.species)}),
         }
+
+    @classmethod
+    def optional_names(cls) -> list[str]:
+        """Return the names of arrays that not every file has."""
+        return [*super().optional_names(), *_RANDOM]
 
     @classmethod
     def array_names(cls) -> list[str]:
@@ -194,6 +221,10 @@ class FittedJoint(FittedModel):
         }
         arrays = {name: getattr(self.features, name) for name in _FEATURES}
         arrays |= {"edges": self.forest.edges, "weights": self.weights, "variance": self.variance}
+        if self.random is not None:
+            own = {"column": self.random.column, "levels": list(self.random.levels), "spread": self.random.spread}
+            header |= {"random": own, "version": self.archive.newest}
+            arrays |= dict(zip(_RANDOM, (self.random.effect, self.random.variance)))
         return header, {**arrays, **term_arrays(self.features.terms)}
 
     @classmethod
@@ -207,8 +238,13 @@ class FittedJoint(FittedModel):
         species = tuple(map(str, header["species"]))
         features = SiteFeatures(read_terms(arrays), **{name: arrays[name] for name in _FEATURES})
         forest = Forest(len(species), forest_of_edges(arrays["edges"].tolist(), species).edges)
-        weights, variance = arrays["weights"], arrays["variance"]
-        model = cls(encoder, features, species, forest, weights, variance, float(header["scale"]), header["meta"])
+        weights, variance, random = arrays["weights"], arrays["variance"], None
+        if own := header.get("random"):
+            levels, spread = tuple(map(str, own["levels"])), float(own["spread"])
+            effect, known = (arrays[name] for name in _RANDOM)
+            random = RandomEffect(str(own["column"]), levels, effect, known, spread)
+        shape = (encoder, features, species, forest)
+        model = cls(*shape, weights, variance, float(header["scale"]), header["meta"], random=random)
         model._check()
         return model
 
@@ -229,6 +265,7 @@ class FittedJoint(FittedModel):
             and bounded(features.mean, features.spread, self.weights, self.variance, np.array([self.scale]))
             and self.scale > 0.0
             and isinstance(self.meta, dict)
+            and (self.random is None or self.random.sound(len(self.species)))
         )
         if not good:
             raise ValueError("values that no joint model has")

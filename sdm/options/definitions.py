@@ -616,6 +616,20 @@ class JointOptions(Section):
         "until its gap is small enough.",
         was=3,
     )
+    random_effect: str | None = option(
+        None,
+        "A column of the sites whose levels (reserves, regions, observers, sites with several visits) have an "
+        "intercept each, for every species; crf-l2 only. New levels, and maps, have the mean.",
+        "group",
+    )
+    random_spread: Literal["cv"] | Positive = option(
+        "cv", "Standard deviation of the random effect under its penalty; cv chooses by held-out log loss."
+    )
+    traits: str | None = option(
+        None,
+        "A table of traits: names of the species in its first column, one column per trait (numbers or classes). The "
+        "effects of the environment may change with traits: fourth_corner.csv; crf-l2 only.",
+    )
     presence_above: NotNegative | None = option(
         None,
         "Species columns hold counts or cover: values above N are presences, such as 0 (default: they hold 0 and 1).",

@@ -29,7 +29,7 @@ SECTIONS: dict[str, type[Section]] = {
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
     "background.bias", "test.file", "output.folder", "output.append_results", "path.strata", "classes.raster",
-    "joint.graph", "project.models", "project.scenarios", "project.reference", "project.area",
+    "joint.graph", "joint.traits", "project.models", "project.scenarios", "project.reference", "project.area",
     "cluster.address",
 )  # fmt: skip
 

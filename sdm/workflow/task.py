@@ -314,8 +314,8 @@ class Task(ABC):
         """
 
     def row_values(self, model: Any, known: Any, text: Any, row: Any, notices: list[str]) -> Any:
-        """Return a function like the model's `column_values`, for the rows of a table at which labels are `known`; of a
-        model that cannot use them it is the same."""
+        """Return a function like the model's `column_values`, for the rows of a table: with the labels that a survey
+        knows, or with other columns of the table, where the model can use them."""
         return model.column_values
 
     def row_communities(

@@ -207,6 +207,9 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "joint.shrinkage": ("25", 25.0),
     "joint.posterior": ("exact", "exact"),
     "joint.rounds": ("8", 8),
+    "joint.random_effect": ("reserve", "reserve"),
+    "joint.random_spread": ("0.5", 0.5),
+    "joint.traits": ("/data/traits.csv", "/data/traits.csv"),
     "joint.presence_above": ("0", 0.0),
     "joint.all_associations": ("true", True),
 }

@@ -52,17 +52,17 @@ def marginal_loss(labels: States, probability: Array) -> float:
     return float(-own[labels >= 0].sum() / len(labels))
 
 
-def measure_community(model: FittedJoint, x: Array, labels: States) -> dict[str, Any]:
+def measure_community(model: FittedJoint, x: Array, labels: States, levels: np.ndarray | None = None) -> dict[str, Any]:
     """Return Hamming error (of the best labeling; of marginals above ½), mean AUC, log losses, richness error.
 
     The joint log loss is that of all labels of a site at once; the marginal one is the sum of single species'. Without
-    edges the two are one.
+    edges the two are one. `levels` are those of the random effect.
     """
-    probability = model.predict_proba(x)
+    probability = model.predict_proba(x, levels=levels)
     each = species_auc(labels, probability)
-    joint = model.log_loss(x, labels)
+    joint = model.log_loss(x, labels, levels)
     return {
-        "hamming": hamming(labels, model.predict(x)),
+        "hamming": hamming(labels, model.predict(x, levels=levels)),
         "hamming of marginals": hamming(labels, (probability > 0.5).astype(np.int8)),
         "auc": float(np.nanmean(each)) if np.isfinite(each).any() else float("nan"),
         "log loss": joint,

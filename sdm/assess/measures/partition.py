@@ -1,9 +1,9 @@
 """How much of what a joint model says of a species comes from which variable, and how much from the other species.
 
-Given the others, the log-odds of a species at a site are a sum: of the features of every variable, and of the links
-with its neighbours, `2 w_st (2 y_t − 1)` each. The share of a part is its covariance with the whole, over the variance
-of the whole, at the sites where the species is known: shares add up to one. A part that works against the rest has a
-negative one. Products of two variables count half for each.
+Given the others, the log-odds of a species at a site are a sum: of the features of every variable, of the random effect
+if there is one, and of the links with its neighbours, `2 w_st (2 y_t − 1)` each. The share of a part is its covariance
+with the whole, over the variance of the whole, at the sites where the species is known: shares add up to one. A part
+that works against the rest has a negative one. Products of two variables count half for each.
 """
 
 from typing import Any
@@ -19,8 +19,11 @@ from sdm.types import Array
 ASSOCIATIONS = "associations"
 
 
-def log_odds_parts(model: FittedJoint, values: Array, labels: States) -> dict[str, Array]:
-    """Return the parts of every species' log-odds given the others, `(n, S)` each: variables, then associations."""
+def log_odds_parts(
+    model: FittedJoint, values: Array, labels: States, levels: np.ndarray | None = None
+) -> dict[str, Array]:
+    """Return the parts of every species' log-odds given the others, `(n, S)` each: variables, the random effect if
+    there is one, then associations."""
     d, terms = model.discriminant, model.features.terms
     f = model.features.evaluate(values)[:, 0]
     weights = model.scale * d.split(model.weights)[0]
@@ -29,6 +32,8 @@ def log_odds_parts(model: FittedJoint, values: Array, labels: States) -> dict[st
         product = terms.kind == PRODUCT
         share = (terms.var == v) * np.where(product, 0.5, 1.0) + ((terms.other == v) & product) * 0.5
         out[name] = f[:, :-1] @ (weights[:, :-1] * share).T
+    if model.random is not None:
+        out[model.random.column] = model.scale * model.level_offsets(values, len(f), levels)
     links = np.zeros((len(f), len(model.species)))
     table = model.scale * d.table(model.weights)
     for (s, t), edge in zip(model.forest.edges, table):
@@ -38,14 +43,16 @@ def log_odds_parts(model: FittedJoint, values: Array, labels: States) -> dict[st
     return {**out, ASSOCIATIONS: links}
 
 
-def partition_variance(model: FittedJoint, values: Array, labels: States) -> list[dict[str, Any]]:
+def partition_variance(
+    model: FittedJoint, values: Array, labels: States, levels: np.ndarray | None = None
+) -> list[dict[str, Any]]:
     """Return one row per species: the share of every part, and Tjur's R² without and with the other species' labels.
 
     Tjur's R² is the mean probability at presences less that at absences.
     """
-    parts = log_odds_parts(model, values, labels)
+    parts = log_odds_parts(model, values, labels, levels)
     bias = model.scale * model.discriminant.split(model.weights)[0][:, -1]
-    alone = model.predict_proba(values)
+    alone = model.predict_proba(values, levels=levels)
     rows = []
     for s, name in enumerate(model.species):
         known = labels[:, s] >= 0

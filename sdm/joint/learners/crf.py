@@ -53,7 +53,8 @@ def fit_crf(
         return gaps[-1] <= tolerance
 
     def inverse_at(w: Array) -> Inverse:
-        return np.linalg.inv(hessian(discriminant, sites, w, l2)).dot
+        curve = hessian(discriminant, sites, w, l2)
+        return _inverse_of_blocks(discriminant, curve) if discriminant.in_blocks else np.linalg.inv(curve).dot
 
     begin = np.zeros(discriminant.size) if start is None else start
     newton = discriminant.size <= LARGEST and not l1.any()
@@ -61,6 +62,14 @@ def fit_crf(
     converged = done(at)
     status = "converged" if converged else "iteration limit" if iterations >= max_iterations else "stalled"
     return LearnedWeights(at.w, None, at.value, gaps[-1], status, iterations)
+
+
+def _inverse_of_blocks(discriminant: Discriminant, curve: Array) -> Inverse:
+    """Return the inverse of a curvature in which the weights of different species do not meet."""
+    species, k = discriminant.forest.size, discriminant.n_features
+    at = np.arange(species)
+    blocks = np.linalg.inv(curve.reshape(species, k, species, k)[at, :, at])
+    return lambda vector: np.matmul(blocks, vector.reshape(species, k, 1)).ravel()
 
 
 def hessian(discriminant: Discriminant, sites: LabelledSites, weights: Array, l2: Array) -> Array:
@@ -78,15 +87,35 @@ def squared_errors(
     """Return the squared standard error of every weight: the diagonal of the inverse curvature at the optimum.
 
     Zero for weights of which there is none: those that the l1 penalty holds at zero, and those whose error is that of
-    the l2 penalty alone, as the sites do not inform them. None if there are more than 5,000 weights.
+    the l2 penalty alone, as the sites do not inform them. With traits, those of features are of the whole weight of a
+    species, `b + Γ τ`. None if there are more than 5,000 weights.
     """
     if discriminant.size > LARGEST_ONCE:
         return None
     free = np.flatnonzero((weights != 0) | (l1 <= 0))
-    errors = np.diag(np.linalg.inv(hessian(discriminant, sites, weights, l2)[np.ix_(free, free)]))
+    curve = hessian(discriminant, sites, weights, l2)[np.ix_(free, free)]
+    inverse = np.asarray(np.linalg.inv(curve), dtype=np.float64)
+    errors = np.diag(inverse)
     out = np.zeros(discriminant.size)
     out[free] = np.where(errors * l2[free] < SAME, errors, 0.0)
+    if discriminant.traits is not None:
+        _add_traits(discriminant, inverse, out)
     return out
+
+
+def _add_traits(discriminant: Discriminant, covariance: Array, out: Array) -> None:
+    """Replace the variances of species' own parts by those of their weights, with what traits add."""
+    d, traits = discriminant, discriminant.traits
+    if traits is None:
+        return
+    nodes, species = d.split(out)[0], np.arange(d.forest.size)
+    for row, k in enumerate(d.crossed):
+        own = species * d.n_features + k
+        shared = d.own_size + row * traits.shape[1] + np.arange(traits.shape[1])
+        mixed = np.sum(traits * covariance[np.ix_(own, shared)], axis=1)
+        common = np.sum((traits @ covariance[np.ix_(shared, shared)]) * traits, axis=1)
+        nodes[:, k] = covariance[own, own] + 2.0 * mixed + common
+    d.corner(out)[:] = d.corner(np.diag(covariance))
 
 
 def duality_gap(at: Details, l1: Array, l2: Array) -> float:

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
 from sdm.report.figures.style import GREY, PAGE, PLAIN, SMALL, TITLE, Paper, few_ticks, new_figure, safe_text, save
 from sdm.types import Array
@@ -13,6 +15,7 @@ from sdm.types import Array
 CELL = 4.2  # millimetres per species
 TALLEST = 3800.0
 NARROW = 110.0
+MOST_LEVELS = 60
 PALE = 0.3  # of pairs that are not certain
 COLOURS = "RdBu"  # blue is together, red apart, as in the picture of the network
 
@@ -42,6 +45,78 @@ def draw_matrix(species: Sequence[str], weights: Array, q: Array, path: Path, pa
     few_ticks(strip)
     strip.set_label("apart  –  weight  –  together (dot: q below 0.05)", fontsize=SMALL)
     return save(figure, path)
+
+
+def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the effect of every level on every species as a table of colours, pale where the 95 % interval has zero.
+
+    Levels and species are in an order that puts those with like effects side by side; of many levels, those with the
+    largest effects are shown.
+    """
+    strongest = np.argsort(-np.square(random.effect).sum(axis=0), kind="stable")[:MOST_LEVELS]
+    effect = random.effect[:, strongest]
+    unsure = np.zeros(effect.shape, dtype=bool)
+    if random.variance.size:
+        unsure = np.abs(effect) < HALF_WIDTH * np.sqrt(random.variance[:, strongest])
+    rows, columns = (np.argsort(vector, kind="stable") for vector in _leading(effect))
+    more = f" (the {len(columns)} strongest of {len(random.levels)})" if len(columns) < len(random.levels) else ""
+    names = [species[k] for k in rows], [random.levels[strongest[k]] for k in columns]
+    text = (
+        f"Random effect of {safe_text(random.column, 24)}{more}",
+        "rarer – log-odds – more common (pale: not certain)",
+    )
+    return _draw_table(effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)], *names, *text, path, paper, True)
+
+
+def draw_corner(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw how the effects of features change with traits, pale where the 95 % interval has zero.
+
+    `rows` are those of the fourth corner.
+    """
+    traits, features = (list(dict.fromkeys(sorted(str(row[key]) for row in rows))) for key in ("trait", "feature"))
+    weight, unsure = np.zeros((len(traits), len(features))), np.zeros((len(traits), len(features)), dtype=bool)
+    for row in rows:
+        at = traits.index(str(row["trait"])), features.index(str(row["feature"]))
+        weight[at], unsure[at] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
+    text = "Traits and the environment", "weaker – effect – stronger with the trait (pale: not certain)"
+    return _draw_table(weight, unsure, traits, features, *text, path, paper, False)
+
+
+def _draw_table(
+    values: Array,
+    unsure: NDArray[np.bool_],
+    row_names: Sequence[str],
+    column_names: Sequence[str],
+    title: str,
+    label: str,
+    path: Path,
+    paper: Paper,
+    italic: bool,
+) -> Path:
+    """Draw a table of effects as colours, those that are unsure pale."""
+    rows, columns = values.shape
+    figure = new_figure(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
+    axes = figure.subplots()
+    most = float(np.max(np.abs(values), initial=0.1))
+    scale: dict[str, Any] = {"cmap": COLOURS, "vmin": -most, "vmax": most, "interpolation": "nearest"}
+    axes.imshow(values, alpha=np.where(unsure, PALE, 1.0), **scale)
+    image = axes.imshow(np.where(unsure, np.nan, values), **scale)  # whose colours the strip beside has
+    names = [safe_text(str(name), 24) for name in column_names]
+    axes.set_xticks(range(columns), names, rotation=90, fontsize=SMALL)
+    names = [safe_text(str(name), 30) for name in row_names]
+    axes.set_yticks(range(rows), names, fontsize=SMALL, fontstyle="italic" if italic else "normal")
+    axes.set_title(title, fontsize=TITLE, loc="left")
+    strip = figure.colorbar(image, ax=axes, shrink=0.9)
+    few_ticks(strip)
+    strip.set_label(label.replace(" (", "\n("), fontsize=SMALL)
+    return save(figure, path)
+
+
+def _leading(effect: Array) -> tuple[Array, Array]:
+    """Return the leading singular vectors of a matrix, with a sign of their own."""
+    left, _, right = np.linalg.svd(effect, full_matrices=False)
+    sign = 1.0 if right[0, int(np.argmax(np.abs(right[0])))] > 0 else -1.0
+    return sign * left[:, 0], sign * right[0]
 
 
 def likeness_order(weights: Array) -> list[int]:

@@ -84,6 +84,37 @@ def variance(results: Results) -> Context | None:
     return {"image": image} if image else None
 
 
+def random_effect(results: Results) -> Context | None:
+    """Return the random effect: its picture, and how far the levels of every species spread."""
+    own = results.tree("random")
+    rows = rows_of(own.get("by species"))
+    if not rows:
+        return None
+    return {
+        "image": sections.image(results, "random picture"),
+        "column": own.get("column"),
+        "levels": own.get("levels"),
+        "spread": own.get("spread"),
+        "rows": rows[:MOST_EDGES],
+        "left_out": max(0, len(rows) - MOST_EDGES),
+    }
+
+
+def fourth_corner(results: Results) -> Context | None:
+    """Return how the effects of features change with traits."""
+    rows = rows_of(results.numbers.get("fourth corner"))
+    if not rows:
+        return None
+    sure = [row for row in rows if row.get("low") is not None and not row["low"] <= 0 <= row["high"]]
+    return {
+        "image": sections.image(results, "fourth corner picture"),
+        "number": len(rows),
+        "sure": len(sure),
+        "rows": [{**row, "unsure": row not in sure} for row in rows[:MOST_EDGES]],
+        "left_out": max(0, len(rows) - MOST_EDGES),
+    }
+
+
 def _has_spread(results: Results) -> bool:
     return any(row.get("sd") is not None for row in rows_of(results.numbers.get("associations")))
 
@@ -148,6 +179,8 @@ COMMUNITY = Page(
         PageSection("richness", "Richness", richness, "Number of species", "community/richness"),
         PageSection("network", "Associations", network, template="community/network"),
         PageSection("variance", "Variance", variance, "Environment and associations", "community/variance"),
+        PageSection("random", "Random effect", random_effect, template="community/random"),
+        PageSection("traits", "Traits", fourth_corner, "Traits and the environment", "community/traits"),
         PageSection("each", "Species", each, template="community/each"),
         PageSection("features", "Features", features, "Features that survived", "community/features"),
         FITTED,

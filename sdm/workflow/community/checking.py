@@ -8,6 +8,7 @@ from sdm.errors import SdmError
 from sdm.joint import graph as graphs
 from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels
+from sdm.joint.traits import Traits
 from sdm.options.definitions import RunOptions
 from sdm.workflow.community.inputs import Community, read_community
 from sdm.workflow.projecting.after_fit import check_scenarios
@@ -27,6 +28,9 @@ def check_community(options: RunOptions, found: Findings) -> None:
     if not isinstance(edges, str):
         found.attempt(lambda: graphs.forest_of_edges(edges, names))
         found.facts.append(f"graph: {len(edges)} edges")
+    if (traits := community.traits) is not None:
+        found.facts += found.attempt(lambda: Traits.learn(traits).check(names)) or []
+        found.facts.append(f"traits: {', '.join(map(str, traits.columns))}")
     states = found.attempt(lambda: read_labels(labels, names, len(labels)))
     if states is not None:
         _check_species(states, names, found)

@@ -10,7 +10,7 @@ from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.workflow.community.inputs import read_community
-from sdm.workflow.community.known import no_species, presence_above, species_columns
+from sdm.workflow.community.known import level_column, no_species, presence_above, said_levels, species_columns
 from sdm.workflow.community.testing import measure
 from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import check_categories, check_columns, open_text
@@ -27,10 +27,12 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
         check_columns(model, open_text(layers.files[0]))
     else:
         check_categories(model)
+    tables = [text, *([open_text(layers.files[0])] if layers.files and is_swd(layers.files) else [])]
+    random = next((name for part in tables if (name := level_column(model, part))), None)
     update = {
         "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": site_column}),
         "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
-        "joint": options.joint.model_copy(update={"presence_above": presence_above(model)}),
+        "joint": options.joint.model_copy(update={"presence_above": presence_above(model), "random_effect": random}),
     }
     options = options.model_copy(update=update)
     community = read_community(options, model.encoder.names)
@@ -38,7 +40,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
     found = [name for name in model.species if name in labels.columns]
     if not found:
         raise no_species(model, f"it has {', '.join(labels.columns)}")
-    notices = [*community.notes]
+    notices = [*community.notes, *said_levels(model, community.sites.level, len(labels))]
     if absent := [name for name in model.species if name not in found]:
         notices.append(f"species of the model that are not in the table, and not measured: {', '.join(absent)}")
     states = read_labels(labels.reindex(columns=list(model.species)), model.species, len(labels))
@@ -47,13 +49,13 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
         raise DataError(f"no site of '{Path(file).name}' has a known label of the model's species: expected 0 and 1")
     if not some.all():
         notices.append(f"{np.count_nonzero(~some):,} sites without a known label left out")
-    values = model.encode(community.environment)
+    values, levels = model.encode(community.environment), community.sites.level
     return {
         "learner": model.meta.get("learner"),
         "sites": int(np.count_nonzero(some)),
         "labels": int(np.count_nonzero(states >= 0)),
         "notices": notices,
-        **measure(model, values[some], states[some], _at_training(model)),
+        **measure(model, values[some], states[some], _at_training(model), None if levels is None else levels[some]),
     }
 
 

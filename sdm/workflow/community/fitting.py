@@ -16,6 +16,7 @@ from sdm.data.site_sample import CommunitySample
 from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
 from sdm.joint.labels import read_labels
+from sdm.joint.levels import RandomEffect
 from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
@@ -81,13 +82,17 @@ def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress 
     return gains
 
 
-def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> JointModel:
-    """Return the model that the options ask for, not fitted."""
+def make_model(options: RunOptions, graph: Any, categorical: Sequence[str], traits: Any = None) -> JointModel:
+    """Return the model that the options ask for, not fitted; `traits` are those of its species."""
     own, fit = options.joint, options.fit
     ways: dict[str, Any] = {"c": own.cost, "lam": own.shrinkage, "method": own.posterior, "rounds": own.rounds}
     limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
     # What has no value here has the estimator's own default.
     ways |= {name: value for name, value in limits.items() if value is not None}
+    if own.random_effect is not None:
+        ways |= {"random_effect": own.random_effect, "random_spread": own.random_spread}
+    if traits is not None:
+        ways["traits"] = traits
     return JointModel(
         own.learner, graph, feature_classes(options), categorical=list(categorical), seed=options.seed, **ways
     )
@@ -102,23 +107,24 @@ def fit_community(
     community: Community, plan: CommunityPlan, options: RunOptions, progress: Progress | None = None
 ) -> JointFit:
     """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
-    x, y, categorical = community.environment, community.sites.labels, community.categorical
-    values, group, split = plan.table.values, community.sites.group, plan.split
+    x, y, categorical = community.predictors, community.sites.labels, community.categorical
+    values, group, split, levels = plan.table.values, community.sites.group, plan.split, community.sites.level
+    known_of = (categorical, community.traits)
     with going_on(progress, f"fitting the {WHAT['joint']}"):
-        joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"], group, progress)
+        joint = make_model(options, community.edges, *known_of).fit(x, y, WHAT["joint"], group, progress)
     notes, stacked = list(joint.notes_), joint
     if len(joint.forest_.edges):
         with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
-            stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"], group, progress)
+            stacked = make_model(options, "none", *known_of).fit(x, y, WHAT["stacked"], group, progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.model_.meta.update(_record(options, community))
     glm = fit_glm(values, labels, joint.model_.encoder, joint.species_)
     own = {"joint": joint.model_, "stacked": stacked.model_, "glm": glm}
-    known = {name: at_training(model, values, labels) for name, model in own.items()}
+    known = {name: at_training(model, values, labels, levels) for name, model in own.items()}
     for name in ("joint", "stacked"):
         own[name].meta["at_training"] = known[name]
-    training = {name: measure(model, values, labels, known[name]) for name, model in own.items()}
+    training = {name: measure(model, values, labels, known[name], levels) for name, model in own.items()}
     testing = None
     if split is not None:
         if 0 < len(split.folds) < options.test.folds:
@@ -128,10 +134,10 @@ def fit_community(
             if name == "glm":
                 at = [joint.species_.index(one) for one in species]
                 return fit_glm(values[train], labels[train][:, at], joint.model_.encoder, tuple(species))
-            model = make_model(options, graph, categorical)
+            model = make_model(options, graph, *known_of)
             return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).model_
 
-        testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress)
+        testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress, levels)
         notes += testing.notes
     tuning = {name: model.tuning_ for name, model in (("joint", joint), ("stacked", stacked)) if model.tuning_}
     fitted = JointFit("joint", {}, notes, community, joint.model_, stacked.model_, training, testing, tuning)
@@ -170,12 +176,19 @@ def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
         "edges": len(joint.forest.edges),
         "stacked": {key: stacked.meta[key] for key in keys},
         **({"bound": joint.meta["bound"]} if "bound" in joint.meta else {}),
+        **({"fourth corner": joint.meta["fourth_corner"]} if "fourth_corner" in joint.meta else {}),
+        **({} if joint.random is None else {"random": _described(joint.random, joint.species)}),
         "training": run.training,
         "test": None if tested is None else _tested(tested),
         "tuning": run.tuning,
         "kept": {"share": KEPT, "weights": sum(row["kept"] for row in survivors(joint))},
         "settings": options.joint.model_dump(),
     }
+
+
+def _described(random: RandomEffect, species: Sequence[str]) -> dict[str, Any]:
+    levels = {"column": random.column, "levels": len(random.levels), "spread": random.spread}
+    return {**levels, "by species": random.by_species(species)}
 
 
 def _tested(tested: SiteTest) -> dict[str, Any]:

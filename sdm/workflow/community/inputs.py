@@ -11,7 +11,7 @@ from sdm.data.encode import Encoder
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
-from sdm.data.records.occurrences import WGS84, Occurrences, reproject
+from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
 from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
@@ -38,6 +38,13 @@ class Community:
     fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and its fate
     categorical: tuple[str, ...] = ()  # variables whose values are categories
     warnings: list[str] = field(default_factory=list)
+    random: str | None = None  # the column of the random effect, if there is one
+    traits: pd.DataFrame | None = None  # one row per species, which the index names
+
+    @property
+    def predictors(self) -> pd.DataFrame:
+        """The environment, and the levels of the random effect if there is one: the X of `JointModel`."""
+        return self.environment if self.random is None else self.environment.assign(**{self.random: self.sites.level})
 
     def sample(self) -> CommunitySample:
         """Return the sites as numbers, to be divided."""
@@ -67,6 +74,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
         x=options.occurrences.x_column,
         y=options.occurrences.y_column,
         fold=options.test.fold_column,
+        level=own.random_effect,
         presence_above=own.presence_above,
     )
     table = files[0] if files and not layers else None
@@ -96,7 +104,24 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
     if options.project.scenarios and text:
         raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --scenarios")
-    return Community(sites, environment, stack, read_graph(own.graph), notes, fate, categorical, warnings)
+    if own.random_effect in environment.columns:
+        raise OptionError(
+            f"joint.random_effect={own.random_effect!r} is a variable of the environment too: leave it out there with "
+            f"--exclude {own.random_effect}, or name another column"
+        )
+    if own.random_effect is not None and sites.level is not None:
+        notes.append(_said_levels(own.random_effect, sites.level))
+    graph = read_graph(own.graph)
+    traits = None if own.traits is None else read_traits(own.traits)
+    beside = (own.random_effect, traits)
+    return Community(sites, environment, stack, graph, notes, fate, categorical, warnings, *beside)
+
+
+def _said_levels(column: str, level: np.ndarray) -> str:
+    """Say how many levels a random effect has."""
+    missing = int(np.count_nonzero(level == ""))
+    more = f"; {missing:,} sites have none, and the mean" if missing else ""
+    return f"random effect of '{column}': {len(np.unique(level[level != ''])):,} levels{more}"
 
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
@@ -139,6 +164,22 @@ def _look_up(
     kept = replace(sites.take(found.index), x=found.x, y=found.y)
     environment = pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
     return kept, environment, _of_sites(ledger.fate)
+
+
+def read_traits(place: str) -> pd.DataFrame:
+    """Return a table of traits, indexed by the names of the species, which are in its first column."""
+    path = Path(place)
+    if not path.is_file():
+        raise OptionError(f"joint.traits={place!r} does not exist: expected a table with one row per species")
+    text = TextTable(path)
+    if len(text.header) < 2:
+        raise DataError(f"file '{path.name}' has one column: expected names of species, and one column per trait")
+    frame, row = text.read(as_text={text.header[0]})
+    names = as_text(frame[text.header[0]])
+    if (blank := np.flatnonzero(names == "")).size:
+        raise DataError(f"file '{path.name}', row {row[blank[0]]}: expected the name of a species first, got nothing")
+    table = pd.DataFrame({name: frame[name] for name in text.header[1:]})
+    return table.set_index(pd.Index([unquoted(name) for name in names]))
 
 
 def read_graph(graph: str) -> str | list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import locate
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of
 from sdm.data.records.occurrences import WGS84, Occurrences, as_text
-from sdm.data.records.textfile import TextTable, to_numbers
+from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.visits import SITE
 from sdm.errors import DataError
@@ -33,6 +33,36 @@ def presence_above(model: FittedJoint) -> float | None:
     """Return above which count or cover species were present in the fit of a model; None if labels were 0 and 1."""
     stored = model.meta.get("presence_above")
     return float(stored) if isinstance(stored, float | int) else None
+
+
+def level_column(model: FittedJoint, text: TextTable) -> str | None:
+    """Return the column of a table with the levels of a model's random effect; None if there is none."""
+    if model.random is None:
+        return None
+    name = model.random.column
+    return name if name in text.header else first_of(text.header, [column_key(name)])
+
+
+def row_levels(model: FittedJoint, text: TextTable, row: Index, notices: list[str]) -> NDArray[np.str_] | None:
+    """Return the levels of the rows of a table; None if the model has no random effect, or the table no such column."""
+    column, levels = level_column(model, text), None
+    if column is not None:
+        frame, own = text.read(as_text={column})
+        by_row = dict(zip(own.tolist(), as_text(frame[column]).tolist()))
+        levels = np.array([by_row.get(number, "") for number in row.tolist()], dtype=str)
+    notices += said_levels(model, levels, len(row))
+    return levels
+
+
+def said_levels(model: FittedJoint, levels: np.ndarray | None, rows: int) -> list[str]:
+    """Say at how many rows the mean of the levels stands for a level that the model does not know."""
+    if model.random is None:
+        return []
+    if levels is None:
+        return [f"the table has no column '{model.random.column}': the mean of its levels is used"]
+    new = model.random.unknown(levels)
+    known = f"random effect of '{model.random.column}' used at {rows - new:,} of {rows:,} rows"
+    return [f"{known}; the others have a level that the model has not seen, and the mean" if new else known]
 
 
 def no_species(model: FittedJoint, what: str) -> DataError:

@@ -19,6 +19,8 @@ def joint_result_lines(result: ModelResult) -> list[str]:
         f"model        {_settings(n)}, graph {n['graph']}: {len(edges)} edges",
         f"certificate  {_certificate(n)}",
         *_bound_lines(n),
+        *_random_lines(n.get("random")),
+        *_corner_lines(n.get("fourth corner")),
         "",
         f"{where:<44}    joint  stacked      GLM",
     ]
@@ -63,6 +65,8 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
         f"certificate  {_certificate(meta)}",
         *_bound_lines(meta),
         f"variables    {', '.join(model.encoder.names)}",
+        *_random_lines(_random_of(model)),
+        *_corner_lines(meta.get("fourth_corner")),
         *_edge_lines(model.associations(), features),
         "",
         "largest effects (features are standardised)",
@@ -92,6 +96,29 @@ def _bound_lines(meta: dict[str, Any]) -> list[str]:
     many = "too many training sites have a wrong label" if needed is None else f"it takes about {needed:.0e} sites"
     at = "no training site is right" if value is None else f"{value:.1f}, and 1 is all of them"
     return [f"bound        PAC-Bayes says nothing of new sites here ({at}): {many}"]
+
+
+def _random_of(model: FittedJoint) -> dict[str, Any] | None:
+    own = model.random
+    return None if own is None else {"column": own.column, "levels": len(own.levels), "spread": own.spread}
+
+
+def _random_lines(random: dict[str, Any] | None) -> list[str]:
+    """Say how many levels the random effect has, and how far they spread."""
+    if random is None:
+        return []
+    spread = f"standard deviation {random['spread']:g} (log-odds)"
+    return [f"random       {random['column']}: {random['levels']:,} levels, {spread}"]
+
+
+def _corner_lines(rows: list[dict[str, Any]] | None) -> list[str]:
+    """Say which effects of the environment change with which traits."""
+    if not rows:
+        return []
+    sure = [row for row in rows if row.get("low", 0.0) > 0 or row.get("high", 0.0) < 0]
+    named = [f"{row['trait']} with {row['feature']} ({row['weight']:+.2f})" for row in sure[:3]]
+    more = f": {', '.join(named)}{', …' if len(sure) > 3 else ''}" if named else ""
+    return [f"traits       {len(sure)} of {len(rows)} products with a 95 % interval without zero{more}"]
 
 
 def _spread(row: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from sdm.workflow.community.checking import check_community
 from sdm.workflow.community.evaluating import evaluate_joint
 from sdm.workflow.community.fitting import CommunityPlan, JointFit, fit_community, glm_gains, plan_community
 from sdm.workflow.community.inputs import read_community
-from sdm.workflow.community.known import known_cells, known_rows
+from sdm.workflow.community.known import known_cells, known_rows, row_levels
 from sdm.workflow.community.lines import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.workflow.community.writing import write_joint
 from sdm.workflow.inputs import narrow_layers
@@ -30,6 +30,7 @@ from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
 
 NAME = "joint"  # what the one model of a run, and its files, are called
+RIDGED = "crf-l2"  # the learner with random effects and traits
 LAPLACE = ("shrinkage", "posterior", "rounds")  # options of the learner laplace
 
 
@@ -56,6 +57,11 @@ class CommunityTask(Task):
         for name in LAPLACE:
             if joint.learner != "laplace" and getattr(joint, name) != getattr(default, name):
                 raise OptionError(f"joint.{name} is for the learner laplace, not for {joint.learner}: leave it out")
+        for name in ("random_effect", "traits"):
+            if joint.learner != RIDGED and getattr(joint, name) is not None:
+                raise OptionError(f"joint.{name} is for the learner {RIDGED}, not for {joint.learner}: leave it out")
+        if joint.random_effect is None and joint.random_spread != default.random_spread:
+            raise OptionError("joint.random_spread needs a random effect: name its column with --random-effect")
         if test.percent and (test.folds or test.split != "random") and test.replicate_kind != "subsample":
             raise OptionError("give test.percent, or folds of sites, not both: the model is tested with one of them")
         check_testing(options)
@@ -133,12 +139,13 @@ class CommunityTask(Task):
             found["known"] = {"cells": len(ways["known"].rows), "labels": int(np.isfinite(ways["known"].labels).sum())}
         return MapResult(files, found, lines).with_novelty(novelty, places)
 
-    def row_values(self, model: FittedJoint, known: SurveyFile, text: Any, row: Any, notices: list[str]) -> Any:
-        """Return a function that predicts with the labels that a survey knows held."""
-        labels = known_rows(model, known, text, row, notices)
+    def row_values(self, model: FittedJoint, known: SurveyFile | None, text: Any, row: Any, notices: list[str]) -> Any:
+        """Return a function that predicts with the labels that a survey knows held, and the levels of the rows."""
+        labels = None if known is None else known_rows(model, known, text, row, notices)
+        levels = row_levels(model, text, row, notices)
 
         def values(columns: Sequence[Array], scale: str | None = None, clamp: bool = True) -> Array:
-            return model.predict_proba(np.column_stack(columns).astype(np.float64), labels, clamp).T
+            return model.predict_proba(np.column_stack(columns).astype(np.float64), labels, clamp, levels).T
 
         return values
 
@@ -147,7 +154,8 @@ class CommunityTask(Task):
     ) -> list[dict[str, Any]]:
         """Return one row per possible community of every row of a table: its probability, and its species."""
         labels = None if known is None else known_rows(model, known, text, row, [])
-        found = model.communities(np.column_stack(columns).astype(np.float64), labels, clamp)
+        levels = row_levels(model, text, row, [])
+        found = model.communities(np.column_stack(columns).astype(np.float64), labels, clamp, levels)
         return [
             {
                 "row": int(number),

@@ -53,18 +53,25 @@ def hushed() -> Iterator[None]:
         log.setLevel(level)
 
 
-def at_training(model: FittedJoint, values: Array, labels: States) -> dict[str, list[float]]:
+def at_training(
+    model: FittedJoint, values: Array, labels: States, levels: np.ndarray | None = None
+) -> dict[str, list[float]]:
     """Return what the sites of a fit tell later: the shares of presences, and the cutoffs of the largest TSS."""
     shares = [float(np.mean(known[known >= 0])) for known in labels.T]
-    return {"shares": shares, "cutoffs": best_cutoffs(labels, model.predict_proba(values)).tolist()}
+    return {"shares": shares, "cutoffs": best_cutoffs(labels, model.predict_proba(values, levels=levels)).tolist()}
 
 
 def measure(
-    model: FittedJoint, values: Array, labels: States, training: dict[str, list[float]] | None = None
+    model: FittedJoint,
+    values: Array,
+    labels: States,
+    training: dict[str, list[float]] | None = None,
+    levels: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Return a model's measures, and every species' AUC; the constant model's loss and the TSS by `at_training`."""
-    probability = model.predict_proba(values)
-    found = measure_community(model, values, labels)
+    """Return a model's measures, and every species' AUC; the constant model's loss and the TSS by `at_training`.
+    `levels` are those of the random effect."""
+    probability = model.predict_proba(values, levels=levels)
+    found = measure_community(model, values, labels, levels)
     if training is not None:
         skill = species_tss(labels, probability, np.array(training["cutoffs"]))
         found["constant log loss"] = marginal_loss(labels, np.broadcast_to(training["shares"], labels.shape))
@@ -80,6 +87,7 @@ def measure_folds(
     labels: States,
     species: Sequence[str],
     progress: Progress | None = None,
+    levels: np.ndarray | None = None,
 ) -> SiteTest:
     """Fit with edges, without, and a GLM to each fold's training sites, and measure all on its others.
 
@@ -101,8 +109,9 @@ def measure_folds(
             for name, text in WHAT.items():
                 edges = _among(graph, names) if name == "joint" else "none"
                 model = fit(name, edges, fold.train, names, f"fold {fold.name}, {text}")
-                training = at_training(model, values[fold.train], known)
-                row[name] = measure(model, values[fold.test], held, training)
+                inside, outside = (None if levels is None else levels[rows] for rows in (fold.train, fold.test))
+                training = at_training(model, values[fold.train], known, inside)
+                row[name] = measure(model, values[fold.test], held, training, outside)
                 fits.step()
         out.folds.append(row)
     out.mean = {name: _mean([row[name] for row in out.folds], species) for name in WHAT}

@@ -5,6 +5,7 @@ from typing import Any
 
 from sdm.assess.measures.partition import ASSOCIATIONS, partition_variance
 from sdm.joint.labels import read_labels
+from sdm.joint.levels import RandomEffect
 from sdm.joint.pairs import SURE, pair_associations
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
@@ -40,6 +41,14 @@ def write_joint(
     common = [prevalence[name] for name in joint.species]
     files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png", paper).name
     found = _write_parts(fitted, folder, files, paper)
+    if joint.random is not None:
+        _write_random(joint.random, fitted, folder, files, paper)
+    if "fourth_corner" in joint.meta:
+        from sdm.report.figures.associations import draw_corner
+
+        rows = joint.meta["fourth_corner"]
+        files["fourth corner"] = write_rows(folder / "fourth_corner.csv", rows).name
+        files["fourth corner picture"] = draw_corner(rows, folder / "fourth_corner.png", paper).name
     if options.joint.all_associations:
         found |= _write_pairs(fitted, folder, files, paper)
     blocks = None if fitted.testing is None else fitted.testing.blocks
@@ -67,11 +76,26 @@ def _write_parts(fitted: JointFit, folder: Path, files: Files, paper: Any) -> di
 
     joint, community = fitted.joint, fitted.community
     labels = read_labels(community.sites.labels, joint.species, len(community.sites))
-    rows = partition_variance(joint, joint.encode(community.environment), labels)
+    levels = community.sites.level
+    rows = partition_variance(joint, joint.encode(community.environment), labels, levels)
     files["variance"] = write_rows(folder / "variance.csv", rows).name
-    parts = [*joint.encoder.names, ASSOCIATIONS]
+    parts = [*joint.encoder.names, *([] if joint.random is None else [joint.random.column]), ASSOCIATIONS]
     files["variance picture"] = draw_partition(rows, parts, folder / "variance.png", paper).name
     return {"variance": rows}
+
+
+def _write_random(random: RandomEffect, fitted: JointFit, folder: Path, files: Files, paper: Any) -> None:
+    """Write the effects of the levels on every species, and how far they spread."""
+    from sdm.report.figures.associations import draw_levels
+
+    sites = fitted.community.sites
+    labels = read_labels(sites.labels, fitted.joint.species, len(sites))
+    rows = random.rows(fitted.joint.species, labels, sites.level)
+    files["random effects"] = write_rows(folder / "random_effects.csv", rows).name
+    spread = random.by_species(fitted.joint.species)
+    files["random spread"] = write_rows(folder / "random_spread.csv", spread).name
+    place = folder / "random_effects.png"
+    files["random picture"] = draw_levels(random, fitted.joint.species, place, paper).name
 
 
 def _write_pairs(fitted: JointFit, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
@@ -80,7 +104,7 @@ def _write_pairs(fitted: JointFit, folder: Path, files: Files, paper: Any) -> di
 
     single, community = fitted.stacked, fitted.community
     labels = read_labels(community.sites.labels, single.species, len(community.sites))
-    found = pair_associations(single.species, single.log_odds(community.environment), labels, community.sites.group)
+    found = pair_associations(single.species, single.log_odds(community.predictors), labels, community.sites.group)
     rows = found.rows()
     files["all associations"] = write_rows(folder / "all_associations.csv", rows).name
     places = (folder / "all_associations.png", paper)

@@ -72,11 +72,10 @@ def predict_table(
     columns = list(np.ascontiguousarray(x.T))
     clamped = extrapolation != "free"
     measured = Novelty(model, novelty, scale)
-    base = model.column_values(columns, scale, clamped)
-    beside = measured.measure(columns, base, clamped) if novelty else {}
-    free = (lambda: model.column_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
-    if known is not None:
-        base = task.row_values(model, known, text, row, notices)(columns, scale, clamped)
+    row_values = task.row_values(model, known, text, row, notices)
+    base = row_values(columns, scale, clamped)
+    beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if novelty else {}
+    free = (lambda: row_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
     whole = ~np.isnan(base).any(axis=0)
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}

@@ -1,0 +1,181 @@
+"""Random effects of a joint model: one intercept per species and level of a column (reserve, region, observer, site).
+
+The score of species s at a site of level g has `u_sg` more, with a penalty of `½ u_sg² / σ²`: the levels are taken as
+drawn from a normal distribution with mean 0 and standard deviation σ. A level that the model has not seen has the mean.
+In a fit with penalties of `1/C` a level is a column of `σ/√C` and zeros, whose weight is `u_sg √C / σ`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import DataError
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.inference import States
+from sdm.types import Array, Index
+
+SPREADS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # σ to try, from strong regularisation to weak
+NUMBERS = 50_000_000  # cells of the table of sites and levels, at most
+HALF_WIDTH = 1.959963984540054  # of a 95 % interval, in standard errors
+
+
+def level_names(values: Any) -> NDArray[np.str_]:
+    """Return the levels of sites as text, whole numbers without a decimal point; empty where a level is missing."""
+    return np.array([_text(value) for value in np.asarray(values, dtype=object).tolist()], dtype=str)
+
+
+def _text(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The levels of the sites of a fit."""
+
+    names: tuple[str, ...]
+    code: Index  # (n,): the level of every site, −1 where it is missing
+
+    @classmethod
+    def learn(cls, text: NDArray[np.str_], column: str) -> "Levels":
+        """Return the levels of sites, in the order of the alphabet; refuse what no effect can be learned from."""
+        names, code = np.unique(text, return_inverse=True)
+        if not len(names) or names[0] == "":
+            code = code - 1
+            names = names[1:]
+        if len(names) < 2:
+            found = f"only the level '{names[0]}'" if len(names) else "no level"
+            raise DataError(f"column '{column}' has {found}, expected two levels or more: leave the random effect out")
+        known = code >= 0
+        if len(names) == np.count_nonzero(known):
+            raise DataError(
+                f"column '{column}' has another level in every row, expected several rows of a level (such as a "
+                "reserve with several sites, or a site with several visits): name another column"
+            )
+        if len(names) * len(code) > NUMBERS:
+            raise DataError(
+                f"column '{column}' has {len(names):,} levels at {len(code):,} sites, more than fit into memory: name "
+                "a column with fewer levels"
+            )
+        return cls(tuple(map(str, names)), code)
+
+    def columns(self, scale: float) -> Array:
+        """Return one column per level, `(n, L)`: the scale at its sites, and zero elsewhere."""
+        out = np.zeros((len(self.code), len(self.names)))
+        rows = np.flatnonzero(self.code >= 0)
+        out[rows, self.code[rows]] = scale
+        return out
+
+    def beside(self, sites: LabelledSites, spread: float, c: float) -> LabelledSites:
+        """Return sites with one column per level before their features, for a penalty of 1/C on all weights."""
+        own = self.columns(spread / np.sqrt(c))
+        return replace(sites, x=np.concatenate([own[:, None, :], sites.x], axis=2))
+
+    def held_out_units(self, site: Any) -> NDArray[Any] | None:
+        """Return what is held out together where σ is chosen: whole sites, or single rows (None) where most levels have
+        one site, of which nothing would be left to learn from."""
+        if site is None:
+            return None
+        site = np.asarray(site)
+        known = self.code >= 0
+        pairs = len(
+            np.unique(np.column_stack([self.code[known], np.unique(site[known], return_inverse=True)[1]]), axis=0)
+        )
+        return site if pairs >= 2 * len(self.names) else None
+
+
+@dataclass(frozen=True)
+class RandomEffect:
+    """The intercepts of species S and levels L of a column."""
+
+    column: str
+    levels: tuple[str, ...]
+    effect: Array  # (S, L)
+    variance: Array  # (S, L), zero where the sites do not inform an effect; or empty where none is known
+    spread: float  # σ: the standard deviation of the levels under the penalty
+
+    @classmethod
+    def divided(
+        cls, column: str, levels: Levels, spread: float, c: float, shape: Discriminant, *learned: Array
+    ) -> tuple["RandomEffect", Array, Array]:
+        """Return the effects of a fit to `Levels.beside`, and weights and variances (may be empty) without them."""
+        count, unit, rest, own = len(levels.names), spread / np.sqrt(c), [], []
+        for vector, size in zip(learned, (unit, unit**2)):
+            if not vector.size:
+                rest.append(vector)
+                own.append(vector)
+                continue
+            nodes, edges = shape.split(vector)
+            rest.append(np.concatenate([nodes[:, count:].ravel(), edges.ravel()]))
+            own.append(size * nodes[:, :count])
+        effect, variance = own
+        return cls(column, levels.names, effect, variance, spread), rest[0], rest[1]
+
+    def offsets(self, values: Any, sites: int) -> Array:
+        """Return what the scores of species have more at sites of these levels, `(n, S)`; zero at new levels."""
+        text = level_names(values)
+        if len(text) != sites:
+            raise DataError(f"column '{self.column}' has {len(text):,} levels, expected {sites:,}: one per site")
+        place = {name: k for k, name in enumerate(self.levels)}
+        code = np.array([place.get(name, -1) for name in text], dtype=np.int64)
+        return np.where(code[:, None] >= 0, self.effect.T[code], 0.0)
+
+    def sound(self, species: int) -> bool:
+        """Tell whether the arrays are such as a fit writes."""
+        shape = (species, len(self.levels))
+        whole = self.effect.shape == shape and self.variance.shape in (shape, (0,))
+        numbers = all(np.isfinite(part).all() for part in (self.effect, self.variance))
+        return bool(whole and numbers and np.all(self.variance >= 0) and self.spread > 0)
+
+    def unknown(self, values: Any) -> int:
+        """Return how many sites have a level that the model has not seen, or none."""
+        return sum(name not in self.levels for name in level_names(values).tolist())
+
+    def rows(self, species: Sequence[str], labels: States, values: Any) -> list[dict[str, Any]]:
+        """Return one row per species and level: the effect, its standard error and 95 % interval, and its sites."""
+        text = level_names(values)
+        spread = np.sqrt(np.where(self.variance > 0, self.variance, np.nan)) if self.variance.size else None
+        out = []
+        for s, name in enumerate(species):
+            known = labels[:, s] >= 0
+            for g, level in enumerate(self.levels):
+                at = known & (text == level)
+                effect, sd = float(self.effect[s, g]), float("nan") if spread is None else float(spread[s, g])
+                out.append(
+                    {
+                        "species": name,
+                        "level": level,
+                        "effect": effect,
+                        "sd": sd,
+                        "low": effect - HALF_WIDTH * sd,
+                        "high": effect + HALF_WIDTH * sd,
+                        "sites": int(np.count_nonzero(at)),
+                        "presences": int(np.count_nonzero(labels[at, s] > 0)),
+                    }
+                )
+        return out
+
+    def by_species(self, species: Sequence[str]) -> list[dict[str, Any]]:
+        """Return one row per species: how far its levels spread (standard deviation of the effects, with their errors
+        added), and the levels with the lowest and the highest effect; the widest first."""
+        errors = self.variance.mean(axis=1) if self.variance.size else np.zeros(len(species))
+        spread = np.sqrt(self.effect.var(axis=1) + errors)
+        lowest, highest = self.effect.argmin(axis=1), self.effect.argmax(axis=1)
+        rows = [
+            {
+                "species": name,
+                "spread": float(spread[s]),
+                "lowest": self.levels[lowest[s]],
+                "lowest effect": float(self.effect[s, lowest[s]]),
+                "highest": self.levels[highest[s]],
+                "highest effect": float(self.effect[s, highest[s]]),
+            }
+            for s, name in enumerate(species)
+        ]
+        return sorted(rows, key=lambda row: -float(row["spread"]))

@@ -1,0 +1,113 @@
+"""Traits of species, and the fourth corner: how the effect of a feature of the environment changes with a trait.
+
+The weights of species s are `w_sk = b_sk + Σ_t Γ_kt τ_st`, with its standardised traits τ: Γ is shared by all species,
+and `b` is what is left to each. `b` has the penalty `½/C` on squares, so that the weights of species are taken as drawn
+around what their traits say. Γ, of which there are few weights for many species, has a hundredth of that penalty: in a
+fit with penalties of `1/C` traits are ten times as large, and Γ a tenth. The bias of a species has no part in it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import DataError
+from sdm.joint.levels import HALF_WIDTH, level_names
+from sdm.types import Array
+
+UNIT = 10.0  # of traits in a fit
+MOST_CLASSES = 20  # of a trait of text
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Species with their traits as numbers, one column per trait or class of a trait."""
+
+    species: tuple[str, ...]
+    names: tuple[str, ...]
+    values: Array  # (species, T), NaN where a trait is not known
+
+    @classmethod
+    def learn(cls, table: Any) -> "Traits":
+        """Return the traits of a data frame whose index names the species; a column of text has one column per class
+        (of two classes, one for the second)."""
+        if not hasattr(table, "columns") or not len(table.columns):
+            raise DataError("traits: expected a data frame with one row per species (its index) and a column per trait")
+        species = level_names(table.index)
+        if len(set(species.tolist())) < len(species):
+            twice = next(name for name in species.tolist() if species.tolist().count(name) > 1)
+            raise DataError(f"species '{twice}' is more than once in the table of traits: expected one row per species")
+        columns: dict[str, Array] = {}
+        for name in table.columns:
+            columns |= _columns(str(name), table[name])
+        return cls(tuple(map(str, species)), tuple(columns), np.column_stack(list(columns.values())))
+
+    def of(self, species: Sequence[str]) -> Array:
+        """Return the traits of species, `(S, T)`, standardised over them; the mean where a trait is not known."""
+        place = {name: k for k, name in enumerate(self.species)}
+        at = [place.get(name, -1) for name in species]
+        values = np.vstack([self.values, np.full(len(self.names), np.nan)])[at]
+        known = np.isfinite(values)
+        count = np.maximum(known.sum(axis=0), 1)
+        centred = np.where(known, values - np.where(known, values, 0.0).sum(axis=0) / count, 0.0)
+        width = np.sqrt(np.square(centred).sum(axis=0) / count)
+        return np.divide(centred, width, out=np.zeros_like(centred), where=width > 1e-9)
+
+    def in_fit(self, species: Sequence[str]) -> Array:
+        """Return the traits of species on the scale of a fit, where the penalty of all weights is the same."""
+        return UNIT * self.of(species)
+
+    def check(self, species: Sequence[str]) -> list[str]:
+        """Refuse tables that tell nothing of these species; return notes on what is missing."""
+        found = [name for name in species if name in self.species]
+        if len(found) < 3:
+            raise DataError(
+                f"the table of traits has {len(found)} of the {len(species)} species, expected three or more: it has "
+                f"{', '.join(self.species[:8])}; the sites have {', '.join(list(species)[:8])}"
+            )
+        flat = [name for name, column in zip(self.names, self.of(species).T) if not column.any()]
+        if flat:
+            raise DataError(f"trait '{flat[0]}' is the same for all species of the sites: leave its column out")
+        missing = [name for name in species if name not in self.species]
+        return [f"species without a row of traits, which have the mean: {', '.join(missing)}"] if missing else []
+
+
+def corner_rows(names: Sequence[str], features: Sequence[str], corner: Array, variance: Array) -> list[dict[str, Any]]:
+    """Return one row per trait and feature: the weight, its standard error and 95 % interval; the surest first.
+
+    `corner` and `variance` (may be empty) are those of a fit to `Traits.in_fit`, `(K, T)`.
+    """
+    rows = []
+    for k, feature in enumerate(features):
+        for t, trait in enumerate(names):
+            row: dict[str, Any] = {"trait": trait, "feature": feature, "weight": UNIT * float(corner[k, t])}
+            if variance.size:
+                sd = UNIT * float(np.sqrt(variance[k, t]))
+                row |= {"sd": sd, "low": row["weight"] - HALF_WIDTH * sd, "high": row["weight"] + HALF_WIDTH * sd}
+            rows.append(row)
+    return sorted(rows, key=lambda row: -abs(row["weight"]) / row.get("sd", 1.0))
+
+
+def _columns(name: str, column: Any) -> dict[str, Array]:
+    """Return a trait as columns of numbers."""
+    try:
+        return {name: _finite(np.asarray(column, dtype=np.float64), name)}
+    except (TypeError, ValueError):
+        pass
+    text: NDArray[np.str_] = level_names(column)
+    classes = sorted(set(text.tolist()) - {""})
+    if len(classes) > MOST_CLASSES:
+        raise DataError(
+            f"trait '{name}' has {len(classes)} classes of text, expected numbers or at most {MOST_CLASSES} classes: "
+            "leave its column out"
+        )
+    shown = classes[1:] if len(classes) == 2 else classes
+    return {f"{name}={one}": np.where(text == "", np.nan, text == one) for one in shown}
+
+
+def _finite(values: Array, name: str) -> Array:
+    if np.isinf(values).any():
+        raise DataError(f"trait '{name}' holds an infinite number: expected numbers, or blanks where it is not known")
+    return values
