@@ -11,14 +11,16 @@ INPUTS = ("thinning", "records", "variables")  # of files and records, in a fold
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
 SCALE = ("index_page", "stacking", "scale", "axes")  # of many species, in a folder of their own
 PROGRAM = ("application", "speed")  # of the program as a whole, in a folder of their own
+THEORY = ("penalties",)  # of what the theory says, in a folder of their own
 FOLDERS = {
+    **dict.fromkeys(THEORY, "theory."),
     **dict.fromkeys(PROGRAM, "program."),
     **dict.fromkeys(INPUTS, "inputs."),
     **dict.fromkeys(SCENARIOS, "scenarios."),
     **dict.fromkeys(SCALE, "scale."),
 }
 ALL = (
-    *("engine", *PROGRAM, "structural", "path", "roots", "edges", "bias", "nceas"),
+    *("engine", *PROGRAM, "structural", *THEORY, "path", "roots", "edges", "bias", "nceas"),
     *("transfer", "groups", "medn", "proportions", "patterns", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 

@@ -31,6 +31,7 @@ OF_BENCHMARKS = {
     "path_multipliers.png": "path",
     "path_strata.png": "path",
     "path_validation.png": "path",
+    **dict.fromkeys(("penalties_learning.png", "penalties_profiles.png", "penalties_sensitivity.png"), "penalties"),
     "proportions.png": "proportions",
 }
 """Pictures of measurements, and the benchmark that draws each (`python -m benchmarks NAME`)."""

@@ -1,0 +1,1 @@
+"""Benchmarks of what the theory of penalties says."""
