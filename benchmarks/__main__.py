@@ -16,7 +16,7 @@ FOLDERS = {
 }
 ALL = (
     *("engine", *PROGRAM, "structural", "path", "roots", "edges", "bias", "nceas"),
-    *("transfer", "groups", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
+    *("transfer", "groups", "medn", "learners", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 
 
