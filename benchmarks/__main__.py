@@ -11,7 +11,7 @@ INPUTS = ("thinning", "records", "variables")  # of files and records, in a fold
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
 SCALE = ("index_page", "stacking", "scale", "axes")  # of many species, in a folder of their own
 PROGRAM = ("application", "speed")  # of the program as a whole, in a folder of their own
-THEORY = ("penalties",)  # of what the theory says, in a folder of their own
+THEORY = ("penalties", "learners")  # of what the theory says, in a folder of their own
 FOLDERS = {
     **dict.fromkeys(THEORY, "theory."),
     **dict.fromkeys(PROGRAM, "program."),

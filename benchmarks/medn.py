@@ -190,7 +190,7 @@ def findings(rows: list[dict[str, Any]]) -> list[str]:
 
 def picture(rows: list[dict[str, Any]], sets: int) -> None:
     """Draw the errors like the paper's Figures 3 and 4."""
-    figure = _figure(3.5)
+    figure = drawing(3.5)
     for k, kind in enumerate(KINDS):
         axes = figure.add_subplot(1, len(KINDS), k + 1)
         own = [r for r in rows if r["data"] == kind]
@@ -203,22 +203,22 @@ def picture(rows: list[dict[str, Any]], sets: int) -> None:
         if k == 0:
             axes.set_ylabel(f"share of wrong labels ({sets} data sets)")
     figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside lower center", ncols=8)
-    _save_picture(figure, PICTURE)
+    save_picture(figure, PICTURE)
 
 
 def weights_picture(found: dict[str, Any]) -> None:
     """Draw weights and variances like the paper's Figures 5 and 6."""
-    figure = _figure(2.8)
+    figure = drawing(2.8)
     for k, (name, values) in enumerate(found.items()):
         axes = figure.add_subplot(1, len(found), k + 1)
         axes.vlines(range(INPUTS), 0, values, linewidth=1)
         axes.axvspan(-0.5, 29.5, alpha=0.12)
         axes.set_title(name, fontsize=10)
         axes.set_xlabel("input (the first 30 are relevant)")
-    _save_picture(figure, WEIGHTS_PICTURE)
+    save_picture(figure, WEIGHTS_PICTURE)
 
 
-def _figure(height: float) -> Any:
+def drawing(height: float) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -227,7 +227,7 @@ def _figure(height: float) -> Any:
     return figure
 
 
-def _save_picture(figure: Any, path: Path) -> None:
+def save_picture(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110, metadata={"Software": None})
     print(f"written: {path.relative_to(ROOT)}")

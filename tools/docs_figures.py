@@ -27,6 +27,7 @@ OF_BENCHMARKS = {
     "edges.png": "edges",
     "medn.png": "medn",
     "medn_weights.png": "medn",
+    "joint_learners.png": "learners",
     "path_mu.png": "path",
     "path_multipliers.png": "path",
     "path_strata.png": "path",

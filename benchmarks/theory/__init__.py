@@ -1,1 +1,1 @@
-"""Benchmarks of what the theory of penalties says."""
+"""Benchmarks of what the papers say: of penalties, and of learners."""
