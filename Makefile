@@ -7,6 +7,8 @@ CONSTRAINTS := .ci/constraints.txt
 # Several processes at work: one BLAS thread each (two levels of threads are ten times slower).
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
+# Python keeps what it has read for its next start, also where the environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test coverage fuzz check format docs docs-figures bench clean
 
@@ -50,17 +52,20 @@ demo: $(VENV)/.base  ## fit the sample species, find how well the truth was foun
 	@echo "Future:  $(FUTURE)/Virtualis_montanus.html (two maps to compare; hatched where the model extrapolates)"
 	@echo "Change:  $(FUTURE)/warmer/Virtualis_montanus_change.tif (stable, gain, loss), novelty in mess.tif and mod.tif"
 
+# A file of tests stays in one process, which makes once what its tests share. Files with few tests, which are the slow
+# ones, are not kept for the end, when one process would have nothing to do.
+SPREAD := --dist loadfile --no-loadscope-reorder
 test: check  ## lint, type check and all tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 $(SPREAD)
 
 # Compiled kernels cannot be watched, so their own tests run once more as plain Python, and both runs are added up. Plain
 # Python warns where compiled code, as the processor, computes with infinite numbers.
-KERNELS := tests/features tests/models/test_compiled.py tests/novelty/test_novelty.py tests/conditional/test_losses.py tests/assess/test_shuffled.py \
+KERNELS := tests/features tests/maps/test_cells.py tests/models/test_compiled.py tests/novelty/test_novelty.py tests/conditional/test_losses.py tests/assess/test_shuffled.py \
 	$(addprefix tests/maxent/,test_entropy.py paths/test_homotopy.py solvers/test_coordinate.py solvers/test_inner.py) \
 	$(addprefix tests/joint/,test_inference.py test_curvature.py)
 coverage: $(VENV)/.test  ## which lines and branches the tests reach, kernels included; fails below 90 %
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 2
+	$(BIN)/coverage run -m pytest -n 2 $(SPREAD)
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/coverage run -m pytest -W ignore::RuntimeWarning $(KERNELS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered

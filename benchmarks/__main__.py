@@ -1,4 +1,7 @@
-"""Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on."""
+"""Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on.
+
+`python -m benchmarks check-docs` measures nothing: it lists figures of documents that are older than their code.
+"""
 
 import sys
 from importlib import import_module
@@ -8,19 +11,23 @@ INPUTS = ("thinning", "records", "variables")  # of files and records, in a fold
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
 SCALE = ("index_page", "stacking", "scale", "axes")  # of many species, in a folder of their own
 PROGRAM = ("application", "speed")  # of the program as a whole, in a folder of their own
+THEORY = ("penalties", "learners")  # of what the theory says, in a folder of their own
 FOLDERS = {
+    **dict.fromkeys(THEORY, "theory."),
     **dict.fromkeys(PROGRAM, "program."),
     **dict.fromkeys(INPUTS, "inputs."),
     **dict.fromkeys(SCENARIOS, "scenarios."),
     **dict.fromkeys(SCALE, "scale."),
 }
 ALL = (
-    *("engine", *PROGRAM, "structural", "path", "roots", "edges", "bias", "nceas"),
-    *("transfer", "groups", "medn", "learners", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
+    *("engine", *PROGRAM, "structural", *THEORY, "path", "roots", "edges", "bias", "nceas"),
+    *("transfer", "groups", "medn", "proportions", "patterns", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 
 
 def main() -> None:
+    if sys.argv[1:] == ["check-docs"]:
+        sys.exit(import_module("benchmarks.tools.freshness").main())
     given = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
     options = sys.argv[1 + len(given) :]
     unknown = [name for name in given if name not in ALL]

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.tools.freshness import stamp
 from benchmarks.tools.group import GroupFit
 from benchmarks.tools.harness import RESULTS, shared, table
 from sdm import Committee, Maxent, SharedMaxent
@@ -386,6 +387,7 @@ def write(setting: str, rows: Sequence[dict[str, Any]]) -> None:
         out.writeheader()
         for row in rows:
             out.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()})
+    stamp(path_of(setting).stem, {"rows": len(rows)}, {})
 
 
 def summarize(setting: str, rows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ What is imported up here is there as soon as Python runs (the module `signal` is
 """
 
 import _signal as signal
+import gc
 import os
 import sys
 
@@ -13,6 +14,7 @@ from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
 def main() -> None:
     """Run the command line. However it ends, there is no traceback and the exit code says how."""
     _on_ctrl_c(_leave)  # nothing is open yet
+    gc.set_threshold(20_000, 25, 10)  # looking for garbage among what is imported would take a tenth of a second
     code = 1
     # One thread of linear algebra, as in every worker, whatever the user has set: results depend on how many there are,
     # in the last digits.

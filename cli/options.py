@@ -74,8 +74,9 @@ Extrapolation = Annotated[
     str | None,
     typer.Option(
         help="Outside the training range: hold variables at its limits (clamp, the default), do not (free), predict "
-        "nothing (none), or reduce the prediction by the effect of clamping (fade; one species).",
-        metavar="clamp|free|none|fade",
+        "nothing (none), reduce the prediction by the effect of clamping (fade), or take the lower one of both "
+        "predictions (lower); fade and lower are for one species.",
+        metavar="clamp|free|none|fade|lower",
     ),
 ]
 NoveltyMeasures = Annotated[

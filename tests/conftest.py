@@ -1,5 +1,6 @@
 """What all tests share: hypothesis' settings, the real data, and Bradypus as a table."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -18,8 +19,18 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
 ROOT = Path(__file__).parents[1]
+
+gc.disable()  # until all tests are known: they stay to the end, and looking through them again and again takes long
 PARTS = {"data": "published data sets", "reference": "figures of other programs on them"}
 """What tests of real data need; these are not part of the project."""
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage be collected again, but not looked for among what was loaded with the tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 10)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -86,7 +86,7 @@ import numpy as np
 from sdm import Maxent
 x = np.random.default_rng(0).normal(size=(60, 2))
 y = np.repeat([1, 0], [20, 40])
-for penalty in ("l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"):
+for penalty in ("l1", "none", "smoothed_l1", "l2", "l2sq", "elastic", "mahalanobis", "lp"):
     for alpha in (1.0, 1.5):
         model = Maxent("lqpht", penalty, entropy=alpha, knots=3, max_iterations=50).fit(x, y)
         model.predict(x)
@@ -257,3 +257,44 @@ def test_a_damaged_cache_is_made_again(cache, tmp_path, suffix, damage):
     assert (after.stdout, after.stderr, after.returncode) == ("[1. 5.] 0\n", "", 0)
     if damage != "folder":
         assert run(KERNEL, SDM_CACHE_DIR=str(tmp_path)).stdout == "[1. 5.] 1\n", "made again, and used"
+
+
+PIECES = """
+import numpy as np
+from sdm._jit import jit
+
+@jit
+def inner(x):
+    y = np.sort(x)
+    y[:] = y[np.argsort(-y)]
+    return y
+
+@jit
+def outer(x, out):
+    out[:] = inner(x)
+    return out.max()
+"""
+
+
+def test_compiled_kernels_are_loaded_without_the_compiler(tmp_path):
+    """Half a second of every command. What a kernel needs while it runs, such as the messages of its errors, is there;
+    and one that is compiled after others were loaded so is kept whole."""
+    (tmp_path / "pieces.py").write_text(PIECES)
+    begin = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import numpy as np, pieces; x = np.arange(5.0)\n"
+    inner = "print(pieces.inner(x).tolist(), sum(pieces.inner.compiled.stats.cache_hits.values()))\n"
+    outer = """
+print(pieces.outer(x, np.empty(5)), sum(pieces.outer.compiled.stats.cache_hits.values()))
+for wrong in (np.empty(4), np.empty(0)):
+    try: pieces.outer(x, wrong)
+    except ValueError as error: print(error)
+"""
+    asked = "print('numba.np.arraymath' in sys.modules)\n"
+    cache = {"SDM_CACHE_DIR": str(tmp_path / "cache")}
+    first = run(begin + inner + asked, **cache)
+    assert first.stdout.split("\n")[:2] == ["[4.0, 3.0, 2.0, 1.0, 0.0] 0", "True"], first.stderr
+    second = run(begin + inner + asked + outer, **cache)
+    lines = second.stdout.split("\n")
+    assert lines[:3] == ["[4.0, 3.0, 2.0, 1.0, 0.0] 1", "False", "4.0 0"], second.stderr
+    assert all("shape" in line for line in lines[3:5])
+    third = run(begin + outer + inner + asked, **cache)
+    assert third.stdout.split("\n")[:5] == ["4.0 1", *lines[3:5], lines[0], "False"], third.stderr

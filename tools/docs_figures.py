@@ -16,12 +16,14 @@ from pathlib import Path
 from PIL import Image
 
 from tools import drawings
-from tools.notebook_page import write_page
+from tools.notebook_page import NOTEBOOKS, write_page
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 OF_BENCHMARKS = {
     "convergence.png": "structural",
+    "pattern_city.png": "patterns",
+    "pattern_road.png": "patterns",
     "edges.png": "edges",
     "medn.png": "medn",
     "medn_weights.png": "medn",
@@ -30,6 +32,7 @@ OF_BENCHMARKS = {
     "path_multipliers.png": "path",
     "path_strata.png": "path",
     "path_validation.png": "path",
+    **dict.fromkeys(("penalties_learning.png", "penalties_profiles.png", "penalties_sensitivity.png"), "penalties"),
     "proportions.png": "proportions",
 }
 """Pictures of measurements, and the benchmark that draws each (`python -m benchmarks NAME`)."""
@@ -81,8 +84,9 @@ def main() -> None:
         DRAWN[name](PICTURES / name)
         print(name)
     if "notebook" in wanted:
-        write_page()
-        print("notebook.md and its pictures")
+        for notebook, page in NOTEBOOKS.items():
+            write_page(notebook)
+            print(f"{page}.md and its pictures")
     if wanted & {*COPIED, *PHOTOGRAPHED}:
         with tempfile.TemporaryDirectory() as folder:
             _of_tutorials(Path(folder), wanted)

@@ -1,4 +1,4 @@
-"""`python -m tools.notebook_page` runs the first notebook, and writes it with its results as a page of the site."""
+"""`python -m tools.notebook_page` runs the notebooks, and writes each with its results as a page of the site."""
 
 import ast
 import contextlib
@@ -11,24 +11,28 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOK = ROOT / "docs" / "notebooks" / "first_model.ipynb"
-PAGE = ROOT / "docs" / "notebook.md"
+NOTEBOOKS = {
+    "first_model": "notebook",
+    "published_figure": "notebook_figure",
+    "scikit_learn": "notebook_scikit_learn",
+}
+"""The notebooks of `docs/notebooks`, and the page of each."""
 PICTURES = ROOT / "docs" / "pictures"
 NOTE = (
-    "This page is the notebook `docs/notebooks/first_model.ipynb`, with what each cell shows "
+    "This page is the notebook `docs/notebooks/{notebook}.ipynb`, with what each cell shows "
     "(`make docs-figures` runs it and writes the page). To follow it, type `sdm example first` in a terminal, start "
     'Python or Jupyter there, and let `data` be `Path("first")`.'
 )
 
 
-def cells() -> list[tuple[str, str]]:
-    """Return the kind and the text of every cell of the notebook."""
-    tree = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+def cells(notebook: str) -> list[tuple[str, str]]:
+    """Return the kind and the text of every cell of a notebook."""
+    tree = json.loads((ROOT / "docs" / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     return [(cell["cell_type"], "".join(cell["source"])) for cell in tree["cells"]]
 
 
-def write_page() -> None:
-    """Run the notebook in a folder of its own, and write the page and its pictures."""
+def write_page(notebook: str) -> None:
+    """Run a notebook in a folder of its own, and write the page and its pictures."""
     from matplotlib import pyplot
 
     parts, names, before = list[str](), dict[str, Any](__name__="__main__"), Path.cwd()
@@ -38,19 +42,20 @@ def write_page() -> None:
         (Path(folder) / "sample_data").symlink_to(ROOT / "sample_data")
         os.chdir(place)
         try:
-            for number, (kind, text) in enumerate(cells()):
+            for number, (kind, text) in enumerate(cells(notebook)):
                 if kind == "markdown":
-                    parts += [text, NOTE] if not number else [text]
+                    parts += [text, NOTE.replace("{notebook}", notebook)] if not number else [text]
                     continue
                 shown = run_cell(text, names)
                 parts.append(f"```python\n{text.rstrip().removesuffix(';')}\n```")
                 if shown:
                     parts.append(f"```text\n{shown}\n```")
-                parts += list(figures(number))
+                parts += list(figures(f"{NOTEBOOKS[notebook]}_{number}"))
         finally:
             os.chdir(before)
             pyplot.close("all")
-    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    page = ROOT / "docs" / f"{NOTEBOOKS[notebook]}.md"
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def run_cell(text: str, names: dict[str, Any]) -> str:
@@ -61,9 +66,9 @@ def run_cell(text: str, names: dict[str, Any]) -> str:
     last = body.body.pop() if isinstance(body.body[-1], ast.Expr) and not text.rstrip().endswith(";") else None
     said = io.StringIO()
     with contextlib.redirect_stdout(said), pd.option_context("display.width", 110, "display.max_columns", 8):
-        exec(compile(body, NOTEBOOK.name, "exec"), names)  # noqa: S102
+        exec(compile(body, "a cell", "exec"), names)  # noqa: S102
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)  # noqa: S307
+            value = eval(compile(ast.Expression(last.value), "a cell", "eval"), names)  # noqa: S307
             if value is not None and not hasattr(value, "figure"):
                 print(_short(repr(value)))
     return said.getvalue().rstrip()
@@ -74,16 +79,17 @@ def _short(text: str, most: int = 24) -> str:
     return "\n".join(lines if len(lines) <= most else [*lines[:most], "…"])
 
 
-def figures(number: int) -> Iterator[str]:
-    """Save the figures that a cell drew, and yield their links."""
+def figures(cell: str) -> Iterator[str]:
+    """Save the figures that a cell drew under its name, and yield their links."""
     from matplotlib import pyplot
 
     for k in pyplot.get_fignums():
-        name = f"notebook_{number}_{k}.png" if len(pyplot.get_fignums()) > 1 else f"notebook_{number}.png"
+        name = f"{cell}_{k}.png" if len(pyplot.get_fignums()) > 1 else f"{cell}.png"
         pyplot.figure(k).savefig(PICTURES / name, dpi=120, metadata={"Software": None}, bbox_inches="tight")
         yield f"![What the cell draws](pictures/{name})"
     pyplot.close("all")
 
 
 if __name__ == "__main__":
-    write_page()
+    for name in NOTEBOOKS:
+        write_page(name)

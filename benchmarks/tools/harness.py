@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.tools.freshness import stamp, watch_programs
+
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
+watch_programs()
 
 
 def shared() -> Path:
@@ -72,7 +75,7 @@ def table(title: str, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def save(name: str, results: dict[str, Any]) -> None:
-    """Write results, with the machine and versions they were measured on."""
+    """Write results, with the machine and versions they were measured on, and note with which code."""
     import numba
 
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -85,6 +88,7 @@ def save(name: str, results: dict[str, Any]) -> None:
         "numba": numba.__version__,
     }
     path = RESULTS / f"{name}.json"
+    stamp(name, json.loads(json.dumps(results)), earlier(name))
     path.write_text(json.dumps({"machine": machine, **results}, indent=1) + "\n")
     print(f"\nwritten: {path.relative_to(ROOT)}")
 

@@ -36,6 +36,8 @@ def fit(
 
     sdm fit presences_swd.csv background_swd.csv -o results   (tables of samples with data)
 
+    sdm fit points.csv --bounds 0,0,1000,800 --model structural -o results   (a density of points, without layers)
+
     Every option can also be written as in a run file (--fit.multiplier 2) or as in Maxent (--betamultiplier 2).
     """
     do_run(console, inputs, given)

@@ -8,6 +8,7 @@ damaged file, and would run what is in it, so every file ends in a digest: witho
 import hashlib
 import io
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -17,11 +18,18 @@ from typing import Any, cast
 import numba
 from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.environment import Environment, lookup_environment
+from numba.core.runtime import rtsys
 from numba.extending import typeof_impl
 
 from sdm._jit.sources import kernel_digest
 from sdm._version import __version__
 from sdm.user_cache import private_folder
+
+QUICK = numba.__version__.startswith("0.68.")
+"""Whether a compiled kernel is loaded without all that numba knows of compiling, which takes longer than to load the
+kernels of a fit. It is known of these versions that memory management alone must be ready; numba itself loads the rest
+before it compiles."""
 
 _DIGEST = hashlib.sha256().digest_size
 
@@ -37,17 +45,36 @@ def _prepare_cache() -> bool:
 CACHED = _prepare_cache()
 
 
-def _whole(path: str) -> bool:
-    """Whether a file ends in the digest of the rest; remove one that does not."""
+def _content(path: str) -> bytes | None:
+    """Return what is in a file before the digest of it at its end; remove a file that is damaged."""
     try:
         content = Path(path).read_bytes()
     except OSError:
-        return False
+        return None
     if hashlib.sha256(content[:-_DIGEST]).digest() == content[-_DIGEST:]:
-        return True
+        return content[:-_DIGEST]
     with suppress(OSError):
         os.unlink(path)
-    return False
+    return None
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Environment:
+    """Return what a part of a kernel finds while it runs. numba would import the module in which it was written, such
+    as those of linear algebra, for names that only code which is not compiled looks up."""
+    known: Environment | None = lookup_environment(name)
+    if known is None:
+        known = Environment({"__name__": module})
+        known.consts[:] = constants
+        known.env_name = name
+        Environment._memo[name] = known
+    return known
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if QUICK and (module, name) == (Environment.__module__, "_rebuild_env"):
+            return _environment
+        return super().find_class(module, name)
 
 
 class _CheckedFile(IndexDataCacheFile):
@@ -62,12 +89,13 @@ class _CheckedFile(IndexDataCacheFile):
             out.write(body.getvalue() + hashlib.sha256(body.getvalue()).digest())
 
     def _load_index(self) -> dict[Any, str]:
-        return super()._load_index() if _whole(self._index_path) else {}
+        return super()._load_index() if _content(self._index_path) is not None else {}
 
     def _load_data(self, name: str) -> Any:
-        if not _whole(self._data_path(name)):
+        content = _content(self._data_path(name))
+        if content is None:
             raise FileNotFoundError  # numba compiles it again
-        return super()._load_data(name)
+        return _Unpickler(io.BytesIO(content)).load()
 
 
 class _CheckedCache(FunctionCache):
@@ -81,7 +109,13 @@ class _CheckedCache(FunctionCache):
         self._cache_file = _CheckedFile(str(folder), self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        found = super().load_overload(sig, target_context)
+        if QUICK:
+            rtsys.initialize(target_context)
+        else:
+            target_context.refresh()
+        found = None
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(sig, target_context)
         if found is None:
             self._tell()
         return found

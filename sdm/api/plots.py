@@ -152,12 +152,12 @@ class Plots:
         """Return the charts of the responses, all of one height, as the page has them; of classes their shares."""
         from sdm.report.pages.drawing.curves import ranked, response_curves
 
-        scale, table = self._results.scale, self._results.table("curves")
+        scale, table = self._results.curve_scale, self._results.table("curves")
         if table and "probability" in table[0]:
             return self._share_charts(table)
         rows = [row for row in table if row.get("kind") not in charts.EFFECTS]
-        top = charts.TOP.get(scale, max(column(rows, "response"), default=1.0))
-        ways: dict[str, Any] = {"y_label": charts.SCALES.get(scale, scale), "y_range": (0.0, top)}
+        span = charts.response_range(scale, column(rows, "response"))
+        ways: dict[str, Any] = {"y_label": charts.SCALES.get(scale, scale), "y_range": span}
         found = {}
         for variable, own in ranked(self._results, rows_by(rows, "variable")).items():
             title = f"Response to {variable}"

@@ -18,6 +18,8 @@ POINTS = 101
 SIDE = 41  # points along each side of a surface
 ROWS = 1000  # rows of the background that partial dependence is averaged over
 MARGIN = 0.1
+EXPONENT = "exponent"
+"""A scale of profiles: the score, from 0 at the first value of a variable, and for a category that is not known."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,13 @@ def marginal(
     x = response_grid(model, v) if x is None else x
     table = np.tile(typical(model, presences), (x.size, 1))
     table[:, v] = x
-    return _profile(model, v, "marginal", x, model.predict(table, scale, clamp))
+    return _profile(model, v, "marginal", x, _response(model, table, v, scale, clamp))
 
 
 def only(single: ValueModel, model: ValueModel, v: int, scale: str, clamp: bool = True) -> Profile:
     """Draw the prediction of `single`, a model of variable `v` alone."""
     x = response_grid(model, v)
-    return _profile(model, v, "only", x, single.predict(x[:, None], scale, clamp))
+    return _profile(model, v, "only", x, _response(single, x[:, None], 0, scale, clamp))
 
 
 def additive(model: Model, v: int, clamp: bool = True) -> Profile:
@@ -193,6 +195,16 @@ def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
     drawn = (spread.mean, spread.sd, spread.lower, spread.upper)
     lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)
     return Band(first.variable, first.kind, first.x, *drawn, lo, hi, first.classes)
+
+
+def _response(model: ValueModel, table: Array, v: int, scale: str, clamp: bool) -> Array:
+    """Return predictions on a scale of the model, or as an exponent, as Java Maxent draws it."""
+    if scale != EXPONENT:
+        return model.predict(table, scale, clamp)
+    start, lenient = table[:1].copy(), replace(model, unseen="zero") if isinstance(model, Model) else model
+    if model.variables[v].categorical:
+        start[0, v] = table[:, v].min() - 1
+    return model.predict(table, "link", clamp) - lenient.predict(start, "link", clamp)
 
 
 def _evenly(rows: Array, limit: int) -> Array:

@@ -151,7 +151,8 @@ def _add_shuffled(v, own, order, rest, pairs, columns, parts, every, ways, theta
     for a in range(0, theta.size, _CHUNK):
         b = min(a + _CHUNK, theta.size)
         t, place = theta[a:b], order[a:b]
-        t[:] = rest[a:b]
+        for i in range(t.size):
+            t[i] = rest[a + i]
         if own >= 0:
             part = parts[own]
             for i in range(t.size):

@@ -68,12 +68,12 @@ def refuse_place_names(names: Sequence[str], what: str, source: str, *, row: boo
         )
 
 
-def place_values(name: str, grid: "Grid", window: "Window", out: np.ndarray) -> None:
-    """Write the coordinates of the centres of a window's cells into an array (h, w)."""
+def place_values(axis: str, grid: "Grid", window: "Window", out: np.ndarray) -> None:
+    """Write the coordinates along an axis (x or y) of the centres of a window's cells into an array (h, w)."""
     rows = np.arange(int(window.row_off), int(window.row_off + window.height))
     cols = np.arange(int(window.col_off), int(window.col_off + window.width))
     x, y = grid.xy(rows, cols)
-    out[:] = x[None, :] if name == PLACE[0] else y[:, None]
+    out[:] = x[None, :] if axis == "x" else y[:, None]
 
 
 @dataclass(frozen=True)

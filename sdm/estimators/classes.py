@@ -1,7 +1,7 @@
 """`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -28,9 +28,9 @@ from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
 from sdm.maxent.confidence import PENALTY_OF
 from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
-from sdm.maxent.penalty import L1, PENALTIES, make_penalty
+from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
-from sdm.maxent.penalty_weights import penalty_weights
+from sdm.maxent.penalty_weights import TABLE_LETTERS, TABLE_LIMITS, TABULATED, given_numbers, penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
@@ -52,6 +52,7 @@ _NUMBERS = {
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
+    **dict.fromkeys(("quadratic_from", "hinge_from", "product_from"), (0, np.inf, "a number of sites, 1 or more")),
 }
 
 
@@ -95,6 +96,11 @@ class ConditionalMaxent(Classifier):
         By default 500, or 200 in a structural model. Reaching it is reported in `solution_.status`.
     smoothing, ratio : float
         Of smoothed_l1 and elastic.
+    beta_lqp, beta_hinge, beta_threshold, beta_categorical : float, optional
+        Numbers in place of those of Maxent's tables, for linear, quadratic and product features, hinges, thresholds and
+        categories.
+    quadratic_from, hinge_from, product_from : int
+        Sites from which ``"auto"`` takes quadratic, hinge and product features.
 
     Attributes
     ----------
@@ -154,6 +160,13 @@ class ConditionalMaxent(Classifier):
         max_iterations: int | None = None,
         smoothing: float = 0.1,
         ratio: float = 4.0,
+        beta_lqp: float | None = None,
+        beta_hinge: float | None = None,
+        beta_threshold: float | None = None,
+        beta_categorical: float | None = None,
+        quadratic_from: int = 10,
+        hinge_from: int = 15,
+        product_from: int = 80,
         random_state: int | None = None,
     ) -> None:
         self.features, self.regularization, self.multiplier = features, regularization, multiplier
@@ -161,6 +174,9 @@ class ConditionalMaxent(Classifier):
         self.folds, self.categorical = folds, categorical
         self.seed, self.random_state = seed, random_state
         self.tolerance, self.max_iterations, self.smoothing, self.ratio = tolerance, max_iterations, smoothing, ratio
+        self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
+        self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
+        self.quadratic_from, self.hinge_from, self.product_from = quadratic_from, hinge_from, product_from
 
     def fit(
         self,
@@ -215,7 +231,8 @@ class ConditionalMaxent(Classifier):
             if a.values.size < 2
         ]
         size = effective_size(domain.q0)
-        letters, growing = _families(self.features, size)
+        since = {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
+        letters, growing = _families(self.features, size, since)
         self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group, progress)
         finite, beta = self._finite(domain, targets, letters, size)
         if growing:
@@ -359,7 +376,8 @@ class ConditionalMaxent(Classifier):
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
-            rule_beta, by_rule = penalty_weights(built, domain.q0, size, rule=rule), isinstance(rule, str)
+            given, by_rule = given_numbers(self), isinstance(rule, str)
+            rule_beta = penalty_weights(built, domain.q0, size, rule=rule, given=given)
             keep, copies = find_duplicates(built, rule_beta, self.regularization_)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
@@ -424,13 +442,19 @@ class ConditionalMaxent(Classifier):
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
-        if self.regularization not in ("auto", *PENALTIES):
-            raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
+        if self.regularization not in ("auto", *BY_WEIGHT):
+            only = " (that penalty is for species)" if self.regularization in PENALTIES else ""
+            raise OptionError(
+                f"regularization={self.regularization!r}: expected one of auto, {', '.join(BY_WEIGHT)}{only}"
+            )
         if isinstance(self.beta, str) and self.beta in PENALTY_OF:
             raise OptionError(f"beta={self.beta!r} is a result about one distribution over cells, not about classes")
         _ = self.used_seed
+        tabulated = self.beta is None or self.beta in TABULATED or _grows(self.features)
+        if not tabulated and (chosen := [name for name in TABLE_LETTERS if getattr(self, name) is not None]):
+            raise OptionError(f"{chosen[0]} is a number of Maxent's tables, and beta={self.beta!r} does without them")
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
-        self.check_numbers(_NUMBERS, words)
+        self.check_numbers(_NUMBERS | TABLE_LIMITS, words | dict.fromkeys(TABLE_LIMITS))
 
     def _model(self, domain: Domain, record: dict[str, Any]) -> ClassModel:
         """Return the model that predicts, from the results of the fit."""
@@ -496,6 +520,6 @@ def _grows(features: str | Sequence[str]) -> bool:
     return has_growing(features)
 
 
-def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:
+def _families(features: str | Sequence[str], size: float, since: Mapping[str, float]) -> tuple[str, dict[str, int]]:
     """Return the ordinary class letters, and the largest size of each growing family."""
-    return parse_families(features, size) if _grows(features) else (parse_classes(features, size), {})
+    return parse_families(features, size, since) if _grows(features) else (parse_classes(features, size, since), {})

@@ -25,11 +25,12 @@ from sdm.features.ridges import Ridges
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.confidence import PENALTY_OF, theory_shape
+from sdm.maxent.correlation import feature_correlation
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
-from sdm.maxent.penalty import make_penalty
+from sdm.maxent.penalty import BY_WEIGHT, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import held_out_ratio
-from sdm.maxent.penalty_weights import penalty_weights
+from sdm.maxent.penalty_weights import TABLE_LIMITS, given_numbers, penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
@@ -55,6 +56,8 @@ _NUMBERS = {
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
     "ridge": (0.0, np.inf, "a positive number, the strength of the l2² penalty of elastic"),
+    "power": (1.0, 2.0, "a number between 1 and 2; 1 is regularization='l1' and 2 is regularization='l2'"),
+    "uncorrelated": (0.0, 1.0 + 1e-12, "a share above 0, up to 1, such as 0.01"),
     "delta": (0.0, 1.0, "a probability between 0 and 1, such as 0.05"),
     "norm": (0.0, np.inf, "a positive number, such as 10"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
@@ -63,8 +66,6 @@ _NUMBERS = {
     "hinge_from": (0, np.inf, "a number of presences, 1 or more"),
     "product_from": (0, np.inf, "a number of presences, 1 or more"),
 }
-_TABLES = {"beta_lqp": "lqp", "beta_hinge": "h", "beta_threshold": "t", "beta_categorical": "c"}  # and their classes
-_HEIGHTS = dict.fromkeys(_TABLES, (-1e-300, np.inf, "a number of at least 0, or nothing for Maxent's table"))
 
 
 class Maxent(Classifier):
@@ -79,7 +80,9 @@ class Maxent(Classifier):
         hold how variables act together. Their penalty is the larger of the hinges' and the products' tables. Classes by
         variable, and single products: ``"bio1:lq, slope:h, bio1*bio12"``; a variable that is not named has no features,
         unless there are classes without a name, as in ``"lq, slope:h"``.
-    regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
+    regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic", "mahalanobis", "lp"}
+        ``"mahalanobis"`` is l2sq with the correlations of the features over the background: features that say the same
+        are charged once (Dudík et al. 2007, §5.4; at most 3,000 features). ``"lp"`` is a norm between l1 and l2 (§5.7).
     multiplier : float
         Multiplies every penalty β.
     entropy : float or "auto"
@@ -123,6 +126,11 @@ class Maxent(Classifier):
         For elastic, the l2² penalty over the l1 penalty.
     ridge : float, optional
         For elastic, the strength of the l2² penalty by itself, whatever the l1 penalty and the multiplier are.
+    power : float
+        For lp, the `p` of the norm, between 1 and 2: near 1 it is like l1, near 2 like l2.
+    uncorrelated : float
+        For mahalanobis, the share of the correlations that is left out, up to 1, which is l2sq. A little is needed,
+        since features may depend on each other.
     prevalence : float
         For the logistic scale.
     unseen : {"zero", "error"}
@@ -188,6 +196,8 @@ class Maxent(Classifier):
         smoothing: float | ArrayLike = 0.1,
         ratio: float = 1.0,
         ridge: float | None = None,
+        power: float = 1.5,
+        uncorrelated: float = 0.01,
         delta: float = 0.05,
         norm: float = 10.0,
         prevalence: float = 0.5,
@@ -200,7 +210,7 @@ class Maxent(Classifier):
         self.entropy, self.knots, self.beta, self.categorical, self.solver = entropy, knots, beta, categorical, solver
         self.tolerance, self.max_iterations, self.add_presences = tolerance, max_iterations, add_presences
         self.smoothing, self.ratio, self.ridge, self.prevalence = smoothing, ratio, ridge, prevalence
-        self.delta, self.norm = delta, norm
+        self.power, self.uncorrelated, self.delta, self.norm = power, uncorrelated, delta, norm
         self.unseen, self.temperature = unseen, temperature
         self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
         self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
@@ -322,12 +332,7 @@ class Maxent(Classifier):
         """Return every feature's β by rule; where they are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        given = {
-            letter: float(value)
-            for name, letters in _TABLES.items()
-            for letter in letters
-            if (value := getattr(self, name)) is not None
-        }
+        given = given_numbers(self)
         theory = {"delta": float(self.delta), "norm": float(self.norm)}
         rule, multiplier = self._rule(), float(self.multiplier)
         return penalty_weights(features, sample, size, rule=rule, multiplier=multiplier, given=given, **theory)
@@ -338,7 +343,12 @@ class Maxent(Classifier):
 
     def _penalty_shape(self, beta: Array, size: float) -> dict[str, Any]:
         """Return what a penalty has beside β: as given, or by the theory."""
-        shape: dict[str, Any] = {"smoothing": self.smoothing, "ratio": self.ratio, "ridge": self.ridge}
+        names = ("smoothing", "ratio", "ridge", "power")
+        shape: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if self.regularization == "mahalanobis":
+            found = feature_correlation(self.feature_set_, float(self.uncorrelated))
+            self.notes_ += found.notes(self.feature_set_.domain.n, float(self.uncorrelated))
+            shape["correlation"] = found.matrix
         theory = theory_shape(self._rule(), self.feature_set_, beta, size, self.delta, self.norm)
         return {**shape, **theory}
 
@@ -372,14 +382,19 @@ class Maxent(Classifier):
             raise OptionError(
                 "add_presences='none' is for entropy=1: above it, presences must be part of the background"
             )
-        limits = _NUMBERS | _HEIGHTS
+        limits = _NUMBERS | TABLE_LIMITS
         if np.ndim(self.smoothing):  # one for each feature
             del limits["smoothing"]
-        self.check_numbers(limits, {"max_iterations": None, "ridge": None, **dict.fromkeys(_HEIGHTS)})
+        self.check_numbers(limits, {"max_iterations": None, "ridge": None, **dict.fromkeys(TABLE_LIMITS)})
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:
             raise OptionError(
                 f"beta={self.beta!r} is for regularization={wanted!r}, got {self.regularization!r}: set both"
+            )
+        if self.solver != "newton" and self.regularization in PENALTIES and self.regularization not in BY_WEIGHT:
+            raise OptionError(
+                f"solver={self.solver!r} changes one weight at a time, and regularization={self.regularization!r} is "
+                "not a sum over single weights: use solver='newton'"
             )
         _ = self.used_seed
 

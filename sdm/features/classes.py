@@ -98,9 +98,11 @@ def has_growing(features: str | Sequence[str]) -> bool:
     return any(":" in part and not names_variable(part) for part in split_rectified(features)[0])
 
 
-def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, dict[str, int]]:
+def parse_families(
+    text: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE
+) -> tuple[str, dict[str, int]]:
     """Return the ordinary class letters (may be none), and the largest size of each growing family, of a text such as
-    `l,q,h,trees:8,mono:4`."""
+    `l,q,h,trees:8,mono:4`; `since` as for `auto_classes`."""
     refuse_rectified(text)
     parts = _parts(text)
     growing: dict[str, int] = {}
@@ -116,7 +118,7 @@ def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, di
         elif name in LARGEST:
             raise OptionError(f"families: '{part}' needs a largest size, such as {name}:4")
         elif part:
-            ordinary.append(auto_classes(presences) if part == "auto" else part)
+            ordinary.append(auto_classes(presences, since) if part == "auto" else part)
     if not growing:
         raise OptionError(f"families={text!r}: expected trees:K or mono:K among them; without, use model 'maxent'")
     return parse_classes(ordinary, presences) if ordinary else "", growing

@@ -142,7 +142,7 @@ def _count_rows(chosen, firsts):  # type: ignore[no-untyped-def]
 def _sum(values):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(values.size):
-        total += values[i]
+        total += float(values[i])  # in double precision, also where the values are not, and without the compiler
     return total
 
 

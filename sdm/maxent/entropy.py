@@ -34,7 +34,10 @@ class Entropy:
     def gibbs(self, theta: Array, q0: Array, tau: float = np.nan) -> Gibbs:
         """Return the distribution of scores `theta`; `tau` is a guess from nearby scores."""
         ratio = np.empty_like(theta)
-        tau, conjugate = _gibbs(theta, q0, self.alpha, tau, ratio)
+        if self.alpha == 1.0:
+            tau = conjugate = _shannon(theta, q0, ratio)
+        else:
+            tau, conjugate = _tsallis(theta, q0, self.alpha, tau, ratio)
         return Gibbs(ratio, tau, conjugate)
 
     def ratio(self, theta: Array, tau: float) -> Array:
@@ -100,18 +103,33 @@ def _value(p, q0, alpha):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _gibbs(theta, q0, alpha, tau, ratio):  # type: ignore[no-untyped-def]
-    """Fill `ratio`; return τ and Ω*(θ)."""
-    if alpha == 1.0:
-        top = theta.max()
-        total = 0.0
-        for i in range(theta.size):
-            ratio[i] = np.exp(theta[i] - top)
-            total += q0[i] * ratio[i]
-        for i in range(theta.size):
-            ratio[i] /= total
-        tau = top + np.log(total)
-        return tau, tau
+def _shannon(theta, q0, ratio):  # type: ignore[no-untyped-def]
+    """Fill `ratio` for α = 1; return τ, which is also Ω*(θ)."""
+    top = _largest(theta)
+    total = 0.0
+    for i in range(theta.size):
+        ratio[i] = np.exp(theta[i] - top)
+        total += q0[i] * ratio[i]
+    for i in range(theta.size):
+        ratio[i] /= total
+    return top + np.log(total)
+
+
+@jit
+def _largest(theta):  # type: ignore[no-untyped-def]
+    """The largest score, or NaN if there is one: numpy's own function takes a second to compile."""
+    top = theta[0]
+    for i in range(1, theta.size):
+        if not theta[i] <= top:
+            top = theta[i]
+            if np.isnan(top):
+                break
+    return top
+
+
+@jit
+def _tsallis(theta, q0, alpha, tau, ratio):  # type: ignore[no-untyped-def]
+    """Fill `ratio` for α > 1; return τ and Ω*(θ)."""
     tau, _ = find_tau(theta, q0, alpha, tau)
     _ratios(theta, alpha, tau, ratio)
     # Ω*(θ) is the minimum over m of m + Σ q0_i φ*(θ_i − m), reached at m = τ − 1/α: what rounding leaves of τ's error
@@ -181,7 +199,7 @@ def select_tau(theta, q0, low):  # type: ignore[no-untyped-def]
     − τ]₊ = 1 is known once the cells above τ − 1 are: as quickselect does, those left are split by the score of one of
     them, and the side where τ − 1 lies is kept. Cells not above `low` − 1, with `low` left of the root, are out from
     the start. Scores are taken from the largest, so that little is lost of them."""
-    top = theta.max()
+    top = _largest(theta)
     score, weight = np.empty(theta.size), np.empty(theta.size)
     end = 0
     for i in range(theta.size):

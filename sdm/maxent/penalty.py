@@ -12,7 +12,12 @@ smoothed_l1    Σ aβ ln cosh(λ/a)                Σ aβ D((1 + u/β)/2 ‖ 1/2
 l2             √Σ β²λ²                          0 if Σ (u/β)² ≤ 1 else ∞
 l2sq           Σ βλ²/2                          Σ u²/(2β)
 elastic        Σ β|λ| + cλ²/2                   Σ (|u| − β)₊²/(2c)
+mahalanobis    λᵀAλ/2, A_jk = ρ_jk √(β_j β_k)   uᵀA⁻¹u/2
+lp             (Σ (β|λ|)^p)^(1/p), 1 < p < 2    0 if Σ (|u|/β)^q ≤ 1 else ∞, q = p/(p − 1)
 =============  ===============================  =========================================
+
+`ρ` is a correlation matrix of the features (`correlation.py`): where it is the unit matrix, mahalanobis is l2sq. The
+norm lp lies between l1 (p = 1) and l2 (p = 2).
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +30,7 @@ from numpy.typing import NDArray
 from sdm.errors import OptionError
 from sdm.types import Array
 
-(CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2, CODE_L2SQ, CODE_ELASTIC) = range(6)
+(CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2, CODE_L2SQ, CODE_ELASTIC, CODE_MAHALANOBIS, CODE_LP) = range(8)
 
 
 class Penalty(ABC):
@@ -244,6 +249,93 @@ class Elastic(Penalty):
         return np.where(lam == 0, np.maximum(np.abs(eps) - self.beta, 0.0), np.abs(eps + self.gradient(lam)))
 
 
+class Mahalanobis(Penalty):
+    """A quadratic penalty that knows how features go together: `λᵀAλ/2` with `A = diag(√β) ρ diag(√β)` for a
+    correlation matrix `ρ` that is positive definite (§5.4)."""
+
+    code = CODE_MAHALANOBIS
+
+    def __init__(self, beta: Array, correlation: Array) -> None:
+        super().__init__(beta)
+        if correlation.shape != (self.beta.size, self.beta.size):
+            raise ValueError(f"correlation has shape {correlation.shape}, expected one row for each of {beta.size} β")
+        root = np.sqrt(self.beta)
+        self.matrix = correlation * np.outer(root, root)
+        # By way of the correlations, which are of unit size whatever the β.
+        self.inverse = np.linalg.inv(correlation) / np.outer(root, root)
+
+    def value(self, lam: Array) -> float:
+        """Return `λᵀAλ/2`."""
+        return float(0.5 * (lam @ self.matrix @ lam))
+
+    def potential(self, u: Array) -> float:
+        """Return `uᵀA⁻¹u/2`; what rounding left in the inverse is mended."""
+        x = self.inverse @ u
+        x += self.inverse @ (u - self.matrix @ x)
+        return float(0.5 * (u @ x))
+
+    def gradient(self, lam: Array) -> Array:
+        """Return `Aλ`."""
+        return np.asarray(self.matrix @ lam)
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """Return the size of the gradient."""
+        return np.abs(eps + self.gradient(lam))
+
+    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
+        """Return the penalty where the weights of the other features are zero."""
+        part = super().subset(keep)
+        part.matrix = self.matrix[keep][:, keep]
+        part.inverse = np.linalg.inv(part.matrix)
+        return part
+
+
+class LpNorm(Penalty):
+    """The l_p norm of `β|λ|` with `1 < p < 2`: its dual is the l_q norm, `1/p + 1/q = 1` (§5.7)."""
+
+    code = CODE_LP
+
+    def __init__(self, beta: Array, power: float = 1.5) -> None:
+        super().__init__(beta)
+        if not 1.0 < power < 2.0:
+            raise OptionError(f"power={power!r}: expected a number between 1 and 2; 1 is l1 and 2 is l2")
+        self.power = float(power)
+        self.dual_power = self.power / (self.power - 1.0)
+
+    def value(self, lam: Array) -> float:
+        """Return `(Σ (β|λ|)^p)^(1/p)`."""
+        return norm(self.beta * lam, self.power)
+
+    def dual(self, u: Array) -> float:
+        """Return `(Σ (|u|/β)^q)^(1/q)`, which is at most one where `u` is allowed."""
+        return norm(u / self.beta, self.dual_power)
+
+    def potential(self, u: Array) -> float:
+        """Return zero where the dual norm is at most one."""
+        return 0.0 if self.dual(u) <= 1 + 1e-12 else np.inf
+
+    def gradient(self, lam: Array) -> Array:
+        """Return `β sign(λ) (β|λ|/U*(λ))^(p−1)` (zero at zero)."""
+        size = self.value(lam)
+        if size == 0.0:
+            return np.zeros_like(lam)
+        return self.beta * np.sign(lam) * (self.beta * np.abs(lam) / size) ** (self.power - 1.0)
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """At zero, what sticks out of the dual ball; elsewhere the size of the gradient."""
+        return np.abs(eps + self.gradient(lam)) if np.any(lam) else np.abs(eps) * _beyond(self.dual(eps))
+
+    def mixing(self, u: Array) -> float:
+        """Return what brings `u` into the dual ball."""
+        return _beyond(self.dual(u))
+
+
+def norm(x: Array, power: float) -> float:
+    """Return the l_p norm, without overflow."""
+    most = float(np.max(np.abs(x), initial=0.0))
+    return most * float(np.sum((np.abs(x) / most) ** power)) ** (1.0 / power) if most > 0 else 0.0
+
+
 def _one_each(name: str, value: float | Array, beta: Array) -> Array:
     """Return a positive number for each feature, from one for all or one for each."""
     out = np.broadcast_to(np.asarray(value, dtype=np.float64), beta.shape).copy()
@@ -263,7 +355,9 @@ def _xlogx(x: Array) -> Array:
 
 
 _PLAIN: dict[str, type[Penalty]] = {"none": NoPenalty, "l1": L1, "l2": L2, "l2sq": L2Squared}
-PENALTIES = ("none", "l1", "smoothed_l1", "l2", "l2sq", "elastic")
+BY_WEIGHT = ("none", "l1", "smoothed_l1", "l2", "l2sq", "elastic")
+"""Penalties that class models have too, and that SUMMET and PLUMMET can change one weight at a time under."""
+PENALTIES = (*BY_WEIGHT, "mahalanobis", "lp")
 
 
 def make_penalty(
@@ -273,10 +367,20 @@ def make_penalty(
     smoothing: float | Array = 0.1,
     ratio: float = 1.0,
     ridge: float | Array | None = None,
+    power: float = 1.5,
+    correlation: Array | None = None,
 ) -> Penalty:
-    """Return the penalty of a name (`PENALTIES`) with regularisation weights `beta`."""
+    """Return the penalty of a name (`PENALTIES`) with the weights `beta`; mahalanobis needs `correlation`."""
     if name in _PLAIN:
         return _PLAIN[name](beta)
-    if name in ("smoothed_l1", "elastic"):
-        return SmoothedL1(beta, smoothing) if name == "smoothed_l1" else Elastic(beta, ratio, ridge)
+    if name == "smoothed_l1":
+        return SmoothedL1(beta, smoothing)
+    if name == "elastic":
+        return Elastic(beta, ratio, ridge)
+    if name == "lp":
+        return LpNorm(beta, power)
+    if name == "mahalanobis":
+        if correlation is None:
+            raise ValueError("mahalanobis needs the correlation of the features")
+        return Mahalanobis(beta, correlation)
     raise OptionError(f"regularization={name!r}: expected one of {', '.join(PENALTIES)}")

@@ -1,6 +1,6 @@
 """The regularisation weight β of every feature, from how well a sample of its size determines the feature's mean."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -22,6 +22,22 @@ _FLOOR = 0.001
 RULES = ("maxent", "maxnet", "deviation", "corollary7", *PENALTY_OF)
 TABULATED = ("maxent", "maxnet")
 """The rules that take a number from the tables, which can be given in their place."""
+
+TABLE_LETTERS = {"beta_lqp": "lqp", "beta_hinge": "h", "beta_threshold": "t", "beta_categorical": "c"}
+"""Parameters that stand in place of a number of the tables, and the letters of their feature classes."""
+TABLE_LIMITS = dict.fromkeys(TABLE_LETTERS, (-1e-300, np.inf, "a number of at least 0, or nothing for Maxent's table"))
+"""What these parameters may be."""
+
+
+def given_numbers(parameters: object) -> dict[str, float]:
+    """Return the numbers that stand in place of those of the tables, by the letter of their class, from an object with
+    such parameters."""
+    return {
+        letter: float(value)
+        for name, letters in TABLE_LETTERS.items()
+        for letter in letters
+        if (value := getattr(parameters, name)) is not None
+    }
 
 
 def penalty_weights(
@@ -66,6 +82,14 @@ def penalty_weights(
     return _tabulated(features, measure, deviation, size, rule, multiplier, given or {})
 
 
+def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:
+    """Return the number of the tables for each feature class by its letter, in a model that has the classes `letters`
+    and `m` presences."""
+    smooth = _WITH_PRODUCT if "p" in letters else _LINEAR_QUADRATIC if "q" in letters else _LINEAR_ONLY
+    tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
+    return {letter: float(np.interp(m, *table)) for letter, table in tables.items()}
+
+
 def _tabulated(
     features: FeatureSet,
     measure: Measure,
@@ -78,10 +102,7 @@ def _tabulated(
     """Return `table · multiplier · s_j / √m` with each program's own exceptions."""
     sizes = np.diff(features.offsets)
     letters = [family.letter for family in features.families]
-    present = set(letters)
-    smooth = _WITH_PRODUCT if "p" in present else _LINEAR_QUADRATIC if "q" in present else _LINEAR_ONLY
-    tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
-    heights = {letter: float(np.interp(m, *table)) for letter, table in tables.items()}
+    heights = table_numbers(letters, m)
     # Neither program has random features. They bend as hinges do, along combinations of variables as products have.
     heights["r"] = max(heights["h"], float(np.interp(m, *_WITH_PRODUCT)))
     heights |= given

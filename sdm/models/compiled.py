@@ -236,7 +236,8 @@ def _score(  # type: ignore[no-untyped-def]
             else:
                 _add_held_product(u[p, :m], u[q, :m], low[k], slope[k], weight[k], t)
         if m == stop - begin:
-            theta[begin:stop] = t
+            for i in range(m):
+                theta[begin + i] = t[i]
         else:
             for i in range(m):
                 theta[at[i]] = t[i]

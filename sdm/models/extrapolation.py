@@ -11,8 +11,10 @@ from sdm.novelty.ranges import TrainingRange
 from sdm.types import Array
 
 # Variables are held at the limits of their ranges; or are not; or nothing is predicted there; or the clamped prediction
-# is less by its difference from the free one (Java Maxent's fade by clamping).
-EXTRAPOLATIONS = ("clamp", "free", "none", "fade")
+# is less by its difference from the free one (Java Maxent's fade by clamping); or the lower one of both is taken (its
+# minimum clamping).
+EXTRAPOLATIONS = ("clamp", "free", "none", "fade", "lower")
+BOTH = ("fade", "lower")  # those that need the clamped and the free prediction
 
 
 class KnowsRange(Protocol):
@@ -51,4 +53,6 @@ def extrapolated(
         return np.where(known_range(model).outside(columns), np.nan, values)
     if extrapolation == "fade":
         return np.maximum(values - np.abs(values - free()), 0.0)
+    if extrapolation == "lower":
+        return np.minimum(values, free())
     return values

@@ -29,21 +29,28 @@ _CLASSES = {
     "occurrences.response", "occurrences.layer", "occurrences.site_column", "occurrences.species_column",
     "occurrences.keep_duplicates",
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
-    "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
+    "fit.beta_lqp", "fit.beta_hinge", "fit.beta_threshold", "fit.beta_categorical", "fit.entropy",
+    "fit.quadratic_from", "fit.hinge_from", "fit.product_from",
+    "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
     "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",
-    "output.surfaces", "output.stack", "output.map_picture", "output.publication", "tune.", "classes.",
+    "output.replicate_maps", "output.surfaces", "output.stack", "output.map_picture", "output.publication",
+    "tune.", "classes.",
 }  # fmt: skip
+_LAYERS = {"-layers.bounds", "-layers.cells"}
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,
-    "classes": _EVERY | _CLASSES,
-    "community": _EVERY | {"occurrences.site_column", "joint.", "-layers.reduce", "-layers.reduce_to"},
+    "classes": _EVERY | _CLASSES | _LAYERS,
+    "community": _EVERY | {"occurrences.site_column", "joint.", "-layers.reduce", "-layers.reduce_to"} | _LAYERS,
 }
 _REDUCED = "a joint model has no permutation importance, and choosing C in every fit of every step would take hours"
 _RICHNESS = "its maps of richness are written in any case"
+_TABLES = "the strength of its one penalty is joint.cost, for all features together"
 REASONS = {
     ("community", "layers.reduce"): _REDUCED,
     ("community", "layers.reduce_to"): _REDUCED,
     ("community", "output.stack"): _RICHNESS,
+    **{("community", f"fit.beta_{name}"): _TABLES for name in ("lqp", "hinge", "threshold", "categorical")},
+    ("community", "output.replicate_maps"): "its replicates are measured, and have no maps",
 }
 """Why an option does not apply to a kind of model, where that is not plain."""
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from sdm.options.kinds import (
     BetaRule,
+    Bounds,
     Classes,
     Count,
     CountList,
@@ -23,8 +24,11 @@ from sdm.options.kinds import (
     NotNegative,
     Numbers,
     Order,
+    Part,
+    PenaltyName,
     Places,
     Positive,
+    Power,
     Renames,
     Section,
     Share,
@@ -49,7 +53,10 @@ class OccurrenceOptions(Section):
         *("occurrences", "samplesfile", "records"),
     )
     species: Files = option([], "Model only these species of the file (default: all).")
-    crs: Crs | None = option(None, "Coordinate system of the records (default: the file's, else WGS 84).")
+    crs: Crs | None = option(
+        None,
+        "Coordinate system of the records (default: the file's, else WGS 84; none: plain coordinates, with --bounds).",
+    )
     response: str | None = option(
         None, "Column with presence and absence: one class model per species, without a background."
     )
@@ -73,7 +80,8 @@ class OccurrenceOptions(Section):
     snap: int = option(0, "Move records on nodata to the nearest valid cell, at most N cells away.", ge=0, le=1000)
     keep_duplicates: bool | None = option(
         None,
-        "Keep several records of a species in one cell (default: no; for classes yes, because every visit counts).",
+        "Keep several records of a species in one cell (default: no; for classes yes, because every visit counts, and "
+        "for point patterns, --bounds).",
     )
     partial: bool = option(
         False,
@@ -129,6 +137,19 @@ class LayerOptions(Section):
         "Environmental layers: a folder, a pattern, or files; one file per variable.",
         "layers",
         "environmentallayers",
+    )
+    bounds: Literal["auto"] | Bounds | None = option(
+        None,
+        "A point pattern, without layers: the window that the points were looked for in, as xmin,ymin,xmax,ymax in "
+        "their own coordinates (auto: a box around them). The coordinates of its cells, x and y, are the variables; "
+        "every cell is background, and several points in one cell count.",
+    )
+    cells: CountList = option(
+        [100],
+        "With --bounds: cells along the longer side of the window, which are squares; or columns and rows, as in "
+        "48,365.",
+        min_length=1,
+        max_length=2,
     )
     categorical: Words = option([], "Layers whose values are categories.", "togglelayertype")
     variables: Words = option(
@@ -206,10 +227,11 @@ class BackgroundOptions(Section):
         "Sampling effort: a raster on the grid of the layers, or 'target-group' for the density of its sites.",
         "biasfile",
     )
-    bias_treatment: Literal["sample", "prior"] = option(
+    bias_treatment: Literal["sample", "prior", "records"] = option(
         "sample",
         "What effort does. sample: background cells are drawn by it. prior: it is the base measure that the model is "
-        "fitted relative to, and so is divided out of the map (exact; take many points).",
+        "fitted relative to, and so is divided out of the map (exact; take many points). records: every record counts "
+        "by one over the effort in its cell, and the background stays as it is.",
     )
     bandwidth: Literal["auto"] | Positive = option(
         "auto", "Of the density of a target group's sites: the kernel's standard deviation in km, or auto."
@@ -245,10 +267,11 @@ class FitOptions(Section):
         *("rm", "betamultiplier"),
         was=1.0,
     )
-    regularization: Literal["auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] | None = option(
+    regularization: Literal["auto", PenaltyName] | None = option(
         None,
         "The penalty on the weights (default: l1; for classes auto: l1, or elastic if that does better at held-out "
-        "sites).",
+        "sites). For species also mahalanobis, which is l2sq with the correlations of the features, and lp, a norm "
+        "between l1 and l2.",
         was="l1",
     )
     entropy: Literal["auto"] | Order = option(
@@ -303,11 +326,13 @@ class FitOptions(Section):
         None, "Regularisation of categories, before the multiplier (default: by Maxent's table)."
     )
     quadratic_from: Count = option(
-        10, "For features auto: records from which quadratic features are used.", "l2lqthreshold"
+        10, "For features auto: records, or sites, from which quadratic features are used.", "l2lqthreshold"
     )
-    hinge_from: Count = option(15, "For features auto: records from which hinge features are used.", "hingethreshold")
+    hinge_from: Count = option(
+        15, "For features auto: records, or sites, from which hinge features are used.", "hingethreshold"
+    )
     product_from: Count = option(
-        80, "For features auto: records from which product features are used.", "lq2lqptthreshold"
+        80, "For features auto: records, or sites, from which product features are used.", "lq2lqptthreshold"
     )
     complexity: Literal["bound", "sample"] = option(
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
@@ -356,7 +381,7 @@ class FitOptions(Section):
     add_presences: Literal["all", "distinct", "none"] | None = option(
         None,
         "Which presences join the background: all (default), those that it does not hold yet (distinct, as Java Maxent "
-        "does with layers), or none.",
+        "does with layers; the default with --bounds), or none.",
     )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive | None = option(
@@ -364,6 +389,10 @@ class FitOptions(Section):
     )
     ridge: Positive | None = option(
         None, "For elastic: the strength of the l2² penalty by itself (default: by --ratio)."
+    )
+    power: Power = option(1.5, "For lp: the p of the norm, between 1 and 2; near 1 it is like l1, near 2 like l2.")
+    uncorrelated: Part = option(
+        0.01, "For mahalanobis: the share of the features' correlations that is left out, up to 1, which is l2sq."
     )
 
 
@@ -439,10 +468,11 @@ class PredictOptions(Section):
     """The map."""
 
     scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
-    extrapolation: Literal["clamp", "free", "none", "fade"] = option(
+    extrapolation: Literal["clamp", "free", "none", "fade", "lower"] = option(
         "clamp",
         "Outside the training range. clamp: variables are held at its limits; free: they are not; none: nothing is "
-        "predicted there; fade: the clamped prediction, less its difference from the free one (one species).",
+        "predicted there; fade: the clamped prediction, less its difference from the free one; lower: the lower one of "
+        "the two (fade and lower: one species).",
     )
     clamp: bool | None = option(None, "The earlier name of extrapolation: true is clamp, and false is free.", "doclamp")
     threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
@@ -476,6 +506,12 @@ class OutputOptions(Section):
         False, "Go on where a run over several species or scenarios ended; what is finished and unchanged is kept."
     )
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
+    curves_exponent: bool = option(
+        False,
+        "Response curves show the score of the model (the exponent of its density) in place of the scale of the map, "
+        "from 0 at their left end.",
+        "responsecurvesexponent",
+    )
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
@@ -527,6 +563,10 @@ class OutputOptions(Section):
         False, "Also draw one figure for a paper: the map, responses to the four most important variables, importance."
     )
     surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
+
+    def curve_scale(self, scale: str) -> str:
+        """Return the scale of response curves, where `scale` is that of the map."""
+        return "exponent" if self.curves_exponent else scale
 
 
 class ClassOptions(Section):
@@ -646,6 +686,9 @@ class RunOptions(Section):
 
 PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "ensemble", "background.kind": "target-group"}}
 """Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
+
+PATTERN = {"occurrences.keep_duplicates": True, "background.points": "all", "fit.add_presences": "distinct"}
+"""Options that a window of a point pattern (`layers.bounds`) stands for: a density over all cells, of all points."""
 
 # Words that some of them take in place of a path.
 AREA_WORDS = ("buffer", "hull")

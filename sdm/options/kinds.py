@@ -106,6 +106,17 @@ def _width(value: str) -> str:
     return value
 
 
+def _bounds(value: Any) -> Any:
+    """Let four numbers with commas between stand for a list of them."""
+    return value.split(",") if isinstance(value, str) and "," in value else value
+
+
+def _window(value: list[float]) -> list[float]:
+    if len(value) != 4 or not (value[0] < value[2] and value[1] < value[3]):
+        raise ValueError("four numbers, xmin,ymin,xmax,ymax, of which the last two are larger than the first two")
+    return value
+
+
 def _folds(value: int) -> int:
     if value == 1:
         raise ValueError("0 (no cross-validation) or at least 2 folds")
@@ -134,7 +145,10 @@ BetaRule = Literal[
     "auto", "maxent", "maxnet", "deviation", "corollary5", "corollary6", "corollary7", "theorem8", "corollary9",
     "theorem11", "theorem13", "theorem15",
 ]  # fmt: skip
+PenaltyName = Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic", "mahalanobis", "lp"]
 Order = Annotated[float, Field(ge=1, le=2)]  # of an entropy
+Power = Annotated[float, Field(gt=1, lt=2)]  # of a norm
+Part = Annotated[float, Field(gt=0, le=1)]  # a share that may be all
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
@@ -159,9 +173,9 @@ PositiveList = Annotated[list[Positive], BeforeValidator(_words), WithJsonSchema
 Orders = Annotated[list[Order], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
 CountList = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_words), WithJsonSchema(_COUNTS)]
 ClassSets = Annotated[list[str], BeforeValidator(_class_sets), WithJsonSchema(_TEXTS), Field(min_length=1)]
-Penalties = Annotated[
-    list[Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)
-]
+Penalties = Annotated[list[PenaltyName], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
+_WINDOW: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "number"}}]}
+Bounds = Annotated[list[float], BeforeValidator(_bounds), AfterValidator(_window), WithJsonSchema(_WINDOW)]
 Suspicious = Annotated[
     list[Literal["all", "zero", "impossible", "swapped", "equal", "whole", "repeated", "sea"]],
     BeforeValidator(_words),

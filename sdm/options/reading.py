@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from sdm.errors import OptionError, hide_address, hide_secrets
-from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PRESETS, RunOptions, Section
+from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PATTERN, PRESETS, RunOptions, Section
 from sdm.options.kinds import read_places
 
 SECTIONS: dict[str, type[Section]] = {
@@ -160,7 +160,8 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
                 problems.append(f"{name}={shortened(value)}: expected a value, not true or false")
             else:
                 chosen[name] = value
-    chosen = {**PRESETS.get(str(chosen.get("preset")), {}), **chosen}
+    pattern = {} if chosen.get("layers.bounds") is None else PATTERN
+    chosen = {**pattern, **PRESETS.get(str(chosen.get("preset")), {}), **chosen}
     _settle_points(chosen)
     try:
         options = RunOptions.model_validate(_tree({k: v for k, v in chosen.items() if v is not None}))

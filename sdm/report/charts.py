@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdm.assess.measures.thresholds import TOPS
+from sdm.assess.profiles import EXPONENT
 from sdm.models.colours import hex_colour, palette
 from sdm.report.results import column, number
 
@@ -31,10 +32,20 @@ SCALES = {
     "raw": "Raw density",
     "probability": "Probability",
     "density": "Density relative to area",
+    EXPONENT: "Score (exponent)",
 }
 TOP = {**TOPS, "probability": 1.0}  # the largest value of a scale that has one
 Values = Sequence[float | None]
 Range = tuple[float, float]
+
+
+def response_range(scale: str, values: Sequence[float]) -> Range | None:
+    """Return the range that responses are drawn in, the same for all variables; None where it is not known."""
+    finite = [value for value in values if math.isfinite(value)]
+    if scale != EXPONENT:
+        top = TOP.get(scale, max(finite, default=None) or None)
+        return None if top is None else (0.0, top)
+    return (min(finite), max(finite)) if finite and min(finite) < max(finite) else None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,13 @@ KINDS = ("species", "classes", "community")
 ENDINGS = {"odmap": "odmap.csv", "odmap json": "odmap.json", "range model metadata": "rmm.csv"}
 _TYPES = {"species": "presence only", "classes": "presence absence", "community": "presence absence"}
 _UNITS = {"raw": "relative occurrence rate", "cumulative": "cumulative percentage of the relative occurrence rate"}
-_EXTRAPOLATION = {"clamp": "clamping", "free": "extrapolate function", "none": "none", "fade": "fade by clamping"}
+_EXTRAPOLATION = {
+    "clamp": "clamping",
+    "free": "extrapolate function",
+    "none": "none",
+    "fade": "fade by clamping",
+    "lower": "minimum clamping",
+}
 _PAPER = "Phillips, Anderson and Schapire (2006), Ecological Modelling 190: 231-259"
 
 

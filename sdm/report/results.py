@@ -93,6 +93,11 @@ class Results:
         return found
 
     @property
+    def curve_scale(self) -> str:
+        """The scale of its response curves."""
+        return "exponent" if self.option("output.curves_exponent") else self.scale
+
+    @property
     def scale(self) -> str:
         """The scale of its maps."""
         own = self.numbers.get("scale") if self.kind == "projection" else None

@@ -200,7 +200,8 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
     if found.survey is not None:
         todo["calibration"] = partial(figures.draw_calibration, found.survey["calibration"])
     if fitted.bands:
-        todo["bands"] = partial(figures.draw_bands, fitted.bands, scale, order=variable_order(found))
+        shown = options.output.curve_scale(scale)
+        todo["bands"] = partial(figures.draw_bands, fitted.bands, shown, order=variable_order(found))
     for surface in fitted.surfaces:
         title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
         todo[title] = partial(figures.draw_surface, surface, scale)
@@ -252,7 +253,7 @@ def _land(stack: "Stack | None") -> "Picture | None":
 
     for layer in () if stack is None else stack.layers:
         path = Path(layer.path)
-        if not layer.of_place and not layer.resample and path.is_file():
+        if not layer.computed and not layer.resample and path.is_file():
             picture = read_picture(path, LAND_PIXELS, layer.band)
             known = ~np.isin(picture.values, np.array(layer.nodata, dtype=np.float32))
             return replace(picture, values=np.where(known, picture.values, np.nan).astype(np.float32))

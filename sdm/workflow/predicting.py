@@ -79,7 +79,7 @@ def predict_files(
         it is that table again, with columns of predictions, and of novelty where asked for.
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
         Of a model of one species; cloglog unless given.
-    extrapolation : {"clamp", "free", "none", "fade"}, optional
+    extrapolation : {"clamp", "free", "none", "fade", "lower"}, optional
         Outside the training range: hold variables at its limits (the default); do not; predict nothing; or, of one
         species, reduce the clamped prediction by its difference from the free one.
     novelty : str or sequence of str, optional

@@ -3,7 +3,7 @@
 from functools import cache
 from importlib import import_module
 
-from sdm.options.definitions import RunOptions
+from sdm.options.definitions import JointOptions, RunOptions
 from sdm.workflow.task import Task
 
 HOMES = {
@@ -12,7 +12,7 @@ HOMES = {
     "group": ("sdm.workflow.group.task", "GroupTask"),
     "species": ("sdm.workflow.species.task", "SpeciesTask"),
 }
-"""Where the task of every kind is; options that name no kind go to the first that recognises them."""
+"""Where the task of every kind is. A task is loaded when it is asked for."""
 
 
 @cache
@@ -25,6 +25,12 @@ def task_for(kind: str) -> Task:
 
 def task_of(options: RunOptions) -> Task:
     """Return the task of the kind of model that options ask for."""
-    if options.kind is not None:
-        return task_for(options.kind)
-    return next(task for task in map(task_for, HOMES) if task.recognises(options))
+    return task_for(options.kind or _asked_for(options))
+
+
+def _asked_for(options: RunOptions) -> str:
+    """Return the kind of model of options that name none: what belongs to no other kind is a run over species."""
+    classes = options.classes
+    if options.occurrences.response or classes.column or classes.proportions or classes.raster:
+        return "classes"
+    return "species" if options.joint == JointOptions() else "community"

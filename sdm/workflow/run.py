@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
@@ -15,9 +16,6 @@ from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.report.results import add_rows, read_rows
 from sdm.types import Progress
-from sdm.workflow.projecting.after_fit import open_for_run, project_fitted
-from sdm.workflow.projecting.opening import Opened
-from sdm.workflow.projecting.projection import ProjectionResult
 from sdm.workflow.registry import task_of
 from sdm.workflow.running.batch import Batch, plan_batch, refuse_partial
 from sdm.workflow.running.job import Chooser, Job
@@ -25,6 +23,10 @@ from sdm.workflow.running.journal import DONE
 from sdm.workflow.running.stacks import check_stacks, write_stacks
 from sdm.workflow.running.summary import summary_rows
 from sdm.workflow.task import ModelResult, Prepared, Task
+
+if TYPE_CHECKING:  # loaded where there are scenarios
+    from sdm.workflow.projecting.opening import Opened
+    from sdm.workflow.projecting.projection import ProjectionResult
 
 log = logging.getLogger("sdm")
 
@@ -37,7 +39,7 @@ class RunResult:
     models: list[ModelResult]
     notices: list[str]
     index: Path | None = None
-    projection: ProjectionResult | None = None  # of all models, where scenarios were given
+    projection: "ProjectionResult | None" = None  # of all models, where scenarios were given
     lines: list[str] = field(default_factory=list)  # what concerns all models
 
     @property
@@ -91,7 +93,9 @@ def run(
             prepared = task.prepare(options)
         log.debug("records and layers read in %.1f s", perf_counter() - began)
         opened = None
-        if prepared.tables:
+        if prepared.tables and (options.project.scenarios or options.project.models):
+            from sdm.workflow.projecting.after_fit import open_for_run
+
             opened = open_for_run(options, *task.variables(prepared), prepared.notices)
             prepared.notices += opened.notices if opened is not None else []
         for notice in prepared.notices:
@@ -136,7 +140,7 @@ def _run_single(job: Job, prepared: Prepared, target: Path, progress: Progress |
     return RunResult(target, [model], prepared.notices, projection=next(iter(job.projections), None))
 
 
-def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult:
+def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResult:
     """Fit and write all models, then what concerns all of them."""
     result, options = RunResult(target, [], batch.prepared.notices), batch.job.options
     with batch.folder(target) as place:
@@ -156,6 +160,8 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
         result.lines += [] if stacks is None else stacks.lines
         if opened is not None:
             done = [place / entry.folder for entry in batch.record.in_order if entry.status == DONE]
+            from sdm.workflow.projecting.after_fit import project_fitted
+
             given, command = batch.options, batch.job.command
             result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)
             if options.output.report:  # pages show the scenarios of their species, which are there only now

@@ -190,10 +190,6 @@ class Task(ABC):
 
     # Options
 
-    @abstractmethod
-    def recognises(self, options: RunOptions) -> bool:
-        """Tell whether options that name no kind ask for this one."""
-
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
         if options.kind not in (None, self.options_of):

@@ -15,7 +15,6 @@ from sdm.maps.vectors import write_points
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
-from sdm.report.metadata import metadata_files, write_metadata
 from sdm.report.results import Results, read_results
 from sdm.report.tables import write_frame, write_rows
 from sdm.types import Progress
@@ -66,6 +65,8 @@ def write_model(
         if made is not None:
             files["preview"] = made.name
     if options.output.metadata:
+        from sdm.report.metadata import metadata_files
+
         files |= metadata_files(name)
     (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
     if options.output.report:
@@ -73,6 +74,8 @@ def write_model(
 
         write_page(read_results(folder / files["numbers"]))
     if options.output.metadata:
+        from sdm.report.metadata import write_metadata
+
         write_metadata(read_results(folder / files["numbers"]))
     counts = None if records is None else records[1]
     return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)

@@ -1,11 +1,14 @@
 """Response curves: what each kind holds fixed, and what it shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from sdm import Maxent
 from sdm.assess.profiles import (
+    EXPONENT,
     POINTS,
     additive,
     band,
@@ -55,6 +58,16 @@ def test_others_are_held_at_the_presences_mean_or_commonest_class(fitted) -> Non
     assert at[:2] == pytest.approx(presences[:, :2].mean(axis=0))
     assert class_names(model, 2)[int(at[2])] == "clay"
     assert class_names(model, 0) is None
+
+
+def test_an_exponent_is_the_score_from_zero_at_the_left_end(fitted) -> None:
+    """Of categories from that of an unknown one, which has no effect: also where a map would refuse it."""
+    model, presences, *_ = fitted
+    curve = marginal(model, 0, presences, EXPONENT)
+    link = marginal(model, 0, presences, "link")
+    np.testing.assert_allclose(curve.y, link.y - link.y[0], atol=1e-12)
+    strict = marginal(replace(model, unseen="error"), 2, presences, EXPONENT)
+    np.testing.assert_allclose(strict.y, model.compiled.contribution(2, strict.x, True), atol=1e-12)
 
 
 def test_marginal_is_the_prediction_along_one_variable(fitted) -> None:

@@ -1,10 +1,12 @@
 """A small virtual world, and a fit of it, for the tests of the command line."""
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from faults import Commands
 from terminal import rows, succeed
 
 from sdm.simulate.world import simulate
@@ -50,6 +52,14 @@ def own(world: World, tmp_path: Path) -> World:
     """A copy of the world that a test may spoil."""
     shutil.copytree(world.folder, tmp_path / "own")
     return World(tmp_path / "own")
+
+
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Commands]:
+    """A process that runs commands with faults."""
+    server = Commands()
+    yield server
+    server.close()
 
 
 @dataclass(frozen=True)

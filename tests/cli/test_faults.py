@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from sdm.workflow.running.journal import JOURNAL
 from sdm.written_files import LISTED
 
 TIMES = ("run", "time", "seconds")
-LEAN = (*QUICK, "--no-report", "--overwrite", "--threads", 1)
+LEAN = (*QUICK, "--no-report", "--no-map-picture", "--no-importance", "--overwrite", "--threads", 1)
 
 
 def snapshot(place: Path) -> dict[str, bytes]:
@@ -33,18 +32,14 @@ def content(path: Path) -> bytes:
     return repr([{key: value for key, value in line.items() if key not in TIMES} for line in lines]).encode()
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[Commands]:
-    server = Commands()
-    yield server
-    server.close()
-
-
 def survive(
     commands: Commands, root: Path, result: str, old: tuple[Any, ...], new: tuple[Any, ...], how: str, every: int = 1
 ) -> None:
-    """Put a fault into every call of a command that replaces a result, one after the other; or into every n-th, another
-    one for each kind of fault."""
+    """Put a fault into every call of a command that replaces a result, one after the other; or into every n-th.
+
+    A kill leaves the disk as it is at that moment, so one run is looked at before each of its calls; every tenth call
+    really kills a run.
+    """
     first, place = root / "first", root / "place"
     place.mkdir()  # always the same folder: the command is part of the result
     assert commands.run(old)[1] == 0
@@ -55,22 +50,34 @@ def survive(
     after = snapshot(place / result)
     assert code == 0
     assert after != before
-    for at in range(1 + FAULTS.index(how) % every, calls + 1, every):
+
+    def look(at: int) -> None:
+        assert snapshot(place / result) in (before, after), f"call {at} of {calls}"
+        assert (place / "mine.txt").read_text() == "mine"
+
+    def back() -> None:
         shutil.rmtree(place)
         shutil.copytree(first, place)
+
+    if how == KILL:
+        back()
+        stops, code = commands.watch(new, look)
+        assert code == 0
+        assert stops >= calls
+        every = 10
+    for at in range(1, calls + 1, every):
+        back()
         _, code = commands.run(new, at, how)
-        found = snapshot(place / result)
-        assert found in (before, after), f"call {at} of {calls}"
+        look(at)
         if how == KILL:
             assert code == -9, f"call {at}"
         else:
             assert code in (0, 1), f"call {at}"
-            assert code == 1 or found == after, f"call {at}: success is said of an old result"
+            assert code == 1 or snapshot(place / result) == after, f"call {at}: success is said of an old result"
         if at % 10 == 1:  # what was left does not hinder the next run, which clears it away
             assert commands.run(new)[1] == 0
             assert snapshot(place / result) == after
             assert {path.name for path in place.iterdir()} == {path.name for path in first.iterdir()}
-        assert (place / "mine.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize("how", FAULTS)

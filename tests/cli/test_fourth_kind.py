@@ -111,9 +111,6 @@ class CountTask(Task):
     called: ClassVar[str] = "a model of counts"
     command: ClassVar[str] = "sdm fit"
 
-    def recognises(self, options: RunOptions) -> bool:
-        return False
-
     def prepare(self, options: RunOptions) -> Prepared:
         stack = open_layers(options)
         records = read_occurrences(str(options.occurrences.file), columns=["count"])

@@ -10,6 +10,7 @@ from strategies import small_case
 from sdm import Maxent, SdmError
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.raised import SdmNotFittedError
+from sdm.maxent.penalty import PENALTIES
 
 SOILS = np.array(["clay", "peat", "sand"])
 
@@ -192,7 +193,9 @@ BAD_OPTIONS = [
     {"max_iterations": 0}, {"max_iterations": "many"}, {"add_presences": "some"},
     {"regularization": "smoothed_l1", "smoothing": 0.0}, {"smoothing": "x"},
     {"regularization": "elastic", "ratio": -1.0}, {"prevalence": 0.0}, {"prevalence": "half"}, {"unseen": "ignore"},
-    {"solver": "summet", "entropy": 1.5},
+    {"solver": "summet", "entropy": 1.5}, {"solver": "summet", "regularization": "lp"},
+    {"solver": "plummet", "regularization": "mahalanobis"}, {"power": 1.0}, {"power": 2.0}, {"power": "half"},
+    {"uncorrelated": 0.0}, {"uncorrelated": 1.5}, {"beta": "theorem13", "regularization": "mahalanobis"},
 ]  # fmt: skip
 
 
@@ -297,7 +300,7 @@ def test_other_solvers_by_name(solver):
 
 
 @pytest.mark.parametrize("rule", ["maxent", "maxnet", "deviation", "corollary7"])
-@pytest.mark.parametrize("regularization", ["none", "l1", "smoothed_l1", "l2", "l2sq", "elastic"])
+@pytest.mark.parametrize("regularization", PENALTIES)
 def test_every_penalty_rule_with_every_penalty(rule, regularization):
     frame, y = table(8)
     model = Maxent("l", regularization=regularization, beta=rule).fit(frame[["heat", "rain"]], y)

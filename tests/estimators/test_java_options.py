@@ -4,7 +4,7 @@ and records that lack some values."""
 import numpy as np
 import pytest
 
-from sdm import Maxent
+from sdm import ConditionalMaxent, Maxent
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 
@@ -34,6 +34,28 @@ def test_a_penalty_of_a_class_stands_in_place_of_the_table():
         Maxent("lh", beta="deviation", beta_hinge=1).fit(ROWS, LABELS)
     with pytest.raises(OptionError, match="beta_hinge"):
         Maxent("lh", beta_hinge=-1).fit(ROWS, LABELS)
+
+
+def test_classes_have_the_numbers_of_the_tables_too():
+    """Penalties of a class model are those of the tables times the deviation of the class; numbers stand in place."""
+    x, y = ROWS[:120], np.where(ROWS[:120, 0] > 0.4, "wood", "bog")
+
+    def beta(**options) -> dict[str, np.ndarray]:
+        model = ConditionalMaxent("lqh", "l1", 1.0, **options).fit(x, y)
+        letters = model.feature_set_.letters()[1:]
+        weights = model.problem_.penalty.beta.reshape(2, -1)[0, 1:]
+        return {letter: weights[letters == letter] for letter in "lqh"}
+
+    usual, other = beta(beta_lqp=0.3), beta(beta_hinge=1.0, beta_lqp=0.6)
+    np.testing.assert_allclose(other["h"], 2 * usual["h"])
+    np.testing.assert_allclose(other["l"], 2 * usual["l"])
+    np.testing.assert_allclose(other["q"], 2 * usual["q"])
+    few = ConditionalMaxent("auto", "l1", 1.0, hinge_from=1000, product_from=100).fit(x, y)
+    assert set(few.feature_set_.letters()[1:]) == set("lqp"), "classes by the number of sites"
+    with pytest.raises(OptionError, match=r"beta_hinge is a number of Maxent's tables, and beta=0.1 does without them"):
+        ConditionalMaxent("lh", beta=0.1, beta_hinge=1.0).fit(x, y)
+    with pytest.raises(OptionError, match="beta_lqp"):
+        ConditionalMaxent("l", beta_lqp=-1).fit(x, y)
 
 
 def test_categories_have_a_penalty_of_their_own():

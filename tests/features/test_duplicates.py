@@ -108,7 +108,9 @@ def test_copies_of_a_variable_are_the_problem_that_was_asked_for(alpha, penalty,
     cells = np.vstack([rows[20:], rows[:20]])
     matrix = (cells - cells.min(axis=0)) / np.ptp(cells, axis=0)
     penalty_weight = np.resize(problem.penalty.beta, 4)
-    dense = naive.Dense(matrix, problem.q0, problem.sample, alpha, penalty, penalty_weight)
+    correlation = naive.correlations(matrix, problem.q0, 0.01)
+    data = (matrix, problem.q0, problem.sample, alpha, penalty, penalty_weight)
+    dense = naive.Dense(*data, correlation=correlation)
     assert model.solution_.objective == pytest.approx(dense.optimum(), abs=1e-7)
 
 

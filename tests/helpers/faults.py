@@ -1,4 +1,5 @@
-"""Faults put into a command: its k-th call that changes the disk kills the process, or fails as a broken disk does.
+"""Faults put into a command: its k-th call that changes the disk kills the process, or fails as a broken disk does; or
+the process stops before every such call, where the disk is as a kill would leave it.
 
 Children are forked from a process that has everything loaded, so that a command can be tried hundreds of times. That
 process (`Commands`) never writes a raster itself: the threads that do would be missing in its children.
@@ -10,22 +11,25 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import sdm.commit
 from sdm.errors import SdmError
 
 CALLS = ("replace", "rename", "unlink", "remove", "rmdir", "link", "fsync", "mkdir")
-KILL, BROKEN = "kill", "EIO"
+KILL, BROKEN, STOP = "kill", "EIO", "stop"
 FAULTS = (KILL, BROKEN)
 UNEXPECTED = 99
 
 
-def with_fault(work: Callable[[], Any], at: int, how: str) -> tuple[int, int]:
-    """Do something in a child whose call number `at` goes wrong; 0 for none.
+def with_fault(work: Callable[[], Any], at: int, how: str, look: Callable[[], Any] = lambda: None) -> tuple[int, int]:
+    """Do something in a child whose call number `at` goes wrong; 0 for none. With STOP the child stands still before
+    every call, while somebody may `look` at the disk.
 
     The moment after the exchange of two folders counts as a call too.
 
@@ -45,11 +49,15 @@ def with_fault(work: Callable[[], Any], at: int, how: str) -> tuple[int, int]:
         _break(writer, at, how)
         os._exit(_do(work))
     os.close(writer)
+    _, status = os.waitpid(pid, os.WUNTRACED)
+    while os.WIFSTOPPED(status):
+        look()
+        os.kill(pid, signal.SIGCONT)
+        _, status = os.waitpid(pid, os.WUNTRACED)
     count = 0
     while part := os.read(reader, 4096):
         count += len(part)
     os.close(reader)
-    _, status = os.waitpid(pid, 0)
     return count, os.waitstatus_to_exitcode(status)
 
 
@@ -76,6 +84,8 @@ def _break(writer: int, at: int, how: str) -> None:
         with turn:
             count += 1
             os.write(writer, b".")
+            if how == STOP:
+                os.kill(os.getpid(), signal.SIGSTOP)
             if count != at:
                 return
         if how == KILL:
@@ -86,7 +96,7 @@ def _break(writer: int, at: int, how: str) -> None:
         def wrapped(*args: Any, **options: Any) -> Any:
             hit()
             done = call(*args, **options)
-            if call is exchange and how == KILL:
+            if call is exchange and how != BROKEN:
                 hit()
             return done
 
@@ -108,12 +118,34 @@ class Commands:
 
     def run(self, words: Any, at: int = 0, how: str = KILL) -> tuple[int, int]:
         """Run a command; see `with_fault`."""
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps([[str(word) for word in words], at, how]) + "\n")
-        self._server.stdin.flush()
-        calls, code = json.loads(self._server.stdout.readline())
+        self._say([[str(word) for word in words], at, how])
+        calls, code = self._hear()
         return calls, code
+
+    def watch(self, words: Any, look: Callable[[int], Any]) -> tuple[int, int]:
+        """Run a command that stands still before every call, while its number is told to `look`; see `with_fault`."""
+        self._say([[str(word) for word in words], 0, STOP])
+        calls, wrong = 0, None
+        while (heard := self._hear()) == STOP:
+            calls += 1
+            if wrong is None:
+                try:
+                    look(calls)
+                except AssertionError as error:  # told when the command has come to its end
+                    wrong = error
+            self._say("go on")
+        if wrong is not None:
+            raise wrong
+        return heard[0], heard[1]
+
+    def _say(self, what: Any) -> None:
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(what) + "\n")
+        self._server.stdin.flush()
+
+    def _hear(self) -> Any:
+        assert self._server.stdout is not None
+        return json.loads(self._server.stdout.readline())
 
     def close(self) -> None:
         assert self._server.stdin is not None
@@ -124,25 +156,33 @@ class Commands:
 
 
 def _load() -> None:
-    """Import what commands import, and load the compiled kernels that they use."""
+    """Import what commands import, and load the compiled kernels that they use: by a run without layers, which writes
+    no raster."""
     from importlib import import_module
 
     import numpy as np
 
-    from sdm import Maxent
+    import sdm
 
-    for name in (
+    modules = (
         "sdm_cli.app",
-        "sdm.workflow.run",
-        "sdm.workflow.species.task",
-        "sdm.workflow.predicting",
-        "sdm.report.figures.curves",
+        "sdm_cli.commands.fit",
+        "sdm_cli.commands.predict",
+        "sdm.report.figures.maps",
         "geopandas",
-    ):
+    )
+    for name in (*modules, "sdm.workflow.predicting", "sdm.maps.species"):
         import_module(name)
     rng = np.random.default_rng(0)
-    x, y = np.column_stack([rng.normal(size=(200, 2)), rng.integers(0, 3, 200)]), np.repeat([1, 0], 100)
-    Maxent("lq", categorical=[2]).fit(x, y).predict(x)
+    lines = (
+        f"{species},{x:.2f},{y:.2f},{a:.3f},{k % 3}"
+        for k, (x, y, a) in enumerate(rng.normal(size=(200, 3)))
+        for species in ("background" if k < 100 else f"sp{k % 2}",)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "swd.csv"
+        table.write_text("\n".join(["species,longitude,latitude,a,c", *lines]) + "\n", encoding="utf-8")
+        sdm.fit(table, output=Path(folder) / "out", features="lq", categorical="c", curves=False, report=False)
 
 
 def _command(words: list[str]) -> None:
@@ -157,9 +197,17 @@ def _command(words: list[str]) -> None:
 def serve() -> None:
     """Run the commands that come as lines of JSON, each in a child."""
     _load()
-    for line in sys.stdin:
+
+    def say(what: Any) -> None:
+        print(json.dumps(what), flush=True)
+
+    def look() -> None:
+        say(STOP)
+        sys.stdin.readline()
+
+    while line := sys.stdin.readline():
         words, at, how = json.loads(line)
-        print(json.dumps(with_fault(lambda words=words: _command(words), at, how)), flush=True)  # type: ignore[misc]
+        say(with_fault(lambda words=words: _command(words), at, how, look))  # type: ignore[misc]
 
 
 if __name__ == "__main__":

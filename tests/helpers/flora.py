@@ -19,8 +19,8 @@ class Flora:
     species: int
 
     def words(self, out: Path, *more: Any) -> tuple[Any, ...]:
-        quick = ("--fc", "lq", "--no-curves", "--no-report", "--categorical", "landcover", "--background-points", 300)
-        return ("fit", self.records, self.layers, *quick, "-o", out, *more)
+        quick = ("--fc", "lq", "--no-curves", "--no-report", "--no-map-picture", "--background-points", 300)
+        return ("fit", self.records, self.layers, "--categorical", "landcover", *quick, "-o", out, *more)
 
 
 def make_flora(world: Any, path: Path, species: int) -> Flora:

@@ -233,7 +233,7 @@ def gibbs(theta, q0, alpha):
 # --------------------------------------------------------------------------------------------------- penalties
 
 
-def penalty_value(lam, name, beta, smoothing=0.1, ratio=1.0, dtype=LONG):
+def penalty_value(lam, name, beta, smoothing=0.1, ratio=1.0, power=1.5, correlation=None, dtype=LONG):
     """U*(λ) of each penalty (generalized-maxent.txt Table 1)."""
     lam, beta = np.asarray(lam, dtype=dtype), np.asarray(beta, dtype=dtype)
     match name:
@@ -250,10 +250,28 @@ def penalty_value(lam, name, beta, smoothing=0.1, ratio=1.0, dtype=LONG):
             return float(np.sum(beta * lam**2) / 2)
         case "elastic":
             return float(np.sum(beta * np.abs(lam) + ratio * beta * lam**2 / 2))
+        case "lp":
+            return float(np.sum((beta * np.abs(lam)) ** power) ** (1 / dtype(power)))
+        case "mahalanobis":
+            root = np.sqrt(beta)
+            return float(sum(root[j] * lam[j] * correlation[j] @ (root * lam) for j in range(len(lam))) / 2)
     raise AssertionError(name)
 
 
-def penalty_gradient(lam, name, beta, smoothing=0.1, ratio=1.0):
+def correlations(f, q0, shrinkage):
+    """Return the correlations of the columns of `f` under `q0`, pair by pair, with a share of them left out."""
+    mean = q0 @ f
+    covariance = np.array([[np.sum(q0 * (a - i) * (b - j)) for b, j in zip(f.T, mean)] for a, i in zip(f.T, mean)])
+    spread = np.sqrt(np.diag(covariance))
+    out = np.eye(f.shape[1])
+    for i in range(len(out)):
+        for j in range(len(out)):
+            if i != j and spread[i] > 1e-6 and spread[j] > 1e-6:
+                out[i, j] = (1 - shrinkage) * covariance[i, j] / (spread[i] * spread[j])
+    return out
+
+
+def penalty_gradient(lam, name, beta, smoothing=0.1, ratio=1.0, power=1.5, correlation=None):
     """∇U*(λ), where it has one."""
     match name:
         case "none":
@@ -269,6 +287,11 @@ def penalty_gradient(lam, name, beta, smoothing=0.1, ratio=1.0):
             return beta * lam
         case "elastic":
             return beta * np.sign(lam) + ratio * beta * lam
+        case "lp":
+            size = np.sum((beta * np.abs(lam)) ** power) ** (1 / power)
+            return beta * np.sign(lam) * (beta * np.abs(lam) / size) ** (power - 1) if size > 0 else np.zeros_like(lam)
+        case "mahalanobis":
+            return np.sqrt(beta) * (correlation @ (np.sqrt(beta) * lam))
     raise AssertionError(name)
 
 
@@ -287,12 +310,18 @@ class Dense:
     beta: np.ndarray
     smoothing: float = 0.1
     ratio: float = 1.0
+    power: float = 1.5
+    correlation: np.ndarray | None = None
 
     def objective(self, lam):
         """F(λ) = Ω*(Fλ) − λ·μ̃ + U*(λ)."""
         _, conjugate = gibbs(self.f @ lam, self.q0, self.alpha)
-        cost = penalty_value(lam, self.name, self.beta, self.smoothing, self.ratio)
+        cost = penalty_value(lam, self.name, self.beta, *self._shape)
         return conjugate - float(self.sample @ self.f @ lam) + cost
+
+    @property
+    def _shape(self):
+        return self.smoothing, self.ratio, self.power, self.correlation
 
     def optimum(self):
         """Return the least objective that a general-purpose optimiser finds (l2 has no slope at zero)."""
@@ -317,7 +346,7 @@ class Dense:
                 bend = ridge * (u - v)
                 return value, np.concatenate([gradient + self.beta + bend, -gradient + self.beta - bend])
             value, gradient = smooth(z)
-            args = (z, self.name, self.beta, self.smoothing, self.ratio)
+            args = (z, self.name, self.beta, *self._shape)
             return value + penalty_value(*args, dtype=np.float64), gradient + penalty_gradient(*args)
 
         z = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]) if split else start

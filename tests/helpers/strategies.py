@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
+from sdm.maxent.correlation import feature_correlation
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import PENALTIES, make_penalty
 from sdm.maxent.problem import Problem
@@ -104,13 +105,21 @@ class Pair:
     dense: naive.Dense
 
 
-def make_pair(case: Case, alpha: float, penalty: str, *, classes: str = "lq", scale: float = 0.05) -> Pair:
+SHRINKAGE = 0.01
+
+
+def make_pair(
+    case: Case, alpha: float, penalty: str, *, classes: str = "lq", scale: float = 0.05, power: float = 1.5
+) -> Pair:
     """Build both with prices that differ from feature to feature around `scale`."""
     features = case.features(classes, 3)
     columns = naive.matrix(case.dense(classes, 3))
     beta = scale * (1 + np.arange(features.size) % 3)
-    problem = Problem(features, case.sample, Entropy(alpha), make_penalty(penalty, beta))
-    return Pair(problem, naive.Dense(columns, case.q0, case.sample, alpha, penalty, beta))
+    correlation = naive.correlations(columns, case.q0, SHRINKAGE) if penalty == "mahalanobis" else None
+    own = None if correlation is None else feature_correlation(features, SHRINKAGE).matrix
+    problem = Problem(features, case.sample, Entropy(alpha), make_penalty(penalty, beta, power=power, correlation=own))
+    shape = {"power": power, "correlation": correlation}
+    return Pair(problem, naive.Dense(columns, case.q0, case.sample, alpha, penalty, beta, **shape))
 
 
 def small_case(seed: int, n: int = 60, variables: int = 2, presences: int = 15, weighted: bool = True) -> Case:

@@ -154,7 +154,7 @@ def test_maps_of_variables_say_which_number_is_which(model: Model, layers: Stack
             assert len({colours[k] for k in range(4)}) == 4
 
 
-@pytest.mark.parametrize("extrapolation", ["clamp", "free", "none", "fade"])
+@pytest.mark.parametrize("extrapolation", ["clamp", "free", "none", "fade", "lower"])
 def test_extrapolation(extrapolation: str, model: Model, layers: Stack, values, tmp_path: Path) -> None:
     predict_raster(model, layers, tmp_path / "map.tif", extrapolation=extrapolation)
     flat = values.reshape(3, -1).T.astype(float)
@@ -166,6 +166,7 @@ def test_extrapolation(extrapolation: str, model: Model, layers: Stack, values, 
         "free": free,
         "none": np.where(outside, np.nan, clamped),
         "fade": np.maximum(clamped - abs(clamped - free), 0),
+        "lower": np.minimum(clamped, free),
     }[extrapolation]
     with rasterio.open(tmp_path / "map.tif") as data:
         found = data.read(1, masked=True).astype(float).filled(np.nan).ravel()

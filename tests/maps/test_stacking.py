@@ -48,14 +48,14 @@ def read(path: Path) -> np.ma.MaskedArray:
 
 
 def naive(maps: list[tuple[SpeciesMap, np.ndarray]]) -> tuple[np.ma.MaskedArray, np.ma.MaskedArray]:
-    """The sum and the count of every cell, one after the other."""
-    total, count = np.ma.masked_all(SHAPE, np.float64), np.ma.masked_all(SHAPE, np.int64)
-    for cell in np.ndindex(SHAPE):
-        known = [(float(values[cell]), one.cutoff) for one, values in maps if not np.isnan(values[cell])]
-        if known:
-            total[cell] = sum(value for value, _ in known)
-            count[cell] = sum(value >= np.float32(cutoff) for value, cutoff in known)
-    return total, count
+    """The sum and the count of every cell, one map after the other."""
+    total, count, missing = np.zeros(SHAPE), np.zeros(SHAPE, np.int64), np.ones(SHAPE, bool)
+    for one, values in maps:
+        known = ~np.isnan(values)
+        missing &= ~known
+        total[known] += values[known].astype(np.float64)
+        count[known] += values[known] >= np.float32(one.cutoff)
+    return np.ma.array(total, mask=missing), np.ma.array(count, mask=missing)
 
 
 def test_every_cell_is_the_sum_over_the_maps_that_have_it(maps: Any, tmp_path: Path) -> None:

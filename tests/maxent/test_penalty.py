@@ -12,11 +12,13 @@ from sdm.errors import OptionError
 from sdm.maxent.penalty import PENALTIES, make_penalty
 
 BETA = np.array([0.2, 0.5, 1.3])
+CORRELATION = np.array([[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]])
+SHAPE = {"smoothing": 0.3, "ratio": 0.7, "power": 1.3, "correlation": CORRELATION}
 names = st.sampled_from(PENALTIES)
 
 
 def make(name):
-    return make_penalty(name, BETA, smoothing=0.3, ratio=0.7)
+    return make_penalty(name, BETA, **SHAPE)
 
 
 def weights(seed, size=1.0):
@@ -27,7 +29,7 @@ def weights(seed, size=1.0):
 @given(names, seeds, st.sampled_from([1e-3, 1.0, 1e3]))
 def test_value(name, seed, size):
     lam = weights(seed, size)
-    assert make(name).value(lam) == pytest.approx(naive.penalty_value(lam, name, BETA, 0.3, 0.7), rel=1e-12, abs=1e-15)
+    assert make(name).value(lam) == pytest.approx(naive.penalty_value(lam, name, BETA, **SHAPE), rel=1e-12, abs=1e-15)
 
 
 @given(names, seeds)

@@ -61,6 +61,8 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "occurrences.where": ("depth > 3 and year < 9", "depth > 3 and year < 9"),
     "occurrences.max_bad_rows": ("20", 20.0),
     "layers.files": ("/data/layers", ["/data/layers"]),
+    "layers.bounds": ("0,-1.5,10,8", [0.0, -1.5, 10.0, 8.0]),
+    "layers.cells": ("48, 365", [48, 365]),
     "layers.categorical": ("soil, landcover", ["soil", "landcover"]),
     "layers.variables": ("bio1, slope*", ["bio1", "slope*"]),
     "layers.exclude": ("bio2", ["bio2"]),
@@ -93,7 +95,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fit.penalty_repeats": ("3", 3),
     "fit.penalty_grid": ("0.01,0.1", [0.01, 0.1]),
     "fit.multiplier": ("2.5", 2.5),
-    "fit.regularization": ("elastic", "elastic"),
+    "fit.regularization": ("mahalanobis", "mahalanobis"),
     "fit.entropy": ("auto", "auto"),
     "fit.knots": ("12", 12),
     "fit.beta": ("0.1", 0.1),
@@ -117,6 +119,8 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fit.smoothing": ("0.2", 0.2),
     "fit.ratio": ("3", 3.0),
     "fit.ridge": ("0.5", 0.5),
+    "fit.power": ("1.2", 1.2),
+    "fit.uncorrelated": ("0.1", 0.1),
     "test.percent": ("25", 25.0),
     "test.file": ("/data/test.csv", "/data/test.csv"),
     "test.folds": ("5", 5),
@@ -168,6 +172,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.gpkg": ("true", True),
     "output.uncertainty": ("true", True),
     "output.replicate_maps": ("true", True),
+    "output.curves_exponent": ("true", True),
     "output.background_predictions": ("true", True),
     "output.append_results": ("/data/all.csv", "/data/all.csv"),
     "output.surfaces": ("rain:heat, soil:rain", ["rain:heat", "soil:rain"]),
@@ -345,7 +350,7 @@ def test_clamping_on_or_off_is_read_as_the_extrapolation_that_it_was(tmp_path: P
     with pytest.raises(OptionError, match=r"predict.clamp='maybe': expected true or false"):
         make_options({"clamp": "maybe"})
     with pytest.raises(
-        OptionError, match=r"predict.extrapolation='nothing': expected 'clamp', 'free', 'none' or 'fade'"
+        OptionError, match=r"predict.extrapolation='nothing': expected 'clamp', 'free', 'none', 'fade' or 'lower'"
     ):
         make_options({"extrapolation": "nothing"})
 

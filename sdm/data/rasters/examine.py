@@ -47,7 +47,7 @@ def examine(stack: Stack) -> Stack:
     with ExitStack() as opened:
         files: dict[str, Any] = {}
         for layer in stack.layers:
-            if layer.of_place:
+            if layer.computed:
                 layers.append(layer)
                 continue
             data = files.get(layer.path)

@@ -22,7 +22,7 @@ from rasterio.vrt import WarpedVRT
 from rasterio.windows import Window
 
 from sdm.addresses import gdal_place, is_remote, place_suffix
-from sdm.data.place import PLACE, is_place, place_values, refuse_place_names
+from sdm.data.place import PLACE, place_values, refuse_place_names
 from sdm.data.rasters import remote
 from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
@@ -84,11 +84,17 @@ class Layer:
     resample: bool = False  # to the grid of the stack, on reading
     trusted: bool = False  # no number of it is an untagged code of "no data"
     classes: tuple[tuple[float, str], ...] = ()  # names that its file has for values
+    axis: str = ""  # x or y, where its values are the coordinates of cells
+
+    @classmethod
+    def of_axis(cls, name: str, axis: str) -> "Layer":
+        """Return a layer whose values are the coordinates of cells along an axis: x or y."""
+        return cls(name, "", 0, "float64", trusted=True, axis=axis)
 
     @property
-    def of_place(self) -> bool:
-        """Whether it is a variable of place, which is in no file."""
-        return is_place(self.name)
+    def computed(self) -> bool:
+        """Whether its values are computed from the grid: it is in no file."""
+        return self.axis != ""
 
     @property
     def scaling(self) -> tuple[float, float]:
@@ -116,7 +122,12 @@ class Stack(Grid):
     @property
     def paths(self) -> tuple[str, ...]:
         """Files (or subdatasets) of the layers."""
-        return tuple(layer.path for layer in self.layers if not layer.of_place)
+        return tuple(layer.path for layer in self.layers if not layer.computed)
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether its cells are those of a plane: a window in plain coordinates, which are no place on earth."""
+        return self.crs is None and not self.paths
 
     @property
     def categorical(self) -> tuple[str, ...]:
@@ -140,7 +151,7 @@ class Stack(Grid):
         computed for each window that is read, and every cell has them; double precision holds them."""
         refuse_place_names(self.names, "layer", "", row=True)
         known = {layer.name: layer for layer in self.layers}
-        known |= {name: Layer(name, "", 0, "float64", trusted=True) for name in PLACE}
+        known |= {name: Layer.of_axis(name, axis) for name, axis in zip(PLACE, "xy")}
         order = tuple(known) if names is None else tuple(names)
         return replace(self, layers=tuple(known[name] for name in order), dtype=np.dtype(np.float64))
 
@@ -287,8 +298,8 @@ class StackReader(ExitStack):
         shape = (len(self._data), int(window.height), int(window.width))
         array = np.empty(shape, dtype=self.stack.dtype)
         for k, (layer, plane) in enumerate(zip(self.stack.layers, array)):
-            if layer.of_place:
-                place_values(layer.name, self.stack, window, plane)
+            if layer.computed:
+                place_values(layer.axis, self.stack, window, plane)
                 continue
             self._read(k, window, plane)
             for code in layer.nodata:

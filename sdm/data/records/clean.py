@@ -181,8 +181,9 @@ def locate(
     inside = rows >= 0
     turned = inside & (x != given)
     x = np.where(turned, x, given)
-    flags, degrees = np.zeros(len(x), dtype=np.uint8), CRS.from_user_input(occurrences.crs).is_geographic
-    if suspicion is not None:
+    flags, plane = np.zeros(len(x), dtype=np.uint8), stack.is_plane
+    degrees = CRS.from_user_input(occurrences.crs).is_geographic and not plane
+    if suspicion is not None and not plane:
         flags = flag_coordinates(occurrences, names=suspicion.names, degrees=degrees and stack.crs is not None)
     # The first reason that applies counts, so the last to be written is the first in rank.
     reason = np.where(inside, KEPT, OUTSIDE).astype(np.int8)
@@ -197,7 +198,8 @@ def locate(
         flags[swapped] |= BITS["swapped"]
     if degrees and stack.crs is not None:
         reason[impossible(occurrences.x, occurrences.y)] = IMPOSSIBLE
-    reason[(occurrences.x == 0) & (occurrences.y == 0)] = ZERO
+    if not plane:  # where (0, 0) is a place as any other
+        reason[(occurrences.x == 0) & (occurrences.y == 0)] = ZERO
     reason[~(np.isfinite(occurrences.x) & np.isfinite(occurrences.y))] = NO_COORDINATES
     record = np.flatnonzero(reason == KEPT)
     flat, cell = np.unique(rows[record] * stack.width + cols[record], return_inverse=True)

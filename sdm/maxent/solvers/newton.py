@@ -4,7 +4,7 @@ Each round evaluates *every* feature through the families' oracles (cheap), so t
 features are always up to date; only the curvature of the few features in the working set costs more. One loop serves
 one species and several classes, features that are all there from the start and features that are found on the way
 (`structural.Growth`). Penalties whose optimal weights are all non-zero have no small working set: they go to
-`newton_cg`.
+`newton_cg`, and norms without a curvature at zero to `newton_norm`.
 """
 
 import numpy as np
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.maxent.columns import ColumnPool, rough_stride
-from sdm.maxent.penalty import Penalty
+from sdm.maxent.penalty import LpNorm, Penalty
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
 from sdm.maxent.solvers.newton_cg import solve_newton_cg
+from sdm.maxent.solvers.newton_norm import solve_newton_norm
 from sdm.maxent.solvers.search import ROUNDING, SolverRun, line_search
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.maxent.structural import Growth
@@ -33,7 +34,8 @@ def solve_newton(
 ) -> Solution:
     """Minimise the objective, of one species or of classes, to a certified gap of `tolerance` nats. After
     `max_iterations` the best state so far is returned, with its gap and a status that says so."""
-    solve = _solve_sparse if problem.penalty.sparse else solve_newton_cg
+    smooth = solve_newton_norm if isinstance(problem.penalty, LpNorm) else solve_newton_cg
+    solve = _solve_sparse if problem.penalty.sparse else smooth
     return solve(problem, start=start, tolerance=tolerance, max_iterations=max_iterations)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sdm.maxent.penalty import L2, L2Squared, NoPenalty, SmoothedL1
+from sdm.maxent.penalty import L2, L2Squared, Mahalanobis, NoPenalty, SmoothedL1
 from sdm.maxent.problem import DENSE_WEIGHTS, Hessian, Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 from sdm.maxent.solvers.search import ROUNDING, SolverRun, line_search
@@ -21,7 +21,8 @@ RECESSION = 30  # steps at most along a direction in which the loss falls for ev
 
 
 def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
-    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
+    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`, `mahalanobis`) to a certified
+    gap."""
     hessian = problem.dense_hessian()
     run = SolverRun(problem, tolerance)
     free = isinstance(problem.penalty, NoPenalty)
@@ -126,9 +127,12 @@ def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: boo
     def product(v: Array) -> Array:
         return problem.expectations(problem.tilt(w, problem.scores(v))) + bend(v)
 
+    penalty = problem.penalty
+    if isinstance(penalty, Mahalanobis):  # where the penalty has more to say than the curvature of single weights
+        return conjugate_gradients(product, -gradient, lambda r: penalty.inverse @ r, exact)
     scale = problem.bends(w) + diagonal
     scale = np.maximum(scale, _least(scale))
-    return _conjugate_gradients(product, -gradient, scale, exact)
+    return conjugate_gradients(product, -gradient, lambda r: r / scale, exact)
 
 
 def _least(diagonal: Array) -> float:
@@ -144,6 +148,8 @@ def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], 
         return (lambda v: d * v), d
     if isinstance(penalty, L2Squared):
         return (lambda v: penalty.beta * v), penalty.beta
+    if isinstance(penalty, Mahalanobis):
+        return (lambda v: penalty.matrix @ v), np.diagonal(penalty.matrix)
     if isinstance(penalty, L2):
         size, weight = penalty.value(lam), penalty.beta**2
         pull = weight * lam / size
@@ -151,13 +157,15 @@ def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], 
     return (lambda v: 0.0 * v), np.zeros_like(lam)
 
 
-def _conjugate_gradients(product: Callable[[Array], Array], b: Array, scale: Array, exact: bool) -> Array:
+def conjugate_gradients(
+    product: Callable[[Array], Array], b: Array, condition: Callable[[Array], Array], exact: bool
+) -> Array:
     """Solve `A x = b`, to rounding if `exact`; else roughly when `b` is large and ever more exactly as it vanishes, so
-    that Newton stays superlinear."""
+    that Newton stays superlinear. `condition` is roughly a product with the inverse of `A`."""
     x = np.zeros_like(b)
     r = b.copy()
-    y = r / scale
-    d = y.copy()
+    y = condition(r)
+    d, e = y.copy(), r.copy()  # `e` is what `condition` makes `d` of
     rho = first = float(r @ y)
     goal = 0.0 if exact else first * min(1e-2, first) ** 2
     for _ in range(min(4 * b.size + 20, 2000)):
@@ -165,12 +173,12 @@ def _conjugate_gradients(product: Callable[[Array], Array], b: Array, scale: Arr
             break
         q = product(d)
         bend = float(d @ q)
-        if bend <= 1e-18 * float(d @ (scale * d)):  # a flat direction: what there is to gain is along it already
+        if bend <= 1e-18 * float(d @ e):  # a flat direction: what there is to gain is along it already
             break
         step = rho / bend
         x += step * d
         r -= step * q
-        y = r / scale
+        y = condition(r)
         rho, old = float(r @ y), rho
-        d = y + (rho / old) * d
+        d, e = y + (rho / old) * d, r + (rho / old) * e
     return x if np.any(x) else y

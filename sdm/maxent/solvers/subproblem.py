@@ -34,12 +34,19 @@ def _solve(h, c, beta, z, tolerance, turns):  # type: ignore[no-untyped-def]
                 break
         r = _residual(h, c, z)
         if _value(r, c, beta, z) > value:
-            z[:] = before
+            _copy(before, z)
             r = _residual(h, c, z)
             for _ in range(20):
                 _sweep(h, beta, z, r)
         if _violation(r, beta, z) <= tolerance:
             break
+
+
+@jit
+def _copy(values, out):  # type: ignore[no-untyped-def]
+    """Fill an array by a loop: an assignment of arrays takes three seconds to compile, most of them for its message."""
+    for i in range(out.size):
+        out[i] = values[i]
 
 
 @jit
@@ -114,10 +121,10 @@ def _solve_on_support(h, c, beta, z):  # type: ignore[no-untyped-def]
         crossing = crossing or not kept
         trial[support[s]] = target[s] if kept else 0.0
     if not crossing:
-        z[:] = trial
+        _copy(trial, z)
         return False
     if _value(_residual(h, c, trial), c, beta, trial) < _value(_residual(h, c, z), c, beta, z):
-        z[:] = trial
+        _copy(trial, z)
         return True
     fraction, first = 1.0, -1
     for s in range(k):

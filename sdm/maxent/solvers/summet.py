@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.maxent.penalty import L2, L2Squared, NoPenalty
+from sdm.maxent.penalty import L2, L2Squared, LpNorm, Mahalanobis, NoPenalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
@@ -28,6 +28,11 @@ def _solve(
         raise OptionError(
             f"solver='{name}' is derived for Shannon's entropy, got entropy={problem.entropy.alpha:g}: "
             "use solver='newton'"
+        )
+    if isinstance(problem.penalty, (Mahalanobis, LpNorm)):
+        raise OptionError(
+            f"solver='{name}' changes one weight at a time, and this penalty is not a sum over single weights: use "
+            "solver='newton'"
         )
     if isinstance(problem.penalty, L2):
         return _solve_ball(problem, bound, start, tolerance, max_iterations)

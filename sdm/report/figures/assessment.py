@@ -10,10 +10,9 @@ from matplotlib.axes import Axes
 
 from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
-from sdm.assess.profiles import Band, Surface
+from sdm.assess.profiles import EXPONENT, Band, Surface
 from sdm.report.charts import (
     SCALES,
-    TOP,
     ResponseCurve,
     calibration_chart,
     curve_chart,
@@ -21,6 +20,7 @@ from sdm.report.charts import (
     importance_chart,
     jackknife_charts,
     omission_chart,
+    response_range,
     roc_chart,
 )
 from sdm.report.figures.charts import draw_bars, draw_curve, draw_panels
@@ -85,14 +85,14 @@ def draw_calibration(
 def draw_bands(bands: Sequence[Band], scale: str, path: Path, paper: Paper = PLAIN, order: Sequence[str] = ()) -> Path:
     """Draw every variable's response over the replicates: the mean, and between which limits they lie; those of
     variables that come first in an `order` first."""
-    top = TOP.get(scale)
+    ends = [float(v) for band in bands for v in (*band.lower, *band.upper)] if scale == EXPONENT else []
     charts = [
         curve_chart(
             band.variable,
             {"mean": ResponseCurve(*_listed(band.x, band.mean), band.classes, limits=_listed(band.lower, band.upper))},
             title=f"Response to {band.variable} over replicates",
             y_label=SCALES[scale],
-            y_range=None if top is None else (0.0, top),
+            y_range=response_range(scale, ends),
         )
         for band in in_order(bands, order)
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sdm.assess.profiles import Profile
-from sdm.report.charts import EFFECTS, TOP, Bars, importance_chart
+from sdm.report.charts import EFFECTS, Bars, importance_chart, response_range
 from sdm.report.figures.charts import plot_bars, plot_curve
 from sdm.report.figures.curves import profile_chart
 from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
@@ -19,6 +19,7 @@ from sdm.report.figures.style import (
     PLAIN,
     TITLE,
     Paper,
+    lay_out,
     new_figure,
     safe_text,
     save,
@@ -37,6 +38,7 @@ def draw_publication(
     *,
     species: str,
     scale: str,
+    curve_scale: str | None = None,
     profiles: Sequence[Profile],
     permutation: Sequence[Mapping[str, Any]],
     contribution: Sequence[Mapping[str, Any]] = (),
@@ -54,7 +56,7 @@ def draw_publication(
     bars = importance_chart(permutation, contribution)
     groups = [_cut(group) for group in bars.groups]
     first = replace(bars, names=bars.names[:MOST], groups=groups)
-    curves = _curves(profiles, scale, bars.names)
+    curves = _curves(profiles, curve_scale or scale, bars.names)
     high = min(max((wide if narrow else 0.48 * wide) * frame.tall, 60.0), 170.0)
     figure = new_figure(wide, (high + 150.0) if narrow else max(high + 14.0, 128.0), replace(paper, width=None))
     if narrow:
@@ -78,7 +80,7 @@ def draw_publication(
         panel.set_axis_off()
     _letter(panels[0], "b")
     _letter(plot_bars(first, bottom.add_subplot(), letters=18), "c")
-    figure.draw_without_rendering()  # the bar needs the place of its map
+    lay_out(figure)  # the bar needs the place of its map
     scale_bar(axes, frame, np.isfinite(picture.values))
     return save(figure, path)
 
@@ -89,15 +91,14 @@ def _cut(bars: Bars) -> Bars:
 
 
 def _curves(profiles: Sequence[Profile], scale: str, order: Sequence[str]) -> list[Any]:
-    """Return the charts of the responses to the variables that come first in an order, all on one scale; of curves on
-    the scale of the map if there are some, else of effects."""
+    """Return the charts of the responses to the variables that come first in an order, all on one scale; of response
+    curves if there are some, else of effects."""
     shown = [p for p in profiles if p.kind == "marginal"] or [p for p in profiles if p.kind in EFFECTS]
     known = {profile.variable: profile for profile in shown}
     chosen = [known[name] for name in order if name in known][:CURVES]
-    top = TOP.get(scale) or max((float(p.y.max()) for p in chosen), default=1.0)
     ends = [float(end) for p in chosen for end in (p.y.min(), p.y.max())]
     effects = bool(chosen) and chosen[0].kind in EFFECTS
-    span = (min(ends), max(ends) + 1e-9) if effects else (0.0, top)
+    span = (min(ends), max(ends) + 1e-9) if effects else response_range(scale, ends)
     return [replace(profile_chart(p, scale, span), y_range=span, title="", legend=False) for p in chosen]
 
 

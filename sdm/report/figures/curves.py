@@ -25,13 +25,13 @@ from sdm.report.charts import (
     EFFECTS,
     SCALES,
     SHADE,
-    TOP,
     ColumnChart,
     LineChart,
     Range,
     ResponseCurve,
     colour_of,
     curve_chart,
+    response_range,
 )
 from sdm.report.figures.charts import DASHES, draw_curve, draw_panels
 from sdm.report.figures.style import ACCENT, COLUMN, DPI, INCH, INK, PAGE, PLAIN, SMALL, Paper, drawable, font_file
@@ -69,10 +69,9 @@ def draw_profiles(
     width = paper.width or COLUMN
     painter = CurvePainter(width, paper.dpi)
     suffix = {"marginal": "", "only": "_only"}
-    highest = max((float(profile.y.max()) for profile in profiles if profile.kind not in EFFECTS), default=1.0)
-    y_range = (0.0, TOP.get(scale, highest or 1.0))
     written = []
     curves = [profile for profile in profiles if profile.kind not in EFFECTS]
+    y_range = response_range(scale, [float(y) for profile in curves for y in profile.y])
     for profile in step_by_step(curves, progress, "pictures of curves"):
         chart = profile_chart(profile, scale, y_range)
         path = folder / f"{names[profile.variable]}{suffix[profile.kind]}.png"

@@ -130,6 +130,15 @@ def log_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def lay_out(figure: Figure) -> None:
+    """Give all parts of a figure their final places; what is added afterwards, such as a scale bar, moves none."""
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.apply_aspect()
+
+
 def save(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG to a path, and beside it in the other formats of its paper; equal figures have equal bytes,
     so that neither date nor version is in them."""

@@ -37,6 +37,7 @@ SAMPLING = {
 TREATMENTS = {
     "sample": "background points are drawn by it, so that they are as biased as the records",
     "prior": "it is the base measure of the model, and so divided out of the map",
+    "records": "every record counts by one over the effort in its cell; the background stays as it is",
 }
 
 

@@ -57,11 +57,6 @@ class ClassTask(Task):
     write = staticmethod(write_classes)
     evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
 
-    def recognises(self, options: RunOptions) -> bool:
-        """Tell whether options say where classes are."""
-        classes = options.classes
-        return bool(options.occurrences.response or classes.column or classes.proportions or classes.raster)
-
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
         super().check_options(options)

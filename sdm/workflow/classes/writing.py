@@ -12,6 +12,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
 from sdm.maps.classes import map_codes, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
 from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
@@ -22,7 +23,7 @@ from sdm.report.tables import write_profiles
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
 from sdm.workflow.classes.fitting import ClassFit
-from sdm.workflow.task import Files, Prepared
+from sdm.workflow.task import REPLICATES, Files, Prepared
 
 PICTURES = ("importance",)  # names in `plots/` that are not a variable's
 
@@ -77,6 +78,8 @@ def write_classes(
         raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
         level = shared.cutoff(fitted.thresholds, options.predict.threshold)
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
+        if options.output.replicate_maps:
+            _write_replicate_maps(fitted, prepared.stack, folder / REPLICATES, name, common | area)
         if level is not None:
             fitted.numbers["map_threshold"] = level
         if options.output.map_picture:
@@ -109,6 +112,17 @@ def _write_maps(
         models, path = [PresenceOf(one, c) for one in replicates], raster.with_name(f"{raster.stem}_{safe}.tif")
         files |= shared.write_value_maps(PresenceOf(model, c), models, None, stack, path, f"{label} {of}", common)
     return numbers
+
+
+def _write_replicate_maps(fitted: ClassFit, stack: Stack, folder: Path, name: str, common: dict[str, Any]) -> None:
+    """Write the map of every replicate beside its model: the probability of presence; or all maps of the classes."""
+    for k, model in enumerate(fitted.assessed.replicates, start=1):
+        place = folder / f"{name}_{k}.tif"
+        if fitted.presence is not None:
+            predict_raster(PresenceOf(model, fitted.presence.c), stack, place, scale="probability", **common)
+        else:
+            beside = {what: place.with_name(f"{place.stem}_{what}.tif") for what in ("probability", "entropy")}
+            write_class_maps(model, stack, {"class": place, **beside}, **common)
 
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any], options: RunOptions) -> None:

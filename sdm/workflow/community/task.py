@@ -49,10 +49,6 @@ class CommunityTask(Task):
     write = staticmethod(write_joint)
     evaluate: ClassVar[Any] = staticmethod(evaluate_joint)
 
-    def recognises(self, options: RunOptions) -> bool:
-        """Tell whether an option of joint models was chosen."""
-        return options.joint != JointOptions()
-
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
         super().check_options(options)

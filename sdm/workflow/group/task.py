@@ -31,10 +31,6 @@ class GroupTask(Task):
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "extrapolation", "novelty")
     info_lines = staticmethod(group_info_lines)
 
-    def recognises(self, options: RunOptions) -> bool:
-        """No options ask for a group alone."""
-        return False
-
     def map_places(self, output: Path) -> list[Path]:
         """Return none: maps go to a folder."""
         if output.suffix.lower() in (".tif", ".tiff"):

@@ -8,6 +8,7 @@ from sdm.assess.axes import axis_profiles, response_shares
 from sdm.files import safe_names, to_json
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import MOST_AXES, axis_title, write_axis_maps
+from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
@@ -185,7 +186,7 @@ def _write_maps(
     from sdm.report.figures.style import paper_of
 
     word = options.predict.extrapolation
-    ways: dict[str, Any] = {"extrapolation": "clamp" if word == "fade" else word, "study_area": area}
+    ways: dict[str, Any] = {"extrapolation": "clamp" if word in BOTH else word, "study_area": area}
     made = write_axis_maps(model, stack, folder, **ways, threads=options.threads, progress=progress)
     if made.colours is None:
         return

@@ -1,8 +1,8 @@
 """The flags of maxent.jar (3.4.4), one row each: their names, short forms and defaults, and what `sdm maxent` does.
 
 `ACTS`: the flag does what it does in Java Maxent. `IGNORED`: it concerns the window, pictures or the speed of Java
-Maxent; results do not depend on it. `WARNED`: sdm has nothing like it; a value that differs from the default is said
-in a warning, and results can differ.
+Maxent; results do not depend on it. `WARNED`: it has no use, for the reason that is given; a value that differs from
+the default is said in a warning, and results can differ.
 """
 
 from dataclasses import dataclass
@@ -40,12 +40,16 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("projectionlayers", "", ACTS, "folders or tables (SWD) to project to, commas between them", "j"),
         _flag("testsamplesfile", "", ACTS, "test records", "T"),
         _flag("biasfile", "", ACTS, "sampling effort, which is divided out (`bias_treatment: prior`)"),
+        _flag("biastype", 0, ACTS, "what the bias file is: 3 effort to divide out, 7 as debiasaverages; 0: 3"),
         _flag("factorbiasout", "", ACTS, "the same as biasfile"),
+        _flag("priordistribution", "", ACTS, "the same as biasfile, as in Java Maxent 3.4"),
+        _flag("debiasaverages", "", ACTS, "sampling effort; records count by one over it (`bias_treatment: records`)"),
         _flag("nodata", -9999, ACTS, "a value that means no data", "n"),
         _flag("togglelayertype", "", ACTS, "layers whose names begin so are categories; may be repeated", "t"),
         _flag("togglelayerselected", "", ACTS, "layers whose names begin so are left out; may be repeated", "N"),
         _flag("togglespeciesselected", "", ACTS, "species whose names begin so are left out; may be repeated", "E"),
         _flag("prefixes", True, ACTS, "whether the three flags before take beginnings of names, or whole names"),
+        _flag("nceas", False, ACTS, "tables have the species in column 2, x and y in 5 and 6, variables from 8", "f"),
         _flag("removeduplicates", True, ACTS, "one record per cell, or per place in a table"),
         _flag("askoverwrite", True, ACTS, "if it is off, results that are there are replaced; sdm never asks", "r"),
         _flag("skipifexists", False, ACTS, "species that have results are skipped", "S"),
@@ -64,6 +68,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("beta_hinge", -1.0, ACTS, "regularisation of hinge features; negative: 0.5"),
         _flag("beta_threshold", -1.0, ACTS, "regularisation of threshold features; negative: by the table"),
         _flag("beta_categorical", -1.0, ACTS, "regularisation of categories; negative: by the table"),
+        _flag("dosqrtcat", False, ACTS, "categories: √(regularisation of linear features · a table of its own)"),
         _flag("maximumbackground", 10_000, ACTS, "background points", "MB"),
         _flag("addsamplestobackground", True, ACTS, "presences that are not in the background join it", "d"),
         _flag("addallsamplestobackground", False, ACTS, "all presences join the background"),
@@ -76,6 +81,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("randomtestpoints", 0, ACTS, "percentage of records for testing", "X"),
         _flag("replicates", 1, ACTS, "number of replicates"),
         _flag("replicatetype", "crossvalidate", ACTS, "how replicates are made", "", REPLICATE_KINDS),
+        _flag("manualreplicates", False, ACTS, "replicates are species in the file, called `<species>_0`, `_1`, …"),
         _flag("jackknife", False, ACTS, "fits without each variable, and with each alone", "J"),
         # Maps and tables
         _flag("outputformat", "cloglog", ACTS, "the scale of the maps", "", SCALE_WORDS),
@@ -84,10 +90,13 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("doclamp", True, ACTS, "variables are held at the limits of their training ranges"),
         _flag("extrapolate", True, ACTS, "if it is off, cells outside the training range have no value"),
         _flag("fadebyclamping", False, ACTS, "predictions are reduced by the effect of clamping"),
+        _flag("minclamping", False, ACTS, "variables are held only where that lowers the prediction"),
         _flag("writeclampgrid", True, ACTS, "the effect of clamping on projections: `_clamping`"),
         _flag("writemess", True, ACTS, "novelty of projections: `_novel`, `_novel_limiting`"),
         _flag("applythresholdrule", "", ACTS, "also a map of presence and absence, by the full name of a rule"),
         _flag("responsecurves", False, ACTS, "response curves in `plots/`", "P"),
+        _flag("responsecurvesexponent", False, ACTS, "response curves show the exponent, from 0 at their left end"),
+        _flag("writeplotdata", False, ACTS, "response curves as tables: `plots/<species>_<variable>.dat`, `_only.dat`"),
         _flag("pictures", True, ACTS, "pictures of maps in `plots/`"),
         _flag("writebackgroundpredictions", False, ACTS, "predictions at background points"),
         _flag("perspeciesresults", False, ACTS, "also one table per species, `<species>Results.csv`"),
@@ -95,18 +104,9 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("logfile", "maxent.log", ACTS, "the name of the log in the output folder"),
         _flag("threads", 1, ACTS, "threads for maps"),
         _flag("printversion", False, ACTS, "print the version and end"),
-        # What sdm has no counterpart of
-        _flag("polyhedral", False, WARNED, "sdm has no polyhedral features"),
-        _flag("dosqrtcat", False, WARNED, "sdm does not change the regularisation of categories by the square root"),
-        _flag("biasisbayesianprior", False, WARNED, "effort is divided out of the map, and is no prior of it"),
-        _flag("priordistribution", "", WARNED, "sdm has no prior that stays in the map"),
-        _flag("debiasaverages", "", WARNED, "sdm corrects the base measure, not the averages of features"),
-        _flag("biastype", 0, WARNED, "effort is divided out of the map"),
-        _flag("minclamping", False, WARNED, "clamping is used in all cells or in none"),
-        _flag("manualreplicates", False, WARNED, "sdm divides records itself"),
-        _flag("nceas", False, WARNED, "sdm finds the columns of a file by their names", "f"),
-        _flag("responsecurvesexponent", False, WARNED, "curves have the scale of the map"),
-        _flag("writeplotdata", False, WARNED, "numbers of curves are in `sdm/<species>_curves.csv`"),
+        # What sdm does not repeat
+        _flag("polyhedral", False, WARNED, "(v − v²)/4 is a weighted sum of the linear and the quadratic feature"),
+        _flag("biasisbayesianprior", False, WARNED, "maps of Java Maxent 3.4 do not have the prior either"),
         # The window, pictures and speed of Java Maxent
         _flag("autorun", False, IGNORED, "sdm always begins at once", "a"),
         _flag("visible", True, IGNORED, "sdm has no window", "z"),

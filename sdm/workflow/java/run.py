@@ -19,13 +19,17 @@ from sdm.types import Progress
 from sdm.workflow.java.command import JavaCommand
 from sdm.workflow.java.grids import GridValues
 from sdm.workflow.java.outputs import grid_writer, write_outputs
+from sdm.workflow.java.plot_data import average_curves, read_curves, write_plot_data
 from sdm.workflow.java.replicates import average_row, fit_replicates
+from sdm.workflow.java.samples import replicates_by_name, with_plain_columns
 from sdm.workflow.java.translation import (
     FOLDER,
+    divides,
     feature_letters,
     projections,
     run_options,
     species_of_samples,
+    square_root_beta,
     threshold_key,
 )
 from sdm.workflow.run import run
@@ -61,6 +65,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
         If flags or inputs cannot be used, or results are there and neither `redoifexists` nor `skipifexists` is given.
     """
     folder = Path(command["outputdirectory"] or ".")
+    command = with_plain_columns(command)
     whole = run_options(command)
     _check(command, whole)
     done = JavaRun(folder, warnings=command.warnings)
@@ -69,17 +74,21 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
         return done
     folder.mkdir(parents=True, exist_ok=True)
     choose, rows = JavaChoice(command), list[dict[str, Any]]()
-    if command["replicates"] > 1:
+    if divides(command):
         made = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
         models, failures, notices = made.models, made.failures, made.notices
     else:
         found = run(options, command=text, progress=progress, choose=choose)
-        models = {model.name: [model.whole()] for model in found.models if model.error is None}
+        whole_models = {model.name: model.whole() for model in found.models if model.error is None}
+        models = replicates_by_name(whole_models, command["replicates"])
+        if command["replicates"] > 1:
+            alone = [name for name, own in models.items() if len(own) == 1]
+            done.warnings += [f"{name} is no replicate: expected {name}_0, {name}_1 and so on" for name in alone]
         failures = {model.name: str(model.error) for model in found.failed}
         notices = found.notices
     done.failed = [reason if reason.startswith(name) else f"{name}: {reason}" for name, reason in failures.items()]
     for name, own in models.items():
-        made_rows = _write_species(own, command, options, folder, done)
+        made_rows = _write_species(name, own, command, options, folder, done)
         rows += made_rows
         if command["perspeciesresults"]:
             write_text(folder / f"{safe_name(name)}Results.csv", table_text(made_rows), overwrite=True)
@@ -94,19 +103,21 @@ def _check(command: JavaCommand, options: RunOptions) -> None:
     """Raise for what is wrong with projections and the threshold rule, before the work."""
     projections(command)
     rule = threshold_key(command["applythresholdrule"])
-    tested = options.test.percent or options.test.file or command["replicates"] > 1
+    tested = options.test.percent or options.test.file or divides(command)
     if rule in TEST_NAMES and not tested:
         name = command["applythresholdrule"]
         raise OptionError(f"applythresholdrule={name} needs test records: give randomtestpoints=25")
 
 
 def _write_species(
-    models: list[ModelResult], command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun
+    name: str, models: list[ModelResult], command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun
 ) -> list[dict[str, Any]]:
     """Write the results of one species, whose models are one or its replicates; return its rows of the table."""
-    name, rows = models[0].name, list[dict[str, Any]]()
+    rows, curves = list[dict[str, Any]](), [read_curves(model) for model in models]
     base, maps = safe_name(name), dict[str, list[GridValues]]()
     for k, model in enumerate(models):
+        if command["writeplotdata"] or len(models) > 1:
+            write_plot_data(curves[k], folder, f"{base}_{k}" if len(models) > 1 else base)
         row, found = write_outputs(model, command, options, folder, f"{base}_{k}" if len(models) > 1 else base)
         rows.append(row)
         for ending, grid in found.items():
@@ -116,6 +127,8 @@ def _write_species(
     done.names.append(name)
     if len(models) == 1:
         return rows
+    if command["writeplotdata"]:
+        write_plot_data(average_curves(curves), folder, base)
     writer = grid_writer(command, options, folder)
     for ending, grids in maps.items():
         writer.summarise(grids, f"{base}{ending}")
@@ -134,7 +147,10 @@ class JavaChoice:
         """Return the options of one species."""
         table = task.plan(prepared, name, options).table
         letters = feature_letters(self.command, table.n_presences)
-        fit = options.fit.model_copy(update={"features": letters})
+        update: dict[str, Any] = {"features": letters}
+        if self.command["dosqrtcat"] and self.command["beta_categorical"] < 0:
+            update["beta_categorical"] = square_root_beta(letters, table.n_presences)
+        fit = options.fit.model_copy(update=update)
         write: Callable[[Path, dict[str, Any]], None] = partial(_write_averages, table, safe_name(name))
         return Chosen(options.model_copy(update={"fit": fit}), {"features": letters}, write, "java")
 

@@ -1,15 +1,19 @@
 """A command of maxent.jar as the options of a run: what Java Maxent means by its flags, in the words of sdm."""
 
 import csv
+import math
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
 from sdm.data.records.textfile import TextTable
 from sdm.errors import DataError, OptionError
 from sdm.files import safe_name
+from sdm.maxent.penalty_weights import table_numbers
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.workflow.inputs import is_swd
@@ -18,6 +22,8 @@ from sdm.workflow.java.command import JavaCommand
 LAYER_ENDINGS = (".asc", ".tif", ".tiff", ".bil", ".grd", ".img", ".nc", ".flt", ".bip", ".bsq")
 FOLDER = "sdm"  # of the program's own results, in the output folder: a folder per species
 _LETTERS = {"linear": "l", "quadratic": "q", "product": "p", "hinge": "h", "threshold": "t"}
+_SQUARE_ROOT = ((10, 17, 30), (0.2, 0.1, 0.05))
+_BIAS_TYPES = {0: "prior", 3: "prior", 7: "records"}  # Java Maxent's numbers of what a bias file is
 _BETAS = ("beta_lqp", "beta_hinge", "beta_threshold", "beta_categorical")
 _FROM = {"q": "l2lqthreshold", "h": "hingethreshold", "p": "lq2lqptthreshold", "t": "lq2lqptthreshold"}
 
@@ -35,8 +41,7 @@ def run_options(command: JavaCommand) -> RunOptions:
             raise OptionError(f"{name} is not given: expected {name}=PLACE, as for maxent.jar")
     layers = command["environmentallayers"]
     table = is_swd([layers])
-    effort = command["biasfile"] or command["factorbiasout"]
-    replicates = command["replicates"] > 1
+    effort, treatment = sampling_effort(command)
     values: dict[str, Any] = {
         "occurrences.file": command["samplesfile"],
         "occurrences.species": chosen_species(command),
@@ -48,7 +53,7 @@ def run_options(command: JavaCommand) -> RunOptions:
         "layers.nodata": [str(command["nodata"])] if "nodata" in command.given else None,
         "background.points": None if table else command["maximumbackground"],
         "background.bias": effort or None,
-        "background.bias_treatment": "prior" if effort else None,
+        "background.bias_treatment": treatment if effort else None,
         "fit.multiplier": command["betamultiplier"],
         "fit.tolerance": command.given.get("convergencethreshold"),
         "fit.max_iterations": command.given.get("maximumiterations"),
@@ -58,7 +63,7 @@ def run_options(command: JavaCommand) -> RunOptions:
         "fit.product_from": command["lq2lqptthreshold"],
         **{f"fit.{name}": command[name] if command[name] >= 0 else None for name in _BETAS},
         "test.contribution": "steps",
-        "test.percent": None if replicates else command["randomtestpoints"],
+        "test.percent": None if tests_by_folds(command) else command["randomtestpoints"],
         "test.file": command["testsamplesfile"] or None,
         "test.jackknife": command["jackknife"],
         "predict.scale": command["outputformat"],
@@ -67,8 +72,9 @@ def run_options(command: JavaCommand) -> RunOptions:
         "output.folder": str(_own_folder(command)),
         "output.overwrite": True,  # the folder is the program's own; files beside it are checked before
         "output.curves": command["responsecurves"],
+        "output.curves_exponent": command["responsecurvesexponent"],
         "output.background_predictions": command["writebackgroundpredictions"],
-        "output.map": not table and (command["outputgrids"] or replicates),
+        "output.map": not table and (command["outputgrids"] or command["replicates"] > 1),
         "output.map_picture": command["pictures"] and not table,
         "threads": command["threads"],
         "seed": time.time_ns() % 2**31 if command["randomseed"] else None,
@@ -76,6 +82,31 @@ def run_options(command: JavaCommand) -> RunOptions:
     if not feature_letters(command, 10**9):
         raise OptionError("no feature class is left: expected at least one of linear, quadratic, product, hinge")
     return make_options({name: value for name, value in values.items() if value not in (None, [])})
+
+
+def divides(command: JavaCommand) -> bool:
+    """Whether replicates are made of the records of a species, and were not given as species of their own."""
+    return bool(command["replicates"] > 1 and not command["manualreplicates"])
+
+
+def tests_by_folds(command: JavaCommand) -> bool:
+    """Whether a percentage of test records is left to replicates, or is none because replicates are folds."""
+    return divides(command) or (command["replicates"] > 1 and command["replicatetype"] == "crossvalidate")
+
+
+def sampling_effort(command: JavaCommand) -> tuple[str, str]:
+    """Return the raster of sampling effort, empty if there is none, and what is done with it; of several flags Java
+    Maxent takes the last one in this order."""
+    effort, treatment = command["biasfile"], "prior"
+    if effort and command["biastype"] not in _BIAS_TYPES:
+        raise OptionError(
+            f"biastype={command['biastype']}: expected 3 (effort is divided out) or 7 (records count by one over the "
+            "effort); to use the raster as a variable, put it into the folder of the layers"
+        )
+    treatment = _BIAS_TYPES.get(command["biastype"], treatment)
+    for name, what in (("factorbiasout", "prior"), ("priordistribution", "prior"), ("debiasaverages", "records")):
+        effort, treatment = (command[name], what) if command[name] else (effort, treatment)
+    return effort, treatment
 
 
 def added_presences(command: JavaCommand, table: bool) -> str:
@@ -96,7 +127,11 @@ def extrapolation(command: JavaCommand) -> str:
     """Return what is predicted outside the training range."""
     if not command["extrapolate"]:
         return "none"
-    return "free" if not command["doclamp"] else "fade" if command["fadebyclamping"] else "clamp"
+    if not command["doclamp"]:
+        return "free"
+    if command["fadebyclamping"] and command["minclamping"]:
+        raise OptionError("fadebyclamping and minclamping are two ways to lower a prediction: give one of them")
+    return "fade" if command["fadebyclamping"] else "lower" if command["minclamping"] else "clamp"
 
 
 def feature_letters(command: JavaCommand, records: int) -> str:
@@ -105,6 +140,12 @@ def feature_letters(command: JavaCommand, records: int) -> str:
     if not command["autofeature"]:
         return "".join(allowed)
     return "".join(letter for letter in allowed if letter == "l" or records >= command[_FROM[letter]])
+
+
+def square_root_beta(letters: str, records: int) -> float:
+    """Return the regularisation of categories by `dosqrtcat`: the geometric mean of that of linear features and of a
+    table of its own."""
+    return math.sqrt(table_numbers(letters, records)["l"] * float(np.interp(records, *_SQUARE_ROOT)))
 
 
 def threshold_key(text: str) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sdm.errors import OptionError
 from sdm.options.definitions import RunOptions
+from sdm.report.results import SCENARIOS
 from sdm.types import Progress
 from sdm.workflow.projecting.models import find_models, with_options
 from sdm.workflow.projecting.opening import Opened, open_scenarios
@@ -13,8 +14,6 @@ from sdm.workflow.projecting.projection import Projection, ProjectionResult
 from sdm.workflow.projecting.scenarios import find_scenarios
 from sdm.workflow.task import Findings
 from sdm.written_files import read_list, write_list
-
-FOLDER = "scenarios"  # in the results of a run
 
 
 def open_for_run(
@@ -57,14 +56,14 @@ def project_fitted(
     will be at `target`; scenarios that are there already and unchanged are kept."""
     options = _with_reference(options)
     own = options.project.model_copy(update={"models": [str(target)]})
-    output = options.output.model_copy(update={"folder": str(target / FOLDER)})
+    output = options.output.model_copy(update={"folder": str(target / SCENARIOS)})
     options = options.model_copy(update={"project": own, "output": output})
     models = with_options(find_models([str(folder) for folder in folders]), options)
-    there = (place / FOLDER).is_dir()
-    (place / FOLDER).mkdir(exist_ok=True)
+    there = (place / SCENARIOS).is_dir()
+    (place / SCENARIOS).mkdir(exist_ok=True)
     projection = Projection.of(models, opened, options, command, progress)
-    write_list(place / FOLDER, {*read_list(place / FOLDER), *projection.planned})
-    return projection.run(place / FOLDER, target / FOLDER, there)
+    write_list(place / SCENARIOS, {*read_list(place / SCENARIOS), *projection.planned})
+    return projection.run(place / SCENARIOS, target / SCENARIOS, there)
 
 
 def _with_reference(options: RunOptions) -> RunOptions:

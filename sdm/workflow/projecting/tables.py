@@ -16,7 +16,7 @@ from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
 from sdm.maps.novelty import OF_VARIABLES, Novelty
 from sdm.maps.outside import Outside
-from sdm.models.extrapolation import extrapolated
+from sdm.models.extrapolation import BOTH, extrapolated
 from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
 from sdm.report.tables import write_rows
@@ -75,7 +75,7 @@ def predict_table(
     row_values = task.row_values(model, known, text, row, notices)
     base = row_values(columns, scale, clamped)
     beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if novelty else {}
-    free = (lambda: row_values(columns, scale, False)) if extrapolation == "fade" else (lambda: base)
+    free = (lambda: row_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
     whole = ~np.isnan(base).any(axis=0)
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}

@@ -24,11 +24,10 @@ from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_places
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage
-from sdm.report.results import GROUP
+from sdm.report.results import GROUP, SCENARIOS
 from sdm.report.summary import SUMMARY, SUMMARY_PARQUET, write_summary
 from sdm.report.tables import table_text
 from sdm.types import Progress
-from sdm.workflow.projecting.after_fit import FOLDER
 from sdm.workflow.running.digest import Digester
 from sdm.workflow.running.job import Job
 from sdm.workflow.running.journal import DONE, JOURNAL, Journal, JournalEntry, Record
@@ -89,12 +88,12 @@ class BatchPlan:
     @property
     def folders(self) -> dict[str, str]:
         """The folder of every species: those that are there keep theirs."""
-        return safe_names(self.all_names, taken=[*TABLES, FOLDER, GROUP])
+        return safe_names(self.all_names, taken=[*TABLES, SCENARIOS, GROUP])
 
     @property
     def written(self) -> list[str]:
         """Names of files, and of folders with a `/`, that the run may write."""
-        return [*TABLES, *(f"{name}/" for name in (FOLDER, GROUP, *self.folders.values()))]
+        return [*TABLES, *(f"{name}/" for name in (SCENARIOS, GROUP, *self.folders.values()))]
 
 
 def refuse_partial(target: Path) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.commit import staging
 from sdm.options.definitions import RunOptions
+from sdm.report.results import SCENARIOS
 from sdm.types import Progress
-from sdm.workflow.projecting.after_fit import FOLDER, project_fitted
 from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
 from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses, nests, write_choice
 from sdm.workflow.writing import write_model
@@ -97,9 +97,11 @@ class Job:
                 if ready.chosen is not None:
                     ready.chosen.write(place, files)
                 if self.opened is not None and prepared.single:
+                    from sdm.workflow.projecting.after_fit import project_fitted
+
                     made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
                     self.projections.append(made)
-                    files["scenarios"] = FOLDER
+                    files["scenarios"] = SCENARIOS
                     ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
 
             result = write_model(self.task, ready.fitted, prepared, options, stage, self.command, progress, also)

@@ -14,11 +14,12 @@ from sdm.data.variables import said_variables
 from sdm.data.vectors import split_layer
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
-from sdm.workflow.inputs import check_layers, is_swd, read_area
+from sdm.workflow.inputs import check_layers, read_area
 from sdm.workflow.projecting.after_fit import check_scenarios
 from sdm.workflow.species.inputs import (
     background_points,
     clean_located,
+    has_cells,
     open_species_layers,
     prepare_species,
     read_group,
@@ -31,12 +32,12 @@ from sdm.workflow.task import FEW, Findings
 
 def check_species_run(options: RunOptions, found: Findings) -> None:
     """Check files, grids, coordinates, records, layers and splits of a run over species."""
-    if not options.layers.files or is_swd(options.layers.files) or options.occurrences.file is None:
+    if options.occurrences.file is None or not has_cells(options):
         found.attempt(lambda: _check_tables(options, found))
         return
     file = options.occurrences.file
     records = found.attempt(lambda: read_records(options, file))
-    stack = found.attempt(lambda: open_species_layers(options, refuse=False))
+    stack = found.attempt(lambda: open_species_layers(options, records, refuse=False))
     if records is not None:
         found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
         found.facts += records.notes
@@ -47,10 +48,10 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
                 found.problems.append(f"file '{extra}' does not exist: check the path")
         return
     size = f"{stack.width:,} × {stack.height:,} cells"
-    found.facts.append(f"{len(stack.paths)} layers of {size}")
+    found.facts += [f"{len(stack.paths)} layers of {size}"] if stack.paths else stack.notices
     found.facts.append(said_variables(stack.names, stack.categorical))
     found.facts += [text for text in stack.notices if text.startswith("categorical")]
-    found.warnings += [text for text in stack.notices if not text.startswith("categorical")]
+    found.warnings += [text for text in stack.notices if stack.paths and not text.startswith("categorical")]
     found.attempt(lambda: check_layers(stack, options, found))
     check_scenarios(options, stack.names, stack.categorical, stack.notices, found)
     area = found.attempt(lambda: _area(options, stack, found))

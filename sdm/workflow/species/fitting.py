@@ -61,7 +61,8 @@ class SpeciesFit:
     assessed: Assessed = field(default_factory=Assessed)
     bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
-    scale: str = "cloglog"  # of the map and the responses
+    scale: str = "cloglog"  # of the map and the surfaces
+    curve_scale: str = "cloglog"  # of the responses to one variable
     mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
     counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
 
@@ -149,7 +150,8 @@ def fit_species(
         model = model.with_meta(performance_bound=asdict(bound))
     if group is not None:
         numbers["shared"] = group.numbers(table.species, fitted)
-    scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamped)
+    scale, clamped = options.predict.scale, options.predict.clamped
+    shown = options.output.curve_scale(scale)
     return SpeciesFit(
         table,
         values,
@@ -163,9 +165,10 @@ def fit_species(
         [*table.notes, *fitted.notes_],
         structure,
         assessed,
-        make_bands(model, assessed.replicates if options.output.curves else [], *seen),
-        make_surfaces(model, options.output.surfaces, *seen),
-        options.predict.scale,
+        make_bands(model, assessed.replicates if options.output.curves else [], table.presence, shown, clamped),
+        make_surfaces(model, options.output.surfaces, table.presence, scale, clamped),
+        scale,
+        shown,
     )
 
 
@@ -324,7 +327,7 @@ def _profiles(
 ) -> list[Profile]:
     """Compute every variable's curves; a constant variable has none of its own, nor has one of a model on shared axes a
     curve of a model that knows it alone (`single` None)."""
-    scale, clamp = options.predict.scale, options.predict.clamped
+    scale, clamp = options.output.curve_scale(options.predict.scale), options.predict.clamped
     out = []
     for v in step_by_step(varying(model), progress, "response curves"):
         out.append(marginal(model, v, table.presence, scale, clamp))

@@ -22,6 +22,7 @@ from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
 from sdm.data.table import SampleTable, Survey
 from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
+from sdm.data.window import NO_CRS, window_stack
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
 from sdm.workflow.group.checking import shares_axes
@@ -34,6 +35,7 @@ from sdm.workflow.inputs import (
     open_layers,
     read_area,
     row_rules,
+    with_layers,
 )
 from sdm.workflow.species import sampling
 from sdm.workflow.task import Prepared
@@ -67,9 +69,18 @@ def prepare_species(options: RunOptions) -> SpeciesPrepared:
     if options.occurrences.file is None:
         example = "'sdm fit records.csv layers/ -o results'"
         raise OptionError(f"no occurrence file: give it first, as in {example}, or as occurrences.file")
-    if not options.layers.files or is_swd(options.layers.files):
-        return _prepare_swd(options)
-    return _prepare_layers(options)
+    return _prepare_layers(options) if has_cells(options) else _prepare_swd(options)
+
+
+def has_cells(options: RunOptions) -> bool:
+    """Whether the domain of a run is cells, of layers or of a window, and no table of samples."""
+    files = options.layers.files
+    return options.layers.bounds is not None or bool(files and not is_swd(files))
+
+
+def given_crs(options: RunOptions) -> str | None:
+    """Return the coordinate system of records, where the options say one."""
+    return None if options.occurrences.crs == NO_CRS else options.occurrences.crs
 
 
 def read_records(options: RunOptions, file: str) -> Occurrences:
@@ -84,7 +95,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
     wanted = [name for name in (own.uncertainty_column, options.test.fold_column) if name]
     records = read_occurrences(
         file,
-        crs=own.crs,
+        crs=given_crs(options),
         species_column=own.species_column,
         x_column=own.x_column,
         y_column=own.y_column,
@@ -127,12 +138,20 @@ def background_points(options: RunOptions, group: Occurrences | None) -> Occurre
     file, own = options.background.file, options.occurrences
     if file is not None:  # it needs no species
         rules = RowRules(most_bad=own.max_bad_rows)
-        return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, rules=rules)
+        return read_occurrences(file, crs=given_crs(options), x_column=own.x_column, y_column=own.y_column, rules=rules)
     return group if options.background.kind == GROUP_WORD else None
 
 
-def open_species_layers(options: RunOptions, *, refuse: bool = True) -> Stack:
-    """Open the layers of a run over species as `open_layers` does, with variables of place where they are wanted."""
+def open_species_layers(options: RunOptions, records: Occurrences | None, *, refuse: bool = True) -> Stack:
+    """Open the layers of a run over species as `open_layers` does, with variables of place where they are wanted; or
+    lay the window of a point pattern over the records."""
+    own = options.layers
+    if own.bounds is not None:
+        if records is None:
+            raise DataError("the window cannot be made, since no records could be read")
+        stack = window_stack(records, own.bounds, own.cells, options.occurrences.crs)
+        with naming_features(options):
+            return with_layers(stack, choice_of(options).of(stack.names, "variable"))
     stack = open_layers(options, refuse=refuse)
     return stack.with_place() if options.fit.spatial else stack
 
@@ -141,7 +160,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     if options.background.effort_column is not None:
         raise OptionError("background.effort_column is for tables of samples: with layers, give a raster as --bias")
     everyone = read_records(options, str(options.occurrences.file))
-    stack = open_species_layers(options)
+    stack = open_species_layers(options, everyone)
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
     used = said_variables(stack.names, stack.categorical)
@@ -171,14 +190,16 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     notices += sampling.tell(options, effort, backgrounds[0])
     for species, background in own.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
+    of_records = options.background.bias_treatment == "records"
     for species in records.species_names:
         try:
             ledger.check(species)
             background = own.get(species, backgrounds[0])
             background.check(prepared.area_of(species))
             points_of = kept[species]
-            weights, notes = sampling.weigh(options, records, points_of, stack)
             strength = None if effort is None else effort.at(points_of.rows, points_of.cols)
+            divided, strength = (strength, None) if of_records else (None, strength)
+            weights, notes = sampling.weigh(options, records, points_of, stack, divided)
             folds = None if labels is None else labels[points_of.index]
             ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
             table = SampleTable.from_stack(stack, points_of, background, **ways)
@@ -346,7 +367,10 @@ def _read_table(
 ) -> Swd:
     """Read a table of samples; if it is alone, it must hold background too. `like` are the variables of another.
     Filters are of records: a table of background is not `filtered`."""
-    hint = "no layers were given: give a folder of them, or a table of background points, after the occurrence file"
+    hint = (
+        "no layers were given: give a folder of them, or a table of background points, after the occurrence file; for "
+        "a density of the points themselves, without layers, give their window as --bounds xmin,ymin,xmax,ymax"
+    )
     columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
     columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
     try:

@@ -15,6 +15,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Located, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.weights import record_weights
+from sdm.data.window import NO_CRS
 from sdm.errors import OptionError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.workflow.group.checking import shares_axes
@@ -23,7 +24,8 @@ RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
 
 
 def check_sampling(options: RunOptions) -> None:
-    """Raise for options about sampling bias that contradict each other, or have nothing to act on."""
+    """Raise for options about the domain and sampling bias that contradict each other, or have nothing to act on."""
+    _check_window(options)
     own, thinned = options.background, options.occurrences
     around, effort, grouped = own.area in AREA_WORDS, own.bias or own.effort_column, own.kind == GROUP_WORD
     drawn = own.bias and own.bias_treatment == "sample"
@@ -35,8 +37,10 @@ def check_sampling(options: RunOptions) -> None:
         ),
         "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": drawn and own.file,
         "background.bias_treatment needs sampling effort: give background.bias": (
-            own.bias_treatment == "prior" and not effort
+            own.bias_treatment != "sample" and not effort
         ),
+        "background.bias_treatment=records needs a raster of effort: give background.bias, or weigh the rows of a "
+        "table by a column (occurrences.record_weights)": own.bias_treatment == "records" and not own.bias,
         "background.target_group is not used: add --background target-group, or --bias target-group": (
             own.target_group and not needs_group(options)
         ),
@@ -56,6 +60,28 @@ def check_sampling(options: RunOptions) -> None:
         "occurrences.thin_variables are those of occurrences.thin_bins: say how many bins": (
             thinned.thin_variables and not thinned.thin_bins
         ),
+    }
+    for text, wrong in problems.items():
+        if wrong:
+            raise OptionError(text)
+
+
+def _check_window(options: RunOptions) -> None:
+    """Raise for options that do not go with a point pattern, or with nothing else."""
+    layers = options.layers
+    if layers.bounds is None:
+        if options.occurrences.crs == NO_CRS:
+            raise OptionError(
+                "occurrences.crs=none is for the window of a point pattern: add --bounds, or give their system"
+            )
+        return
+    problems = {
+        "layers.bounds is the window of a point pattern, which has no layers, and layers.files gives some: leave one "
+        "of them out (--study-area cuts layers)": layers.files,
+        "fit.spatial adds features of place to layers, and the variables of a point pattern are places already: leave "
+        "it out": options.fit.spatial,
+        "project.scenarios needs layers, and a point pattern has none: leave it out": options.project.scenarios,
+        "layers.categorical: the variables of a point pattern are numbers, leave it out": layers.categorical,
     }
     for text, wrong in problems.items():
         if wrong:
@@ -110,6 +136,8 @@ def make_backgrounds(
     same pass over the layers.
     """
     own = options.background
+    if own.bias_treatment == "records":
+        effort = None  # it is the records that count by it
     if points is None:
         return sample_backgrounds(
             stack,
@@ -118,7 +146,7 @@ def make_backgrounds(
             seed=options.seed,
             area_weighted=own.area_weighted,
             effort=None if effort is None else effort.window,
-            treatment=own.bias_treatment,
+            treatment="prior" if own.bias_treatment == "prior" else "sample",
             lookup_cells=cells,
             threads=options.threads,
         )
@@ -138,13 +166,16 @@ def random_cells(options: RunOptions, stack: Stack, area: StudyArea | None) -> B
 
 
 def weigh(
-    options: RunOptions, records: Occurrences, points: CleanPoints, stack: Stack
+    options: RunOptions, records: Occurrences, points: CleanPoints, stack: Stack, effort: np.ndarray | None = None
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Return the weights of presences, None if all are equal, and what the user should be told."""
-    own = options.occurrences
-    if own.record_weights is None:
-        return None, ()
-    return record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
+    """Return the weights of presences, None if all are equal, and what the user should be told; `effort` is that in
+    their cells, where records count by one over it."""
+    own, notes = options.occurrences, tuple[str, ...]()
+    weights = None if effort is None else effort.mean() / effort
+    if own.record_weights is not None:
+        given, notes = record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
+        weights = given if weights is None else weights * given
+    return weights, notes
 
 
 def tell(options: RunOptions, effort: Effort | None, background: Background) -> list[str]:
@@ -159,6 +190,7 @@ def tell(options: RunOptions, effort: Effort | None, background: Background) -> 
     if effort is not None:
         drawn = "background cells are drawn by it"
         what = {"sample": drawn, "prior": "it is the base measure, divided out of the map"}
+        what["records"] = "every record counts by one over the effort in its cell"
         told.append(f"sampling effort '{effort.name}': {what[options.background.bias_treatment]}")
     return told
 

@@ -76,10 +76,6 @@ class SpeciesTask(Task):
     map_together = staticmethod(map_species_together)
     evaluate: ClassVar[Any] = staticmethod(evaluate_species)
 
-    def recognises(self, options: RunOptions) -> bool:
-        """Every run that no other kind recognises is one over species."""
-        return True
-
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
         super().check_options(options)

@@ -98,7 +98,7 @@ def write_species(
             if options.output.publication:
                 points = fitted.table.presence_x, fitted.table.presence_y
                 ways: dict[str, Any] = {"scale": options.predict.scale, "edges": fitted.model.alpha > 1.0}
-                ways |= {"profiles": fitted.profiles, "records": points}
+                ways |= {"profiles": fitted.profiles, "records": points, "curve_scale": fitted.curve_scale}
                 make = partial(shared.draw_publication_figure, fitted, raster, options, folder, files, **ways)
                 pictures.append(painter.submit(make))
             _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
@@ -175,7 +175,7 @@ def _draw_curves(
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
     plots, paper = shared.make_plots(folder, files), paper_of(options.output)
     order = shared.variable_order(fitted.assessed)
-    draw_profiles(fitted.profiles, plots, options.predict.scale, names, progress, paper, order)
+    draw_profiles(fitted.profiles, plots, fitted.curve_scale, names, progress, paper, order)
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:

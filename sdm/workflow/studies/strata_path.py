@@ -166,6 +166,10 @@ def strata_options(options: RunOptions) -> RunOptions:
             options.test.validation_background == "partition",
             "folds are measured over all cells; leave it out",
         ),
+        "background.bias_treatment=records": (
+            own.bias_treatment == "records",
+            "effort is the prior of strata; leave it out",
+        ),
         "test.percent": (options.test.percent, "use --folds"),
         "test.file": (options.test.file, "use --folds"),
         "project.scenarios": (options.project.scenarios, "strata are those of one place; leave them out"),

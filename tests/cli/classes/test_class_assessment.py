@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from terminal import as_json, fail, model_answer, read, rows, sdm, succeed, write_table
 
+from sdm.models.file import load_model
+
 LEAN = ("--fc", "l", "--rm", "1", "--no-map", "--no-curves", "--no-report", "--categorical", "landcover")
 SPLITS = [
     ("random", "--folds", "3"),
@@ -96,7 +98,8 @@ def whole(world, survey, tmp_path_factory) -> Path:
     """A run of presence and absence with everything."""
     folder = tmp_path_factory.mktemp("whole") / "out"
     words = ("--response", "presence", "--fc", "l", "--rm", "0.3", "--categorical", "landcover", "--folds", "3")
-    more = ("--null-models", "3", "--jackknife", "--uncertainty", "--threshold", "maxsss", "--test-percent", "20")
+    more = ("--null-models", "3", "--jackknife", "--uncertainty", "--threshold", "maxsss", "--test-percent", "20",
+            "--replicate-maps", "--beta-lqp", "0.4")  # fmt: skip
     succeed("fit", survey, world.layers, *words, *more, "-o", folder)
     return folder
 
@@ -128,6 +131,29 @@ def test_null_models_jackknife_and_spread_are_those_of_classes(whole: Path) -> N
     assert (low <= mean + 1e-6).all()
     assert (mean <= high + 1e-6).all()
     assert {row["kind"] for row in rows(whole / "survey_curves.csv")} == {"marginal"}, "presence alone"
+
+
+def test_every_replicate_has_its_map(whole: Path, world, survey, tmp_path: Path) -> None:
+    """Of presence and absence the probability of presence; of more classes, those that a model has."""
+    maps = [read(whole / "replicates" / f"survey_{k}.tif") for k in (1, 2, 3)]
+    np.testing.assert_allclose(np.ma.mean(maps, axis=0), read(whole / "survey_mean.tif"), atol=1e-6)
+    words = ("--class-column", "habitat", "--fc", "l", "--rm", "0.1", "--no-curves", "--no-report", "--no-map-picture")
+    more = ("--folds", "2", "--uncertainty", "--replicate-maps", "--beta-categorical", "0.3")
+    succeed("classify", survey, world.layers, *words, *more, "--categorical", "landcover", "-o", tmp_path / "out")
+    place = tmp_path / "out" / "replicates"
+    assert {path.name for path in place.glob("*.tif")} == {
+        f"habitat_{k}{word}.tif" for k in (1, 2) for word in ("", "_probability", "_entropy")
+    }
+    first, second = (read(place / f"habitat_{k}_probability.tif", 1) for k in (1, 2))
+    np.testing.assert_allclose((first + second) / 2, read(tmp_path / "out" / "habitat_bog_mean.tif"), atol=1e-6)
+
+
+def test_numbers_of_the_tables_are_those_of_the_model(whole: Path, world, survey, tmp_path: Path) -> None:
+    assert load_model(whole / "survey.npz").meta["settings"]["beta_lqp"] == 0.4
+    words = ("--response", "presence", "--beta-hinge", "0.3", "--beta", "0.1", "-o", tmp_path / "o")
+    assert "beta_hinge is a number of Maxent's tables" in fail("fit", survey, world.layers, *words, code=2)
+    joint = ("--beta-lqp", "0.3", "-o", tmp_path / "o")
+    assert "does not apply to a joint model (the strength of its one penalty" in fail("joint", survey, *joint, code=2)
 
 
 def test_the_page_shows_the_map_the_roc_curve_calibration_and_odmap(whole: Path) -> None:

@@ -45,7 +45,7 @@ def run(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = write_points(folder / "plots.csv", points(world, 150, 3))
     succeed(
         *("classify", table, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "l"),
-        *("--projections", f"warmer={world.folder / 'warmer'}", "-o", folder / "out"),
+        *("--rm", 0.2, "--projections", f"warmer={world.folder / 'warmer'}", "-o", folder / "out"),
     )
     return folder / "out"
 
@@ -87,7 +87,7 @@ def test_bands_are_called_by_the_classes_and_colours_are_kept(world, tmp_path: P
         out.write(np.where(np.isin(band, known), band, 0).astype("uint8"), 1)
         out.write_colormap(1, {k: (10 * k, 200 - 10 * k, 3, 255) for k in known})
     words = ("classify", world.layers / "temperature.tif", world.layers / "elevation.tif", "--classes", classes)
-    succeed(*words, "--points", 400, "--fc", "l", "--least", 2, "--no-curves", "-o", tmp_path / "out")
+    succeed(*words, "--points", 400, "--fc", "l", "--rm", 1, "--least", 2, "--no-curves", "-o", tmp_path / "out")
     model = tmp_path / "out" / "cover.npz"
     succeed("predict", model, world.layers, "-o", tmp_path / "map.tif")
     assert (tmp_path / "map_class.tif").read_bytes() == (tmp_path / "out" / "cover.tif").read_bytes()
@@ -265,7 +265,7 @@ def test_proportions(world, tmp_path: Path) -> None:
     head = ["x", "y", *NAMES]
     table = write_table(tmp_path / "cover.csv", head, body)
     words = ("classify", table, world.layers, "--proportions", ",".join(NAMES), "--fc", "l", "--no-curves", "--no-map")
-    stored = model_answer(*words, "--categorical", "landcover", "-o", tmp_path / "out")["measures"]
+    stored = model_answer(*words, "--rm", 1, "--categorical", "landcover", "-o", tmp_path / "out")["measures"]
     model = tmp_path / "out" / "cover.npz"
     words = ("evaluate", model, "--layers", world.layers, "--sites")
     found = model_answer(*words, table)
@@ -287,7 +287,7 @@ def test_one_species_of_a_survey(world, tmp_path: Path) -> None:
     survey = rows(world.survey)
     first, second = dict.fromkeys(row["species"] for row in survey)
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", first, "--fc", "l")
-    succeed(*words, "--categorical", "landcover", "--no-map", "--no-curves", "-o", tmp_path / "out")
+    succeed(*words, "--rm", 1, "--categorical", "landcover", "--no-map", "--no-curves", "-o", tmp_path / "out")
     words = ("evaluate", tmp_path / "out" / f"{first.replace(' ', '_')}.npz", "--layers", world.layers, "--sites")
     found = model_answer(*words, world.survey)
     assert found["sites"] == 150

@@ -73,7 +73,7 @@ def test_other_commands_refuse_it(world, tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-QUIET = ("--categorical", "landcover", "--fc", "l", "--no-curves", "--no-map")
+QUIET = ("--categorical", "landcover", "--fc", "l", "--rm", "1", "--no-curves", "--no-map")
 
 
 def survey(world, path: Path, head: list[str], change) -> Path:

@@ -92,7 +92,19 @@ def test_classes_communities_and_evaluations_drop_them(odd: Path, world, fit, tm
     survey = [(*place, k % 2, k % 3 // 2, k % 2) for k, place in enumerate(places(odd))]
     table = write_table(tmp_path / "sites.csv", (*HEAD, "kind", "owl", "fox"), survey)
     for words in (
-        ("classify", table, world.layers, "--class-column", "kind", "--categorical", "landcover", "--fc", "l"),
+        (
+            "classify",
+            table,
+            world.layers,
+            "--class-column",
+            "kind",
+            "--categorical",
+            "landcover",
+            "--fc",
+            "l",
+            "--rm",
+            1,
+        ),
         (
             "joint",
             table,
@@ -167,7 +179,7 @@ def test_points_and_sites_come_to_the_longitudes_of_the_layers(world, tmp_path: 
     layers = moved_layers(world, tmp_path / "layers", 360)
     table = [(*place, k % 2, k % 3 // 2, k % 2) for k, place in enumerate(places(world.records))]
     sites = write_table(tmp_path / "sites.csv", (*HEAD, "kind", "owl", "fox"), table)
-    ways = {"classify": ("--class-column", "kind"), "joint": ("--species", "owl,fox", "--cost", "1")}[kind]
+    ways = {"classify": ("--class-column", "kind", "--rm", 1), "joint": ("--species", "owl,fox", "--cost", "1")}[kind]
     said = [
         succeed(kind, sites, place, *ways, "--fc", "l", "--no-map", "--no-report", "-o", tmp_path / f"out{k}").output
         for k, place in enumerate((world.layers, layers))

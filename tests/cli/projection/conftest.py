@@ -24,6 +24,7 @@ def futures(world, tmp_path_factory: pytest.TempPathFactory) -> Futures:
 def models(world, tmp_path_factory: pytest.TempPathFactory) -> Models:
     folder = tmp_path_factory.mktemp("models")
     few = ("--no-report", "--categorical", "landcover", "--no-map", "--no-curves")
+    fixed = ("--rm", 0.2, *few)
     succeed("fit", world.both, world.layers, *BARE, "--no-report", "-o", folder / "batch")
     for multiplier in ("1", "4"):  # models of one species
         words = ("--no-report", "--multiplier", multiplier, "-o", folder / "runs" / multiplier)
@@ -39,16 +40,16 @@ def models(world, tmp_path_factory: pytest.TempPathFactory) -> Models:
     plots = write_table(
         folder / "plots.csv", ["longitude", "latitude", "habitat"], [(*c, NAMES[k]) for *c, k in zip(x, y, level)]
     )
-    succeed("classify", plots, world.layers, "--class-column", "habitat", "--fc", "l", *few, "-o", folder / "habitat")
+    succeed("classify", plots, world.layers, "--class-column", "habitat", "--fc", "l", *fixed, "-o", folder / "habitat")
     there = write_table(
         folder / "there.csv", ["longitude", "latitude", "owl"], [(*c, int(k > 0)) for *c, k in zip(x, y, level)]
     )
-    succeed("classify", there, world.layers, "--class-column", "owl", "--fc", "lq", *few, "-o", folder / "presence")
+    succeed("classify", there, world.layers, "--class-column", "owl", "--fc", "lq", *fixed, "-o", folder / "presence")
     labels = [(heat > np.quantile(heat, q)) ^ (rng.random(150) < 0.15) for q in (0.3, 0.5, 0.7)]
     sites = write_table(
         folder / "sites.csv",
         ["site", "longitude", "latitude", "fox", "hen", "owl"],
         [(k, *c, *map(int, row)) for k, (*c, row) in enumerate(zip(x, y, zip(*labels)))],
     )
-    succeed("joint", sites, world.layers, "--fc", "l", *few[:-1], "-o", folder / "joint")
+    succeed("joint", sites, world.layers, "--fc", "l", "--cost", 1, *few[:-1], "-o", folder / "joint")
     return Models(folder)

@@ -42,7 +42,7 @@ def both(model: Path, futures: Futures, folder: Path, *words: Any, novelty: str 
 
 @pytest.mark.parametrize(
     ("extrapolation", "scale"),
-    [("clamp", "cloglog"), ("free", "logistic"), ("none", "raw"), ("fade", "cumulative")],
+    [("clamp", "cloglog"), ("free", "logistic"), ("none", "raw"), ("fade", "cumulative"), ("lower", "cloglog")],
 )
 def test_a_species(extrapolation: str, scale: str, models: Models, futures: Futures, tmp_path: Path) -> None:
     words = ("--extrapolation", extrapolation, "--scale", scale)

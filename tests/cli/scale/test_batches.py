@@ -44,22 +44,20 @@ def files_left(folder: Path) -> list[Path]:
     return [path for path in folder.rglob(".sdm-*") if path.name != ".sdm-files"]
 
 
-def test_a_batch_that_is_finished_is_kept(flora: Flora, tmp_path: Path) -> None:
-    again(flora, tmp_path / "out")
-    before, told = result_bytes(tmp_path / "out"), {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.npz")}
-    said = again(flora, tmp_path / "out", "--resume")
+def test_a_batch_that_is_finished_is_kept(flora: Flora, out: Path) -> None:
+    before, told = result_bytes(out), {p: p.stat().st_mtime_ns for p in out.rglob("*.npz")}
+    said = again(flora, out, "--resume")
     assert "9 of 12 species are finished and unchanged: kept" in said, "what failed is tried again"
-    assert result_bytes(tmp_path / "out") == before
-    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.npz")} == told
+    assert result_bytes(out) == before
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*.npz")} == told
 
 
-def test_a_folder_with_a_part_suggests_to_resume(flora: Flora, tmp_path: Path) -> None:
-    again(flora, tmp_path / "out")
-    said = fail(*flora.words(tmp_path / "out"))
+def test_a_folder_with_a_part_suggests_to_resume(flora: Flora, out: Path) -> None:
+    said = fail(*flora.words(out))
     assert "9 of 12 species are finished" in said
     assert "--resume" in said
     assert "--overwrite" in said
-    assert "give one of them" in fail(*flora.words(tmp_path / "out", "--resume", "--overwrite"), code=2)
+    assert "give one of them" in fail(*flora.words(out, "--resume", "--overwrite"), code=2)
 
 
 def test_nothing_to_go_on_with_is_said(flora: Flora, tmp_path: Path) -> None:
@@ -91,9 +89,7 @@ def test_what_changed_is_made_again_and_nothing_else(flora: Flora, world, tmp_pa
     assert "kept" not in said.split("records")[0], "another option changes all of them"
 
 
-def test_a_file_that_is_gone_is_made_again(flora: Flora, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    again(flora, out)
+def test_a_file_that_is_gone_is_made_again(flora: Flora, out: Path) -> None:
     before = result_bytes(out)
     (out / "Planta_numerus001" / "Planta_numerus001.tif").unlink()
     shutil.rmtree(out / "Planta_numerus002")
@@ -101,10 +97,8 @@ def test_a_file_that_is_gone_is_made_again(flora: Flora, tmp_path: Path) -> None
     assert result_bytes(out) == before
 
 
-def test_one_species_of_a_batch_is_renewed_in_its_folder(flora: Flora, tmp_path: Path) -> None:
-    out, name = tmp_path / "out", "Planta numerus004"
-    again(flora, out)
-    before = result_bytes(out)
+def test_one_species_of_a_batch_is_renewed_in_its_folder(flora: Flora, out: Path) -> None:
+    name, before = "Planta numerus004", result_bytes(out)
     done = sdm(*flora.words(out, "--species", name, "--overwrite", "--multiplier", 3))
     assert done.exit_code == 0, done.output
     after = result_bytes(out)
@@ -153,9 +147,7 @@ def test_a_species_that_kills_workers_is_set_aside(flora: Flora, tmp_path: Path)
     assert files_left(tmp_path) == []
 
 
-def test_the_journal_is_readable_whatever_is_in_it(flora: Flora, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    again(flora, out)
+def test_the_journal_is_readable_whatever_is_in_it(flora: Flora, out: Path) -> None:
     before, path = result_bytes(out), out / JOURNAL
     record = read_journal(path)
     assert (len(record.planned), record.finished, record.runs) == (12, 9, 1)
@@ -164,23 +156,22 @@ def test_the_journal_is_readable_whatever_is_in_it(flora: Flora, tmp_path: Path)
     path.write_text("\n".join([*lines[:5], *odd, json.loads(lines[5])["species"], lines[5][:40]]))
     again(flora, out, "--resume")
     assert result_bytes(out) == before
-    assert not (tmp_path / "x").exists()
+    assert not (out.parent / "x").exists()
+    assert not (out.parent.parent / "x").exists()
 
 
 @pytest.mark.parametrize("words", [("--overwrite",), ("--overwrite", "--processes", "2")])
-def test_a_batch_that_is_overwritten_is_replaced_as_a_whole(flora: Flora, tmp_path: Path, words) -> None:
-    again(flora, tmp_path / "out")
-    before = result_bytes(tmp_path / "out")
-    again(flora, tmp_path / "out", *words)
-    assert result_bytes(tmp_path / "out") == before
-    assert read_journal(tmp_path / "out" / JOURNAL).runs == 1
-    assert files_left(tmp_path) == []
+def test_a_batch_that_is_overwritten_is_replaced_as_a_whole(flora: Flora, out: Path, words) -> None:
+    before = result_bytes(out)
+    (out / "summary.csv").unlink()
+    again(flora, out, *words)
+    assert result_bytes(out) == before
+    assert read_journal(out / JOURNAL).runs == 1
+    assert files_left(out.parent) == []
 
 
-def test_the_summary_is_made_again_from_the_journal(flora: Flora, tmp_path: Path) -> None:
+def test_the_summary_is_made_again_from_the_journal(out: Path) -> None:
     """After a kill the journal is ahead of the summary, by up to half a minute."""
-    out = tmp_path / "out"
-    again(flora, out)
     before = {name: (out / name).read_bytes() for name in ("summary.csv", "summary.parquet")}
     lines = before["summary.csv"].decode().splitlines(keepends=True)
     (out / "summary.csv").write_text("".join(lines[:4]))
@@ -188,9 +179,7 @@ def test_the_summary_is_made_again_from_the_journal(flora: Flora, tmp_path: Path
     assert {name: (out / name).read_bytes() for name in before} == before
 
 
-def test_the_status_of_a_batch(flora: Flora, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    again(flora, out)
+def test_the_status_of_a_batch(out: Path, tmp_path: Path) -> None:
     said = sdm("status", out)
     assert said.exit_code == 0, said.output
     assert "9 of 12 species" in said.stdout

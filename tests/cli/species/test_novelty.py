@@ -101,7 +101,11 @@ def test_a_fit_maps_with_its_extrapolation(world, tmp_path: Path) -> None:
     ("words", "code", "part"),
     [
         (("--novelty", "mes"), 2, "novelty='mes': expected some of mess, exdet, mop, clamping, limiting"),
-        (("--extrapolation", "stop"), 2, "predict.extrapolation='stop': expected 'clamp', 'free', 'none' or 'fade'"),
+        (
+            ("--extrapolation", "stop"),
+            2,
+            "predict.extrapolation='stop': expected 'clamp', 'free', 'none', 'fade' or 'lower'",
+        ),
         (("--extrapolation", "none", "--no-clamp"), 2, "give one of them"),
     ],
 )

@@ -83,7 +83,7 @@ def test_decimal_commas_and_semicolons_stay(fit, world, places, tmp_path: Path) 
 def test_extrapolation_of_rows(fit, world, places, tmp_path: Path) -> None:
     table = places[0]
     values = {}
-    for word in ("clamp", "free", "none", "fade"):
+    for word in ("clamp", "free", "none", "fade", "lower"):
         words = ("--layers", world.folder / "warmer", "--extrapolation", word, "--novelty", "mess,clamping")
         succeed("predict", fit.model, table, *words, "-o", tmp_path / f"{word}.csv")
         values[word] = [line["cloglog"] for line in rows(tmp_path / f"{word}.csv")]
@@ -91,11 +91,12 @@ def test_extrapolation_of_rows(fit, world, places, tmp_path: Path) -> None:
     outside = [bool(text) and float(text) < 0 for text in mess]
     expected = ["" if out else text for out, text in zip(outside, values["clamp"])]
     assert values["none"] == expected != values["clamp"]
-    for clamped, free, faded, line in zip(
-        *(values[w][:-1] for w in ("clamp", "free", "fade")), rows(tmp_path / "free.csv")
+    for clamped, free, faded, lower, line in zip(
+        *(values[w][:-1] for w in ("clamp", "free", "fade", "lower")), rows(tmp_path / "free.csv")
     ):
         effect = abs(float(clamped) - float(free))
         assert float(faded) == pytest.approx(max(float(clamped) - effect, 0), abs=1e-7)
+        assert float(lower) == min(float(clamped), float(free))
         assert float(line["clamping"]) == pytest.approx(effect, abs=1e-6)
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from documents.commands import ROOT, blocks, indented, understood
 
+from benchmarks.__main__ import FOLDERS
 from sdm.options.reading import leaves
 from sdm.written_files import LISTED
 from sdm_cli.options import normalize
@@ -143,7 +144,7 @@ def test_names_of_other_programs_are_understood() -> None:
     table = page.partition("## Java Maxent")[2].partition("```")[0]
     rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
     pairs = [(row[k], row[k + 1]) for row in rows for k in (1, 3)]
-    assert len(pairs) == 24
+    assert len(pairs) == 28
     for theirs, ours in pairs:
         for old, new in zip(re.findall(r"`(\w+)`", theirs), re.findall(r"`--([a-z-]+)`", ours), strict=False):
             assert normalize(old) == new
@@ -160,7 +161,8 @@ def test_every_picture_of_the_site_can_be_made_again() -> None:
     there = {path.name for path in PICTURES.iterdir() if not path.name.startswith("notebook_")}
     assert there == {*COPIED, *DRAWN, *OF_BENCHMARKS, *OF_COMMANDS, *PHOTOGRAPHED}
     for picture, name in OF_BENCHMARKS.items():
-        sources = (ROOT / "benchmarks" / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
+        folder = ROOT / "benchmarks" / FOLDERS.get(name, "").rstrip(".")
+        sources = (folder / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
         assert picture in sources, f"python -m benchmarks {name}"
     text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.glob("*.md")])
     assert not [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"

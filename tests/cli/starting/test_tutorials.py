@@ -1,4 +1,4 @@
-"""The tutorials after the second one, and the notebook as a page: what they say is what a reader gets."""
+"""The tutorials after the second one, and the notebooks as pages: what they say is what a reader gets."""
 
 import json
 import re
@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from documents.commands import ROOT, blocks
 from terminal import rows
+
+from tools.notebook_page import NOTEBOOKS
 
 DOCS = ROOT / "docs"
 NUMBER = re.compile(r"\d[\d.,]*")
@@ -54,10 +56,15 @@ def test_a_cluster_and_two_processes_give_the_same_bytes(many) -> None:
     assert changed["species"].nunique() == 3
 
 
-def test_the_page_of_the_notebook_is_the_notebook() -> None:
+def test_every_notebook_has_a_page() -> None:
+    assert {path.stem for path in (DOCS / "notebooks").glob("*.ipynb")} == set(NOTEBOOKS)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_the_page_of_a_notebook_is_the_notebook(notebook: str) -> None:
     """Its code is run by tests/test_api.py; the page has that code, and the texts, cell by cell."""
-    tree = json.loads((DOCS / "notebooks" / "first_model.ipynb").read_text(encoding="utf-8"))
-    page = (DOCS / "notebook.md").read_text(encoding="utf-8")
+    tree = json.loads((DOCS / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
+    page = (DOCS / f"{NOTEBOOKS[notebook]}.md").read_text(encoding="utf-8")
     rest = page
     for cell in tree["cells"]:
         text = "".join(cell["source"]).rstrip()

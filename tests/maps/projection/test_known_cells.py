@@ -40,7 +40,7 @@ def table(n: int = 300) -> tuple[pd.DataFrame, np.random.Generator]:
     return pd.DataFrame(rng.normal(size=(n, 2)), columns=list(NAMES)), rng
 
 
-@pytest.mark.parametrize("extrapolation", ["clamp", "free", "none", "fade"])
+@pytest.mark.parametrize("extrapolation", ["clamp", "free", "none", "fade", "lower"])
 def test_maps_of_species_are_those_of_plain_prediction(
     stack: Stack, tmp_path: Path, monkeypatch, extrapolation
 ) -> None:

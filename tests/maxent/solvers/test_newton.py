@@ -150,7 +150,7 @@ def test_a_warm_start_at_another_penalty(alpha, penalty, factor):
     assert warm.objective == pytest.approx(cold.objective, abs=2e-6)
 
 
-@pytest.mark.parametrize("penalty", ["l2", "l2sq", "smoothed_l1", "none"])
+@pytest.mark.parametrize("penalty", ["l2", "l2sq", "smoothed_l1", "none", "mahalanobis", "lp"])
 def test_many_features_go_through_conjugate_gradients(penalty, monkeypatch):
     """More features than a matrix is made for: the same answer through the oracles alone."""
     problem = make_pair(small_case(13), 1.0, penalty, classes="lqp", scale=0.05).problem

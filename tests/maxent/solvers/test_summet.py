@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import Case, cases, make_pair, small_case
 
 from sdm.errors import OptionError
-from sdm.maxent.penalty import PENALTIES
+from sdm.maxent.penalty import BY_WEIGHT as PENALTIES
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 

@@ -18,7 +18,20 @@ from sdm.models.colours import RED_TO_BLUE
 from sdm.report.charts import SCALES, TOP
 from sdm.report.figures.map_axes import MapFrame, scale_bar
 from sdm.report.figures.maps import Shades, class_keys, paint
-from sdm.report.figures.style import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper, new_figure, safe_text, save
+from sdm.report.figures.style import (
+    COLUMN,
+    INCH,
+    PAGE,
+    PLAIN,
+    SMALL,
+    TEXT,
+    TITLE,
+    Paper,
+    lay_out,
+    new_figure,
+    safe_text,
+    save,
+)
 from sdm.report.pictures import Picture, read_picture, resized
 from sdm.report.projection import (
     MESS_LABEL,
@@ -103,7 +116,7 @@ def draw_scenarios(
         key = figure.add_subplot(grid[0, 1:])
         key.set_axis_off()
     _explain(figure, drawn, key, image, shades, projection, panels, len(mapped) - len(scenarios))
-    figure.draw_without_rendering()  # bars need the places of their maps
+    lay_out(figure)  # bars need the places of their maps
     scale_bar(drawn[0], frame, np.isfinite(panels[0].picture.values))
     return save(figure, path)
 

@@ -33,7 +33,7 @@ def ranked(results: Results, groups: dict[str, list[Row]]) -> dict[str, list[Row
 
 def curves(results: Results) -> dict[str, Any] | None:
     """Return the response curves with the limits over replicates, the effects on the score, and the surfaces."""
-    label, fixed = charts.SCALES.get(results.scale, results.scale), _heights(results)
+    label, fixed = charts.SCALES.get(results.curve_scale, results.curve_scale), _heights(results)
     marginal = charts.CURVES["marginal"][0]
     bands, rugs = rows_by(results.table("bands"), "variable"), _rugs(results)
     banded = bool(bands)
@@ -168,9 +168,7 @@ def stored_curve(rows: list[Row], name: str = "response", category: str = "class
 def _heights(results: Results) -> charts.Range | None:
     """Return the range that responses are drawn in, the same for all variables; None where it is not known."""
     rows = [row for row in results.table("curves") if row.get("kind") not in charts.EFFECTS]
-    highest = max((v for v in column(rows, "response") if math.isfinite(v)), default=None)
-    top = charts.TOP.get(results.scale, highest)
-    return None if top is None else (0.0, top)
+    return charts.response_range(results.curve_scale, column(rows, "response"))
 
 
 def _surfaces(results: Results) -> list[dict[str, str]]:

@@ -1,7 +1,7 @@
 """The learners of joint models on the four communities, as Zhu and Xing (2009) compare theirs in Figures 3, 4 and 9.
 
-`python -m benchmarks.learners` draws training sites, lets every learner choose its C by cross-validation within them,
-and counts wrong labels and log loss at other sites; then the same for every C at the larger size, without a choice.
+`python -m benchmarks.theory.learners` draws training sites, lets every learner choose its C by cross-validation within
+them, and counts wrong labels and log loss at other sites; then the same for every C at the larger size, unchosen.
 Names of communities behind it run those alone, and keep the others' earlier results. `picture` draws again.
 """
 

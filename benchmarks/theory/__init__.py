@@ -1,0 +1,1 @@
+"""Benchmarks of what the papers say: of penalties, and of learners."""

@@ -1,0 +1,74 @@
+"""How the features go together over the domain: the correlation matrix of the mahalanobis penalty.
+
+The covariance is that of the base measure, over all cells, so it does not depend on the records. `λᵀAλ` is then the
+variance of the scores over the domain (of features scaled so that their variance is their β): weights of features that
+say the same are charged for what they do together. A share of the correlations is left out (`uncorrelated`), so that
+the matrix can be inverted where features depend on each other, or are more than the cells.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.features.feature_set import FeatureSet
+from sdm.types import Array
+
+MOST = 3000  # features whose pairs are looked at; 72 MB a matrix, and some seconds to invert it
+BLOCK = 40_000_000  # numbers in a block of columns
+STILL = 1e-12  # a variance, of features in [0, 1], that is nothing but rounding
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """The matrix, and for how many features it has nothing to say."""
+
+    matrix: Array
+    constant: int  # features that have the same value wherever there is base measure
+
+    def notes(self, cells: int, uncorrelated: float) -> list[str]:
+        """Say what the reader of a model should know of it."""
+        out = []
+        if self.constant:
+            out.append(
+                f"{self.constant:,} of {len(self.matrix):,} features have the same value all over the background: "
+                "mahalanobis gives them the penalty of l2sq"
+            )
+        if len(self.matrix) > cells:
+            out.append(
+                f"{len(self.matrix):,} features are more than the {cells:,} points of the domain, so some are made of "
+                f"others: uncorrelated={uncorrelated:g} keeps the mahalanobis penalty of all of them positive"
+            )
+        return out
+
+
+def feature_correlation(features: FeatureSet, uncorrelated: float) -> Correlation:
+    """Return `(1 − s) ρ + s I` for the correlations `ρ` of the features under the base measure, and the share `s`."""
+    size, q0 = features.size, features.domain.q0
+    if size > MOST:
+        raise OptionError(
+            f"regularization='mahalanobis' needs the correlations of all pairs of features, and there are {size:,} "
+            f"features (at most {MOST:,}): use fewer (features='lq', knots=20), or regularization='l2sq'"
+        )
+    mean, root = features.expectations(features.domain.measure(q0)), np.sqrt(q0)
+    width = max(1, min(size, BLOCK // q0.size))
+    covariance = np.empty((size, size))
+    for a in range(0, size, width):
+        left = _centred(features, a, min(a + width, size), mean, root)
+        covariance[a : a + len(left), a : a + len(left)] = left @ left.T
+        for b in range(a + width, size, width):
+            right = _centred(features, b, min(b + width, size), mean, root)
+            block = left @ right.T
+            covariance[a : a + len(left), b : b + len(right)] = block
+            covariance[b : b + len(right), a : a + len(left)] = block.T
+    still = np.diagonal(covariance) <= STILL
+    spread = np.sqrt(np.where(still, 1.0, np.diagonal(covariance)))
+    matrix = (1.0 - uncorrelated) * covariance / np.outer(spread, spread)
+    matrix[still, :] = matrix[:, still] = 0.0
+    matrix[np.diag_indices(size)] = 1.0
+    return Correlation(matrix, int(still.sum()))
+
+
+def _centred(features: FeatureSet, start: int, end: int, mean: Array, root: Array) -> Array:
+    """Return some features less their means, times the root of the base measure, one row each."""
+    return np.array([(features.column(j) - mean[j]) * root for j in range(start, end)])

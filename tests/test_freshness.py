@@ -1,0 +1,79 @@
+"""Figures in documents know with which code they were measured, and say so when that code changed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from benchmarks.tools.freshness import check_figures, code_at_work, code_digest, main, stamp
+
+CODE = '"""A module."""\n\n\ndef double(x):\n    """Twice."""\n    return 2 * x  # exactly\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A page with figures of a benchmark, which measured one file in two parts."""
+    for folder in ("docs", "sdm", "benchmarks/results"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "docs" / "page.md").write_text("Measured by `python -m benchmarks demo`.\n")
+    (tmp_path / "sdm" / "double.py").write_text(CODE)
+    measure(tmp_path, {"fast": [1.5], "large": [2.5]}, {})
+    return tmp_path
+
+
+def measure(root: Path, results: dict, before: dict) -> None:
+    results_folder = root / "benchmarks" / "results"
+    code = {"sdm/double.py": code_digest(root / "sdm" / "double.py")}
+    stamp("demo", results, before, results_folder, code)
+    (results_folder / "demo.json").write_text(json.dumps({"machine": {}, **results}))
+
+
+def change(root: Path, text: str) -> None:
+    (root / "sdm" / "double.py").write_text(text)
+    code_digest.cache_clear()
+
+
+def test_figures_are_current_until_the_code_does_something_else(project, capsys):
+    (found,) = check_figures(project)
+    assert (found.name, found.pages, found.state) == ("demo", ("docs/page.md",), "current")
+    change(project, CODE.replace("A module", "Another text").replace("  # exactly", ""))
+    assert main(project) == 0, "comments and docstrings change no result"
+    change(project, CODE.replace("2 * x", "3 * x"))
+    (found,) = check_figures(project)
+    assert found.state == "older"
+    assert "sdm/double.py changed" in found.text
+    assert main(project) == 1
+    assert "OLDER THAN THE CODE  demo" in capsys.readouterr().out
+
+
+def test_a_part_that_was_not_measured_again_stays_old(project):
+    change(project, CODE.replace("2 * x", "3 * x"))
+    before = {"fast": [1.5], "large": [2.5]}
+    measure(project, {"fast": [1.1], "large": [2.5]}, before)
+    (found,) = check_figures(project)
+    assert found.state == "older", "the other part is from before"
+    measure(project, {"fast": [1.1], "large": [2.1]}, {"fast": [1.1], "large": [2.5]})
+    assert check_figures(project)[0].state == "current"
+
+
+def test_results_that_do_not_say_their_code_are_of_unknown_age(project):
+    for path in (project / "benchmarks" / "results" / "measured").iterdir():
+        path.unlink()
+    (found,) = check_figures(project)
+    assert found.state == "unknown"
+    assert main(project) == 1
+    (project / "docs" / "page.md").write_text("No figures.\n")
+    assert main(project) == 0
+
+
+def test_the_code_at_work_is_what_the_process_has_loaded():
+    code = code_at_work()
+    assert "benchmarks/tools/freshness.py" in code
+    assert code["benchmarks/tools/freshness.py"] == code_digest(ROOT / "benchmarks" / "tools" / "freshness.py")
+    assert not [name for name in code if name.startswith("tests/")]
+
+
+def test_pages_of_this_project_name_their_benchmarks():
+    names = {figures.name for figures in check_figures()}
+    assert {"engine", "edges", "nceas", "bias"} <= names
