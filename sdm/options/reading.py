@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from sdm.errors import OptionError, hide_address, hide_secrets
-from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PATTERN, PRESETS, RunOptions, Section
-from sdm.options.kinds import read_places
+from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PATTERN, PRESETS, RunOptions
+from sdm.options.kinds import Section, read_places
 
 SECTIONS: dict[str, type[Section]] = {
     name: field.annotation

@@ -3,7 +3,8 @@
 from functools import cache
 from importlib import import_module
 
-from sdm.options.definitions import JointOptions, RunOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.several import JointOptions
 from sdm.workflow.task import Task
 
 HOMES = {

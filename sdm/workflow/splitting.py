@@ -18,7 +18,8 @@ from sdm.data.site_folds import check_folds, fold_numbers, number_sites, trainin
 from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
-from sdm.options.definitions import RunOptions, TestOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.testing import TestOptions
 from sdm.types import Array, Index
 
 log = logging.getLogger("sdm")

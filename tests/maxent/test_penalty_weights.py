@@ -16,7 +16,7 @@ from sdm.features.feature_set import build_features
 from sdm.features.terms import KINDS
 from sdm.maxent.confidence import deviation_radius
 from sdm.maxent.penalty_weights import penalty_weights
-from sdm.options.definitions import FitOptions
+from sdm.options.fitting import FitOptions
 
 FILES = {"l": "l", "lq": "lq", "lqp": "lqp", "lqh": "lqh", "lqpht": "lqpht", "default": "lqph"}
 

@@ -10,7 +10,7 @@ from sdm.maps.classes import write_class_maps
 from sdm.maps.community import write_maps
 from sdm.maps.species import predict_raster
 from sdm.options.applies import applies
-from sdm.options.definitions import FitOptions
+from sdm.options.fitting import FitOptions
 from sdm.options.reading import leaves
 from sdm.workflow.evaluating import evaluate_files
 from sdm.workflow.predicting import predict_files

@@ -21,8 +21,8 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from PIL import Image
 
-from sdm.options.definitions import OutputOptions
 from sdm.options.kinds import read_width
+from sdm.options.writing import OutputOptions
 from sdm.report.charts import COLOURS, short
 
 INCH = 25.4

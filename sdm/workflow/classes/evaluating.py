@@ -19,8 +19,9 @@ from sdm.data.variables import said_variables
 from sdm.data.vectors import VECTOR, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
-from sdm.options.definitions import ClassOptions, RunOptions
+from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
+from sdm.options.several import ClassOptions
 from sdm.types import Array
 from sdm.workflow.classes.points import read_class_points, selected
 from sdm.workflow.inputs import row_rules

@@ -15,7 +15,8 @@ from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_m
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
-from sdm.options.definitions import JointOptions, RunOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.several import JointOptions
 from sdm.types import Array, Progress
 from sdm.workflow.community.checking import check_community
 from sdm.workflow.community.evaluating import evaluate_joint

@@ -32,7 +32,8 @@ from sdm.maps.rasters import RasterSummary
 from sdm.maxent.penalty_weights import TABULATED
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
-from sdm.options.definitions import FitOptions, RunOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess

@@ -18,7 +18,8 @@ from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
 from sdm.models.extrapolation import EXTRAPOLATIONS
 from sdm.models.species import SCALES, Model
-from sdm.options.definitions import FitOptions, RunOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 from sdm.workflow.group.checking import SHARED, check_axes, check_several, shares_axes

@@ -22,7 +22,8 @@ from sdm.errors import DataError, OptionError
 from sdm.files import safe_name
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
-from sdm.options.definitions import FitOptions, RunOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
 from sdm.report.tables import write_rows
 from sdm.types import Array, Index, Progress

@@ -10,7 +10,8 @@ from sdm.errors import OptionError
 from sdm.executors.opening import workers
 from sdm.features.by_variable import capitals
 from sdm.features.classes import has_growing, parse_families
-from sdm.options.definitions import RunOptions, TuneOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.studies import TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workflow.assessment_tables import make_plots

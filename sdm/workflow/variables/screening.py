@@ -13,7 +13,8 @@ from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflat
 from sdm.commit import claim, staging
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.executors.opening import workers
-from sdm.options.definitions import RunOptions, TestOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.testing import TestOptions
 from sdm.report.tables import write_rows
 from sdm.types import Array, Progress
 from sdm.workflow.registry import task_of

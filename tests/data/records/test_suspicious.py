@@ -10,7 +10,7 @@ from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.suspicious import BITS, FLAGS, Suspicion, flag_coordinates, flag_words, in_the_sea
 from sdm.errors import OptionError
-from sdm.options.definitions import OccurrenceOptions
+from sdm.options.inputs import OccurrenceOptions
 from sdm.options.reading import leaves
 
 

@@ -1,0 +1,119 @@
+"""The options of what a run gives: maps, and what is written beside them."""
+
+from typing import Literal
+
+from sdm.options.kinds import (
+    Formats,
+    NotNegative,
+    Positive,
+    Section,
+    Stacks,
+    Width,
+    Words,
+    option,
+)
+
+
+class PredictOptions(Section):
+    """The map."""
+
+    scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
+    extrapolation: Literal["clamp", "free", "none", "fade", "lower"] = option(
+        "clamp",
+        "Outside the training range. clamp: variables are held at its limits; free: they are not; none: nothing is "
+        "predicted there; fade: the clamped prediction, less its difference from the free one; lower: the lower one of "
+        "the two (fade and lower: one species).",
+    )
+    clamp: bool | None = option(None, "The earlier name of extrapolation: true is clamp, and false is free.", "doclamp")
+    threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
+        None,
+        "Also write a map of presence and absence, with this cutoff: mtp, 10p, maxsss, equal, or a value.",
+        "applythresholdrule",
+    )
+    temperature: Positive = option(
+        1.0,
+        "Divide scores by this number at prediction: below 1 the map has more contrast (entropy above 1: more zeros).",
+    )
+    range: bool = option(True, "Where entropy above 1 leaves exact zeros: also write the range as polygons (.gpkg).")
+    min_patch: NotNegative = option(0.0, "Leave patches of less than N km² out of the range.")
+    prevalence: float = option(0.5, "Prevalence, for the logistic scale.", "defaultprevalence", gt=0, lt=1)
+    unseen: Literal["zero", "error"] = option(
+        "zero", "A category that was not in training: it has no effect (zero), or the run stops (error)."
+    )
+
+    @property
+    def clamped(self) -> bool:
+        """Whether response curves hold variables at the limits of their training ranges."""
+        return self.extrapolation != "free"
+
+
+class OutputOptions(Section):
+    """What is written, and where."""
+
+    folder: str | None = option(None, "Folder for the results.", "output", "outputdirectory")
+    overwrite: bool = option(False, "Replace results that are there already.")
+    resume: bool = option(
+        False, "Go on where a run over several species or scenarios ended; what is finished and unchanged is kept."
+    )
+    curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
+    curves_exponent: bool = option(
+        False,
+        "Response curves show the score of the model (the exponent of its density) in place of the scale of the map, "
+        "from 0 at their left end.",
+        "responsecurvesexponent",
+    )
+    map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
+    map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
+    report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    metadata: bool = option(
+        False,
+        "Also write the ODMAP protocol as tables (CSV, and JSON), and the metadata that rangeModelMetadata, Wallace "
+        "and ENMeval use (RMM, CSV).",
+    )
+    page_map: Literal["reduced", "full"] = option(
+        "reduced",
+        "Cells of the maps inside pages: reduced keeps a page below 2 MB; full has all cells of every map of a model, "
+        "however large the page; scenarios are compared with up to 2,048 cells on a side.",
+    )
+    stack: Stacks = option(
+        [],
+        "Of several species, also map them together: sum (of their suitabilities), threshold (number of species above "
+        "their cutoff: that of --threshold, or maxsss), or both with a comma.",
+    )
+    gpkg: bool = option(
+        False,
+        "Also write results.gpkg, for a GIS: records with their fate (kept, or why not), background points, folds, and "
+        "the range by a cutoff as polygons with their area and centroid; of scenarios the range of each.",
+    )
+    uncertainty: bool = option(
+        False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
+    )
+    replicate_maps: bool = option(
+        False, "With --uncertainty: also write the map of every replicate or fold, beside its model in replicates."
+    )
+    background_predictions: bool = option(
+        False, "Also write predictions at the background points.", "writebackgroundpredictions"
+    )
+    append_results: str | None = option(
+        None,
+        "Also add the row of every species to this table, which has the columns of maxentResults.csv and may hold rows "
+        "of earlier runs.",
+        "appendtoresultsfile",
+    )
+    figure_format: Formats = option(
+        ["png"], "Formats of figures: png (always: pages show it), and beside it pdf or svg, for print."
+    )
+    dpi: int = option(300, "Dots per inch of figures, at their printed width.", ge=50, le=1200)
+    figure_width: Width | None = option(
+        None,
+        "Printed width of all figures, such as 85mm (one column of a journal) or 180mm (two); letters keep their size "
+        "(default: by figure; curves and single maps 85mm).",
+    )
+    publication: bool = option(
+        False, "Also draw one figure for a paper: the map, responses to the four most important variables, importance."
+    )
+    surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
+
+    def curve_scale(self, scale: str) -> str:
+        """Return the scale of response curves, where `scale` is that of the map."""
+        return "exponent" if self.curves_exponent else scale
