@@ -162,7 +162,7 @@ def _add_shuffled(v, own, order, rest, pairs, columns, parts, every, ways, theta
             for i in range(t.size):
                 moved[i] = column[place[i]]
         for k in pairs:
-            p, q = every[k]
+            p, q = every[k, 0], every[k, 1]
             first = moved[: t.size] if p == v else columns[p, a:b]
             second = moved[: t.size] if q == v else columns[q, a:b]
             _add_product(first, second, ways[k, 0], ways[k, 1], ways[k, 2], ways[k, 3], ways[k, 4], t)
@@ -220,19 +220,28 @@ def _grid(presence, near, low, inverse):  # type: ignore[no-untyped-def]
     above, first = np.zeros(_CELLS + 2, np.int64), np.zeros(_CELLS + 2, np.int64)
     m = presence.size
     here, down, up = np.empty(m, np.uint32), np.empty(m, np.uint32), np.empty(m, np.uint32)
+    shifted = np.empty(m)
     _cells(presence, low, inverse, here)
-    _cells(presence - near, low, inverse, down)
-    _cells(presence + near, low, inverse, up)
+    for k in range(m):
+        shifted[k] = presence[k] - near
+    _cells(shifted, low, inverse, down)
+    for k in range(m):
+        shifted[k] = presence[k] + near
+    _cells(shifted, low, inverse, up)
     g = 0
     for k in range(m):
-        above[g : here[k]] = 2 * (m - k)
-        g = max(g, int(here[k]))
+        while g < here[k]:
+            above[g] = 2 * (m - k)
+            g += 1
     g, k = 0, 0  # those whose reach ends below a cell are clearly less than what is in it
     for j in range(m):
-        first[g : up[j] + 1] = k
-        g = max(g, int(up[j]) + 1)
+        while g <= up[j]:
+            first[g] = k
+            g += 1
         k = j + 1
-    first[g:] = m
+    while g < first.size:
+        first[g] = m
+        g += 1
     for k in range(m):
         for g in range(down[k], up[k] + 1):
             above[g] |= 1
@@ -245,14 +254,13 @@ def _raw(i, v, own, order, owns, columns, parts, every, ways, tau, n):  # type: 
     theta = 0.0
     for k in range(owns):
         theta += parts[k, order[i]] if k == own else parts[k, i]
-    one = np.empty(1)
+    one, one_u, one_v = np.empty(1), np.empty(1), np.empty(1)
     for k in range(every.shape[0]):
-        p, q = every[k]
+        p, q = every[k, 0], every[k, 1]
         if p == v or q == v:
             first = columns[p, order[i]] if p == v else columns[p, i]
             second = columns[q, order[i]] if q == v else columns[q, i]
-            one[0] = 0.0
-            one_u, one_v = np.array([first]), np.array([second])
+            one[0], one_u[0], one_v[0] = 0.0, first, second
             _add_product(one_u, one_v, ways[k, 0], ways[k, 1], ways[k, 2], ways[k, 3], ways[k, 4], one)
             theta += one[0]
         else:

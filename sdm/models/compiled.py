@@ -199,11 +199,14 @@ def _score(  # type: ignore[no-untyped-def]
     for begin in range(0, theta.size, _CHUNK):
         stop = min(begin + _CHUNK, theta.size)
         m = present(x, begin, stop, at)
-        theta[begin:stop] = np.nan
+        if m < stop - begin:
+            for i in range(begin, stop):
+                theta[i] = np.nan
         if m == 0:
             continue
         t = part[:m]
-        t[:] = 0.0
+        for i in range(m):
+            t[i] = 0.0
         for v in range(x.shape[0]):
             row = u[v, :m]
             if m == stop - begin:
