@@ -312,6 +312,8 @@ def _section_text(name: str, value: str) -> str:
 @lru_cache(maxsize=1024)
 def _option_text(section: str, name: str, value: str) -> str:
     """Return the lines of an option as YAML, from its value as JSON."""
+    if value in ("null", "true", "false", "[]", "{}") or value.isdecimal():  # most of them; YAML writes them so too
+        return f"{'  ' if section else ''}{name}: {value}\n"
     import yaml
 
     tree = {name: json.loads(value)}

@@ -85,9 +85,7 @@ def run(
     if not (output.resume or output.overwrite):
         refuse_partial(target)
     with claim(target, overwrite=output.overwrite or output.resume):
-        if output.curves or output.map or output.report:
-            # Half a second of imports, done while the layers are read.
-            Thread(target=_import, args=("sdm.report.figures.curves", "sdm.report.pages.registry"), daemon=True).start()
+        Thread(target=_import, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):
             prepared = task.prepare(options)
@@ -181,6 +179,18 @@ def _whole(model: ModelResult, target: Path) -> ModelResult:
     """Return a model of several with everything that is in its folder, which will be in the target."""
     model = model.whole()
     return replace(model, folder=model.folder and target / model.folder.name)
+
+
+def _drawing(options: RunOptions) -> list[str]:
+    """Return the modules that draw what a run is to give."""
+    output, modules = options.output, []
+    if output.map and output.map_picture:
+        modules.append("sdm.report.figures.maps")
+    if output.curves:
+        modules.append("sdm.report.figures.curves")
+    if output.report:
+        modules.append("sdm.report.pages.registry")
+    return modules
 
 
 def _import(*modules: str) -> None:

@@ -15,7 +15,6 @@ from sdm.data.vectors import split_layer
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.workflow.inputs import check_layers, read_area
-from sdm.workflow.projecting.after_fit import check_scenarios
 from sdm.workflow.species.inputs import (
     background_points,
     clean_located,
@@ -53,7 +52,10 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
     found.facts += [text for text in stack.notices if text.startswith("categorical")]
     found.warnings += [text for text in stack.notices if stack.paths and not text.startswith("categorical")]
     found.attempt(lambda: check_layers(stack, options, found))
-    check_scenarios(options, stack.names, stack.categorical, stack.notices, found)
+    if options.project.scenarios:
+        from sdm.workflow.projecting.after_fit import check_scenarios
+
+        check_scenarios(options, stack.names, stack.categorical, stack.notices, found)
     area = found.attempt(lambda: _area(options, stack, found))
     group = found.attempt(lambda: read_group(options, records))
     effort = found.attempt(lambda: _effort(options, stack, group, found))
