@@ -146,7 +146,9 @@ def test_bad_effort_is_one_clear_sentence(world, effort, tmp_path):
     nothing = change_raster(effort, tmp_path / "nothing.tif", lambda band: band * 0)
     assert "60 where the sampling effort is zero or missing" in fail(*words, "--bias", nothing)
     assert "does not exist" in fail(*words, "--bias", tmp_path / "gone.tif")
-    assert "expected 'sample' or 'prior'" in fail(*words, "--bias", effort, "--bias-treatment", "divide", code=2)
+    assert "expected 'sample', 'prior' or 'records'" in fail(
+        *words, "--bias", effort, "--bias-treatment", "divide", code=2
+    )
     assert not (tmp_path / "out").exists()
 
 
