@@ -7,7 +7,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +76,3 @@ def measured(arguments: Sequence[str | Path]) -> dict[str, Any]:
             sys.exit(f"sdm {' '.join(map(str, arguments))} failed:\n{said.read().decode()[-4000:]}")
     spent = usage.ru_utime + usage.ru_stime
     return {CLOCK: seconds, PROCESSORS: spent, MEMORY: watch.peak, "most processes": watch.processes}
-
-
-@cache
-def has_option(option: str, command: str = "fit") -> bool:
-    """Whether this sdm has an option, so that a part is left out aloud and not by an error."""
-    wide = {**os.environ, "COLUMNS": "200"}
-    done = subprocess.run([*SDM, command, "--help"], capture_output=True, text=True, check=True, env=wide)
-    return f"{option} " in done.stdout

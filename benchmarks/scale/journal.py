@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scale.commands import CLOCK, has_option, measured
+from benchmarks.scale.commands import CLOCK, measured
 from benchmarks.scale.worlds import BenchmarkWorld, whole_result
 from benchmarks.tools.harness import table
 
@@ -58,10 +58,7 @@ def many_tiny(world: BenchmarkWorld, count: int) -> dict[str, Any]:
     left = left_behind(out)
     table("tiny species: what the run leaves", [left])
     result: dict[str, Any] = {"rows": [row], "left": left, "found": {"late over early": paces["late"] / paces["early"]}}
-    if has_option("--resume"):
-        result["resumed"] = measured([*command, "--resume"])
-        table("tiny species: --resume when all are done", [result["resumed"]])
-    else:
-        print("not measured: this sdm has no --resume")
+    result["resumed"] = measured([*command, "--resume"])
+    table("tiny species: --resume when all are done", [result["resumed"]])
     shutil.rmtree(out)
     return result

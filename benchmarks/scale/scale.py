@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.scale.batches import on_cluster, warm, with_maps, without_maps
-from benchmarks.scale.commands import has_option
 from benchmarks.scale.journal import many_tiny
 from benchmarks.scale.one_pass import stack_of_maps
 from benchmarks.scale.worlds import make_tiny_world, make_world
@@ -50,9 +49,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = None
         for part in chosen.part:
-            if part == "cluster" and not has_option("--cluster"):
-                print("not measured: this sdm has no --cluster")
-                continue
             if part == "journal":
                 made, count = make_tiny_world(Path(folder, "tiny"), chosen.tiny), chosen.tiny
             else:
