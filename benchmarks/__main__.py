@@ -34,8 +34,12 @@ def main() -> None:
     if unknown:
         sys.exit(f"no benchmark called {', '.join(unknown)}; there are {', '.join(ALL)}")
     for name in given or ALL:
+        module = import_module(f"benchmarks.{FOLDERS.get(name, '')}{name}")
+        if {"-h", "--help"} & set(options) and not hasattr(module, "argparse"):  # a question must not measure
+            print(f"{name}: {module.__doc__}")
+            continue
         sys.argv = [name, *options]
-        import_module(f"benchmarks.{FOLDERS.get(name, '')}{name}").main()
+        module.main()
 
 
 if __name__ == "__main__":

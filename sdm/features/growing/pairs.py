@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sdm._jit import jit, jit_finite
 from sdm.types import Array
 
-BEAM = 8  # roots whose sides are searched for pairs
+BEAM = 6  # roots whose sides are searched for pairs
 NONE = -1.0
 
 
@@ -35,9 +35,9 @@ def best_pair(
     """Return the two splits with the largest sum of |g|, of all that there are; None if no second split helps."""
     found = _all_gains(counts, categorical, most_sets)
     table = np.empty((int(counts.max()), int(counts.max()), counts.size))
-    cells = np.arange(g.size)
+    cells, places = np.arange(g.size), _places(codes)
     for v in range(counts.size):
-        _fill(codes, g, cells, v, table[: counts[v]])
+        _fill(places, codes, g, cells, v, table[: counts[v]])
         _scan(table[: counts[v]], v, counts, categorical, most_sets, found[v])
     leaf, var, right = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros((2, table.shape[0]), np.bool_)
     value = _read_pair(codes, counts, categorical, g, cells, most_sets, found, leaf, var, right)
@@ -102,16 +102,29 @@ def _ranks(sums):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _fill(codes, g, cells, v, table):  # type: ignore[no-untyped-def]
-    """table[b, c, u] = the sum of g over the cells in bin b of variable v and in a bin up to c of variable u."""
-    table[:] = 0.0
-    for i in cells:
-        row = table[codes[i, v]]
+def _places(codes):  # type: ignore[no-untyped-def]
+    """Return where each cell's bins are in a row of a table, so that they need not be computed for every table."""
+    places = np.empty(codes.shape, np.uint32)
+    for i in range(codes.shape[0]):
         for u in range(codes.shape[1]):
-            row[codes[i, u], u] += g[i]
-    for b in range(table.shape[0]):
-        for c in range(1, table.shape[1]):
-            for u in range(table.shape[2]):
+            places[i, u] = codes[i, u] * codes.shape[1] + u
+    return places
+
+
+@jit
+def _fill(places, codes, g, cells, v, table):  # type: ignore[no-untyped-def]
+    """table[b, c, u] = the sum of g over the cells in bin b of variable v and in a bin up to c of variable u."""
+    count, width, n_variables = table.shape
+    flat, step = table.reshape(count * width * n_variables), np.uint32(width * n_variables)
+    for k in range(flat.size):
+        flat[k] = 0.0
+    for i in cells:
+        row, mass = codes[i, v] * step, g[i]
+        for u in range(n_variables):
+            flat[row + places[i, u]] += mass
+    for b in range(count):
+        for c in range(1, width):
+            for u in range(n_variables):
                 table[b, c, u] += table[b, c - 1, u]
 
 
@@ -222,12 +235,14 @@ def _read_pair(codes, counts, categorical, g, cells, most_sets, found, leaf, var
 def _beam(codes, counts, categorical, g, most_sets, leaf, var, right, size):  # type: ignore[no-untyped-def]
     """Fill the best pair (row 0) and the best three splits found (row 1), with their sizes."""
     cells, n_variables, width = np.arange(g.size), counts.size, counts.max()
-    tables = np.empty((3, n_variables, width, width, n_variables))  # of all cells, and of the sides of a root
+    tables = np.empty((n_variables, width, width, n_variables))  # of all cells
+    sides = np.empty((2, width, width, n_variables))  # of the sides of a root, for one variable
     found = np.empty((3, *_all_gains(counts, categorical, most_sets).shape))
     found[:] = NONE
+    places = _places(codes)
     for v in range(n_variables):
-        _fill(codes, g, cells, v, tables[0, v, : counts[v]])
-        _scan(tables[0, v, : counts[v]], v, counts, categorical, most_sets, found[0, v])
+        _fill(places, codes, g, cells, v, tables[v, : counts[v]])
+        _scan(tables[v, : counts[v]], v, counts, categorical, most_sets, found[0, v])
     if _read_pair(codes, counts, categorical, g, cells, most_sets, found[0], leaf[0], var[0], right[0]) > 0.0:
         size[0] = 2
     best = _both_sides(codes, counts, categorical, g, cells, most_sets, found[0], leaf[1], var[1], right[1])
@@ -241,20 +256,22 @@ def _beam(codes, counts, categorical, g, most_sets, leaf, var, right, size):  # 
         if value[v, s] <= 0.0:
             break
         value[v, s] = 0.0
+        if not categorical[v]:  # cuts next to it divide almost alike
+            value[v, max(s - 1, 0) : s + 2] = 0.0
         _root(codes, counts, categorical, g, cells, most_sets, v, s, root)
         parts = (_part(codes, cells, v, root, 0), _part(codes, cells, v, root, 1))
         few = 0 if parts[0].size <= parts[1].size else 1
-        for u in range(n_variables):  # the table of the larger side is what is left
+        for u in range(n_variables):
             count = counts[u]
-            _fill(codes, g, parts[few], u, tables[1 + few, u, :count])
-            tables[2 - few, u, :count] = tables[0, u, :count] - tables[1 + few, u, :count]
+            _fill(places, codes, g, parts[few], u, sides[few, :count])
+            _rest(tables[u, :count], sides[few, :count], sides[1 - few, :count])
+            for side in range(2):
+                _scan(sides[side, :count], u, counts, categorical, most_sets, found[1 + side, u])
         for side in range(2):
             totals[side] = 0.0
             for i in parts[side]:
                 totals[side] += g[i]
         for side in range(2):
-            for u in range(n_variables):
-                _scan(tables[1 + side, u, : counts[u]], u, counts, categorical, most_sets, found[1 + side, u])
             most = _largest_pair(found[1 + side]) + abs(totals[1 - side])
             if most > best + 1e-15:
                 chosen = (parts[side], most_sets, found[1 + side], sub_leaf, sub_var, sub)
@@ -263,6 +280,15 @@ def _beam(codes, counts, categorical, g, most_sets, leaf, var, right, size):  # 
                     leaf[1, 0], leaf[1, 1], leaf[1, 2] = 0, side, 2 if sub_leaf[1] == 1 else side
                     var[1, 0], var[1, 1], var[1, 2] = v, sub_var[0], sub_var[1]
                     right[1, 0], right[1, 1], right[1, 2] = root, sub[0], sub[1]
+
+
+@jit
+def _rest(whole, part, rest):  # type: ignore[no-untyped-def]
+    """rest = whole − part."""
+    for b in range(whole.shape[0]):
+        for c in range(whole.shape[1]):
+            for u in range(whole.shape[2]):
+                rest[b, c, u] = whole[b, c, u] - part[b, c, u]
 
 
 @jit

@@ -96,9 +96,9 @@ class TreeOracle:
         self._prepare_pairs()
 
     def _prepare_pairs(self) -> None:
-        """Choose how many cells and bins pairs look at: about as much work as two passes over all cells."""
+        """Choose how many cells and bins pairs look at: about as much work as a pass over all cells."""
         n, n_variables = self.bins.shape
-        work = 2.0 * n * n_variables + 1e6
+        work = n * n_variables + 5e5
         width = int(np.clip(np.sqrt(work / (4 * BEAM)) / n_variables, 8, COARSE_BINS))
         self._pair_cells = int(min(n, max(work / ((BEAM + 1) * n_variables**2), 200)))
         self._pair_variables = np.flatnonzero(~self.categorical | (self.counts <= COARSE_BINS))
