@@ -28,7 +28,7 @@ from rasterio.windows import Window
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack, own_threads
 from sdm.errors import DataError, OutputError
-from sdm.maps.gis.formats import COG, map_format
+from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import Moments, RasterSummary
 from sdm.maps.tiff import tile_places
@@ -179,7 +179,7 @@ def _finish(
             _to_cog(source, target, raster, threads)
             _check_whole(target)
         else:
-            rasterio.shutil.copy(source, target, driver=driver)
+            copy_map(source, target, driver)
         source.unlink()
 
     with ThreadPoolExecutor(max(1, min(threads, len(rasters)))) as pool:

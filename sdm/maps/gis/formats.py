@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import rasterio
+import rasterio.shutil
 from rasterio.drivers import raster_driver_extensions
 
 from sdm.errors import OptionError
+from sdm.maps.gis.ascii_grid import fits_grid, write_grid
 
 COG = "COG"
-SINGLE = ("AAIGrid", "ZMap", "XYZ", "PCRaster", "SAGA")  # formats of one band
+ASCII = "AAIGrid"
+SINGLE = (ASCII, "ZMap", "XYZ", "PCRaster", "SAGA")  # formats of one band
 # Pictures hold neither numbers nor places, and some formats cannot be written from another file.
 _NOT = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "VRT", "MEM", "PDF", "GPKG", "MBTiles", "KMLSUPEROVERLAY", "MFF")
 
@@ -31,3 +35,13 @@ def map_format(path: Path, bands: int = 1) -> str:
     if bands > 1 and driver in SINGLE:
         raise OptionError(f"{path.name} has room for one band ({driver}), and the map has {bands}: write a .tif")
     return driver
+
+
+def copy_map(source: Path, target: Path, driver: str) -> None:
+    """Write a map that lies on disk in another of GDAL's formats; what the format has beside it lies beside it."""
+    if driver == ASCII:
+        with rasterio.open(source) as opened:
+            if fits_grid(opened):
+                write_grid(opened, target)
+                return
+    rasterio.shutil.copy(source, target, driver=driver)

@@ -31,6 +31,8 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
         delta[j], gain[j] = 0.0, 0.0
         if q[j] <= 0.0 or (bound == SELECTIVE and q[j] >= 1.0):
             continue
+        if code == _L1 and lam[j] == 0.0 and abs(q[j] - mu[j]) <= beta[j]:
+            continue  # it stays at zero, as most do
         if code in (_NONE, _L1):
             delta[j] = _explicit(bound, q[j], mu[j], lam[j], beta[j] if code == _L1 else 0.0)
         else:

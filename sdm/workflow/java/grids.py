@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import rasterio
-import rasterio.shutil
 from numpy.typing import NDArray
 from rasterio.errors import RasterioError
 
 from sdm.errors import OutputError
-from sdm.maps.gis.formats import map_format
+from sdm.maps.gis.formats import copy_map, map_format
 from sdm.models.file import load_model
 from sdm.types import Array
 from sdm.workflow.inputs import is_swd
@@ -40,7 +39,7 @@ class GridWriter:
         target = self.folder / f"{name}{self.ending}"
         try:
             with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=self.folder) as place:
-                rasterio.shutil.copy(source, Path(place) / target.name, driver=map_format(target))
+                copy_map(source, Path(place) / target.name, map_format(target))
                 for file in sorted(Path(place).iterdir()):
                     if not file.name.endswith(_BESIDE):
                         os.replace(file, self.folder / file.name)
