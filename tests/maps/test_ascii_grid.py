@@ -54,7 +54,7 @@ def test_grid_is_read_by_gdal_with_the_same_numbers_and_place(tmp_path: Path) ->
     copy_map(source, tmp_path / "map.asc", ASCII)
     with rasterio.open(tmp_path / "map.asc") as copied, rasterio.open(source) as first:
         np.testing.assert_array_equal(copied.read(1), values)
-        assert copied.driver == ASCII and copied.nodata == -9999.0 and copied.crs.is_geographic
+        assert (copied.driver, copied.nodata, copied.crs.is_geographic) == (ASCII, -9999.0, True)
         np.testing.assert_allclose(copied.transform, first.transform, atol=1e-9)
 
 

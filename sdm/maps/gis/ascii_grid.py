@@ -45,10 +45,11 @@ def write_grid(source: Any, target: Path) -> None:
         for first in range(0, source.height, rows):
             window = Window(0, first, source.width, min(rows, source.height - first))
             values = source.read(1, window=window).astype(np.float64)
-            text = memoryview(room)[: _as_text(values, nodata, missing, _POWERS, room)]
+            text = room[: _as_text(values, nodata, missing, _POWERS, room)]
             if first == 0 and source.dtypes[0].startswith("float"):
-                text = _with_point(bytes(text))
-            out.write(text)
+                out.write(_with_point(text.tobytes()))
+            else:
+                out.write(text)
     if source.crs is not None:
         wkt = source.crs.to_wkt(version="WKT1_ESRI")
         target.with_suffix(".prj").write_text(wkt + "\n", encoding="utf-8")
