@@ -133,7 +133,7 @@ def _run_single(job: Job, prepared: Prepared, target: Path, progress: Progress |
     if prepared.failures:
         raise DataError(next(iter(prepared.failures.values())))
     overwrite = job.options.output.overwrite
-    model = job.write(job.fit(prepared, next(iter(prepared.tables)), progress), target, progress, overwrite=overwrite)
+    model = job.make(prepared, next(iter(prepared.tables)), target, progress, overwrite=overwrite)
     model.lines = job.task.lines(model)
     return RunResult(target, [model], prepared.notices, projection=next(iter(job.projections), None))
 

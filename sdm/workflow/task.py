@@ -230,8 +230,11 @@ class Task(ABC):
         """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
 
     @abstractmethod
-    def fit(self, prepared: Any, name: str, options: RunOptions, progress: Progress | None) -> Fitted:
-        """Fit one model, and measure it in every way that the options ask for."""
+    def fit(
+        self, prepared: Any, name: str, options: RunOptions, progress: Progress | None, place: Path | None = None
+    ) -> Fitted:
+        """Fit one model, and measure it in every way that the options ask for. A kind may begin its map meanwhile, in
+        the folder `place` that its results will be written to."""
 
     @abstractmethod
     def write(

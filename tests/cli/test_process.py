@@ -112,12 +112,12 @@ def interrupt(child: "subprocess.Popen[str]", what: signal.Signals) -> str:
     ("moment", "what", "code"),
     [
         ("open *_roc.csv", signal.SIGINT, 130),
-        ("os.rename *.part*.tif", signal.SIGTERM, 143),
+        ("os.rename *.part*_thresholded.tif", signal.SIGTERM, 143),
         ("open *.html*", signal.SIGINT, 130),
     ],
 )
 def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, moment, what, code) -> None:
-    words = ("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "deep" / "out")
+    words = ("fit", world.records, world.layers, *QUICK, "--threshold", 0.5, "-o", tmp_path / "deep" / "out")
     child = start(*words, hold=moment)
     assert files(tmp_path), "something is there to be removed"
     err = interrupt(child, what)

@@ -49,7 +49,7 @@ def write_grid(source: Any, target: Path) -> None:
             if first == 0 and source.dtypes[0].startswith("float"):
                 out.write(_with_point(text.tobytes()))
             else:
-                out.write(text)
+                out.write(text.data)
     if source.crs is not None:
         wkt = source.crs.to_wkt(version="WKT1_ESRI")
         target.with_suffix(".prj").write_text(wkt + "\n", encoding="utf-8")

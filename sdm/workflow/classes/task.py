@@ -75,7 +75,14 @@ class ClassTask(Task):
         check_features(options, (prepared.tables[name] if whole is None else whole).names)
         return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
 
-    def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
+    def fit(
+        self,
+        prepared: ClassPrepared,
+        name: str,
+        options: RunOptions,
+        progress: Progress | None,
+        place: Path | None = None,
+    ) -> ClassFit:
         """Fit and measure one class model."""
         with going_on(progress, "dividing the sites"):
             plan = self.plan(prepared, name, options)

@@ -78,7 +78,9 @@ class CommunityTask(Task):
         whole = prepared.chosen[name].table if name in prepared.chosen else None
         return plan_community(prepared.tables[name], options, prepared.stack, whole)
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
+    def fit(
+        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, place: Path | None = None
+    ) -> JointFit:
         """Fit the joint model beside single models and a GLM, and test all of them."""
         return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
 

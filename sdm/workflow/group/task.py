@@ -82,7 +82,9 @@ class GroupTask(Task):
         """Refuse, as there are no runs of groups alone."""
         self._refuse()
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Fitted:
+    def fit(
+        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, place: Path | None = None
+    ) -> Fitted:
         """Refuse, as there are no runs of groups alone."""
         self._refuse()
 

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from sdm.commit import staging
+from sdm.errors import DataError
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
 from sdm.types import Progress
@@ -59,8 +60,20 @@ class Job:
     projections: "list[ProjectionResult]" = field(default_factory=list)  # of a single model
     told_in: Path | None = None  # the folder of several models that are few enough to be told one by one
 
-    def fit(self, prepared: Prepared, name: str, progress: Progress | None = None) -> Ready:
-        """Fit one model, and measure it."""
+    def make(
+        self, prepared: Prepared, name: str, folder: Path, progress: Progress | None = None, *, overwrite: bool = False
+    ) -> ModelResult:
+        """Fit and measure one model, and write its results in one step. Its map may be made while it is measured."""
+        with staging(folder, overwrite=overwrite) as stage:
+            try:
+                ready = self.fit(prepared, name, progress, stage)
+            except OSError as error:  # nothing was written yet
+                raise DataError(f"{name} cannot be fitted ({error})") from error
+            result = self._write_into(stage, ready, folder, progress)
+        return self._done(ready, result, folder)
+
+    def fit(self, prepared: Prepared, name: str, progress: Progress | None = None, place: Path | None = None) -> Ready:
+        """Fit one model, and measure it; its results will be written to `place`, if that is given."""
         began = perf_counter()
         chosen, options = None, self.options
         if chooses(options):
@@ -68,7 +81,7 @@ class Job:
         if self.choose is not None:
             chosen = self.choose(self.task, prepared, name, options, progress)
             options = chosen.options
-        fitted = self.task.fit(prepared, name, options, progress)
+        fitted = self.task.fit(prepared, name, options, progress, place)
         if chosen is not None:
             fitted.numbers[chosen.what] = chosen.numbers
         variables = prepared.chosen.get(name)
@@ -88,24 +101,31 @@ class Job:
         before_commit: Callable[[], None] | None = None,
     ) -> ModelResult:
         """Write the results of one model in one step; `before_commit` may raise, and then nothing has changed."""
-        prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
         with staging(folder, overwrite=overwrite) as stage:
-
-            def also(place: Path, files: dict[str, Any]) -> None:
-                if variables is not None:
-                    write_choice(variables, options, place, files)
-                if ready.chosen is not None:
-                    ready.chosen.write(place, files)
-                if self.opened is not None and prepared.single:
-                    from sdm.workflow.projecting.after_fit import project_fitted
-
-                    made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
-                    self.projections.append(made)
-                    files["scenarios"] = SCENARIOS
-                    ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
-
-            result = write_model(self.task, ready.fitted, prepared, options, stage, self.command, progress, also)
+            result = self._write_into(stage, ready, folder, progress)
             if before_commit is not None:
                 before_commit()
+        return self._done(ready, result, folder)
+
+    def _write_into(self, stage: Path, ready: Ready, folder: Path, progress: Progress | None) -> ModelResult:
+        """Write the results of one model to a stage, which will be the folder."""
+        prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
+
+        def also(place: Path, files: dict[str, Any]) -> None:
+            if variables is not None:
+                write_choice(variables, options, place, files)
+            if ready.chosen is not None:
+                ready.chosen.write(place, files)
+            if self.opened is not None and prepared.single:
+                from sdm.workflow.projecting.after_fit import project_fitted
+
+                made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
+                self.projections.append(made)
+                files["scenarios"] = SCENARIOS
+                ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
+
+        return write_model(self.task, ready.fitted, prepared, options, stage, self.command, progress, also)
+
+    def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:
         log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)
         return replace(result, folder=folder)

@@ -1,9 +1,9 @@
 """One species: fit, test, and gather every number, curve and threshold."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from sdm.workflow.inputs import check_features
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
 
+if TYPE_CHECKING:
+    from sdm.workflow.species.map_ahead import MapAhead
+
 
 @dataclass
 class SpeciesFit:
@@ -66,6 +69,7 @@ class SpeciesFit:
     curve_scale: str = "cloglog"  # of the responses to one variable
     mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
     counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
+    ahead: "MapAhead | None" = None  # its map, which was begun before the model was measured
 
     @property
     def name(self) -> str:
@@ -112,9 +116,11 @@ def fit_species(
     survey: Survey | None = None,
     nested: tuple[SampleTable, Split] | None = None,
     group: GroupFits | None = None,
+    when_fitted: Callable[[Model], None] | None = None,
 ) -> SpeciesFit:
     """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`, and `group` are
-    the axes that it shares with others."""
+    the axes that it shares with others. `when_fitted` is called with the model before it is measured.
+    """
     table, test, split = plan.table, plan.test, plan.split
     base = estimator(options, table.categorical)
     if group is not None:
@@ -127,6 +133,12 @@ def fit_species(
     numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
+    if structure is not None:
+        model = model.with_meta(structure=structure.summary())
+    if (bound := performance_bound(fitted, options.fit.delta)) is not None:
+        model = model.with_meta(performance_bound=asdict(bound))
+    if when_fitted is not None:
+        when_fitted(model)
     chosen: dict[str, Any] = {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
     if structure is not None:
         chosen |= {"lam": structure.lam, "beta": structure.beta}
@@ -145,10 +157,8 @@ def fit_species(
     numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
     if structure is not None:
         numbers["structure"] = structure.as_dict()
-        model = model.with_meta(structure=structure.summary())
-    if (bound := performance_bound(fitted, options.fit.delta)) is not None:
+    if bound is not None:
         numbers["performance_bound"] = asdict(bound)
-        model = model.with_meta(performance_bound=asdict(bound))
     if group is not None:
         numbers["shared"] = group.numbers(table.species, fitted)
     scale, clamped = options.predict.scale, options.predict.clamped

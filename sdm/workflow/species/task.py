@@ -40,6 +40,7 @@ from sdm.workflow.species.fitting import (
 )
 from sdm.workflow.species.inputs import SpeciesPrepared, prepare_species
 from sdm.workflow.species.lines import species_evaluation_lines, species_info_lines, species_result_lines
+from sdm.workflow.species.map_ahead import map_ahead
 from sdm.workflow.species.sampling import check_sampling
 from sdm.workflow.species.writing import map_species_together, write_shared, write_species
 from sdm.workflow.splitting import check_testing
@@ -161,12 +162,24 @@ class SpeciesTask(Task):
         whole = prepared.chosen[name].table if name in prepared.chosen else None
         return plan_species(prepared.tables[name], options, test, stack=prepared.stack, whole=whole)
 
-    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
+    def fit(
+        self,
+        prepared: SpeciesPrepared,
+        name: str,
+        options: RunOptions,
+        progress: Progress | None,
+        place: Path | None = None,
+    ) -> Any:
         """Fit and measure the model of one species."""
         with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
             plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
         nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        return fit_species(plan, options, progress, survey=survey, nested=nested, group=prepared.group)
+        ahead = map_ahead(name, prepared, options, place)
+        ways: dict[str, Any] = {"survey": survey, "nested": nested, "group": prepared.group}
+        if ahead is None:
+            return fit_species(plan, options, progress, **ways)
+        with ahead:
+            return replace(fit_species(plan, options, progress, when_fitted=ahead.begin, **ways), ahead=ahead)
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""

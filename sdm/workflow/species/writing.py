@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,7 @@ from sdm.workflow import assessment_tables as shared
 from sdm.workflow.group.writing import write_group
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
+from sdm.workflow.species.map_ahead import map_tags
 from sdm.workflow.task import REPLICATES, Files
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def write_species(
     if prepared.areas:
         write_background(fitted.table, prepared, options, folder, files)
     # Pictures are drawn in a thread of their own while the map is computed in others, outside Python's lock.
-    with ThreadPoolExecutor(1) as painter:
+    with fitted.ahead or nullcontext(), ThreadPoolExecutor(1) as painter:
         pictures = []
         if fitted.profiles:
             files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
@@ -83,7 +85,11 @@ def write_species(
             common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
             common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
             raster = folder / f"{name}.tif"
-            if fitted.mapped:
+            if fitted.ahead is not None:
+                with going_on(progress, "map"):
+                    made, counted_ahead = fitted.ahead.take()
+                fitted.numbers |= {"map": made.numbers, **counted_ahead}
+            elif fitted.mapped:
                 fitted.numbers |= {"map": take_map(fitted.mapped["map"], raster).numbers, **fitted.counted}
             else:
                 counted = NoveltyMaps(fitted.model)
@@ -242,12 +248,6 @@ def map_species_together(
         fitted[k][0].mapped[what] = summary
         if plan.novelty is not None:
             fitted[k][0].counted |= plan.novelty.numbers
-
-
-def map_tags(species: str, options: RunOptions) -> dict[str, str]:
-    """Return what maps of a species say of it, and of the rule of their cutoff."""
-    rule = options.predict.threshold
-    return {"species": species} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
 
 
 def take_map(made: RasterSummary, place: Path) -> RasterSummary:

@@ -105,7 +105,14 @@ class StrataTask(SpeciesTask):
         """Divide the records of one species, by default in five folds."""
         return super().plan(prepared, name, with_default_folds(strata_options(options)))
 
-    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> StrataFit:
+    def fit(
+        self,
+        prepared: SpeciesPrepared,
+        name: str,
+        options: RunOptions,
+        progress: Progress | None,
+        place: Path | None = None,
+    ) -> StrataFit:
         """Follow the path of one species."""
         plan, options = self.plan(prepared, name, options), strata_options(options)
         area = prepared.area_of(name)

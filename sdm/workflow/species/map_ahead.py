@@ -1,0 +1,71 @@
+"""The map of the only species of a run, made while its model is measured."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+from sdm.data.rasters.stack import Stack
+from sdm.files import safe_name
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.rasters import RasterSummary
+from sdm.maps.species import predict_raster
+from sdm.models.species import Model
+from sdm.options.definitions import RunOptions
+from sdm.workflow.species.inputs import SpeciesPrepared
+
+MOST_CELLS = 8_000_000  # a larger map takes long enough to show how far it is
+
+
+class MapAhead:
+    """A map in the making. If what goes on meanwhile (in its `with` block) fails, the map is waited for and left."""
+
+    def __init__(self, name: str, prepared: SpeciesPrepared, options: RunOptions, path: Path) -> None:
+        self._name, self._prepared, self._options, self._path = name, prepared, options, path
+        self._pool = ThreadPoolExecutor(1)
+        self._made: Future[tuple[RasterSummary, dict[str, Any]]] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._pool.shutdown(wait=error is not None)
+
+    def begin(self, model: Model) -> None:
+        """Begin the map of a model."""
+        self._made = self._pool.submit(self._make, model)
+
+    def take(self) -> tuple[RasterSummary, dict[str, Any]]:
+        """Wait for the map; return it, and what was counted on it."""
+        if self._made is None:
+            raise RuntimeError("the map was not begun")
+        return self._made.result()
+
+    def _make(self, model: Model) -> tuple[RasterSummary, dict[str, Any]]:
+        stack, own, counted = cast(Stack, self._prepared.stack), self._options.predict, NoveltyMaps(model)
+        made = predict_raster(
+            model,
+            stack,
+            self._path,
+            scale=own.scale,
+            extrapolation=own.extrapolation,
+            threads=self._options.threads,
+            tags=map_tags(self._name, self._options),
+            study_area=self._prepared.area_of(self._name),
+            novelty=counted,
+        )
+        return made, counted.numbers
+
+
+def map_ahead(name: str, prepared: SpeciesPrepared, options: RunOptions, place: Path | None) -> MapAhead | None:
+    """Return the map of a species, to be begun when its model is fitted; None if it is not asked for, or too large."""
+    stack = prepared.stack
+    if place is None or stack is None or not options.output.map or stack.height * stack.width > MOST_CELLS:
+        return None
+    return MapAhead(name, prepared, options, place / f"{safe_name(name)}.tif")
+
+
+def map_tags(species: str, options: RunOptions) -> dict[str, str]:
+    """Return what maps of a species say of it, and of the rule of their cutoff."""
+    rule = options.predict.threshold
+    return {"species": species} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
