@@ -1,5 +1,6 @@
 """What the commands that fit models share: the run, and what is said of it."""
 
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,28 @@ from sdm.errors import OptionError
 from sdm_cli.console import Console, command_line
 from sdm_cli.options import from_words
 
+_FIGURES = "sdm.report.figures"
+DRAWS = (f"{_FIGURES}.maps", f"{_FIGURES}.curves", f"{_FIGURES}.assessment", "sdm.workflow.species.writing")
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sdm.options.definitions import RunOptions
     from sdm.workflow.run import RunResult
+
+
+@contextmanager
+def drawing(*, pictures: bool) -> "Iterator[None]":
+    """Have a process load what draws the pictures of a species, before this one loads what fits it; both take about a
+    second."""
+    from sdm.executors.painter import dismiss_painter, start_painter
+
+    if pictures:
+        start_painter(DRAWS)
+    try:
+        yield
+    finally:
+        dismiss_painter()
 
 
 def do_run(
@@ -32,11 +50,18 @@ def do_run(
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     if run is None:
-        from sdm.workflow.run import run as fit_all
+        from sdm.workflow.registry import kind_of
 
-        run = fit_all
-    with console.progress(options.output.folder) as progress:
-        result = run(options, command=command_line(), progress=progress)
+        output = options.output
+        pictures = output.curves or (output.map and output.map_picture)
+        with drawing(pictures=pictures and kind_of(options) == "species"):
+            from sdm.workflow.run import run as fit_all
+
+            with console.progress(output.folder) as progress:
+                result = fit_all(options, command=command_line(), progress=progress)
+    else:
+        with console.progress(options.output.folder) as progress:
+            result = run(options, command=command_line(), progress=progress)
     warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
     several = len(result.models) > 1
     for model in result.models:

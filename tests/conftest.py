@@ -4,6 +4,7 @@ import gc
 import os
 from pathlib import Path
 
+import matplotlib  # noqa: F401 - so that commands in this process draw in it, and start no other for each test
 import numpy as np
 import pandas as pd
 import pytest

@@ -2,10 +2,13 @@
 
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from sdm.options.definitions import RunOptions
 from sdm.options.several import JointOptions
-from sdm.workflow.task import Task
+
+if TYPE_CHECKING:
+    from sdm.workflow.task import Task
 
 HOMES = {
     "classes": ("sdm.workflow.classes.task", "ClassTask"),
@@ -17,20 +20,22 @@ HOMES = {
 
 
 @cache
-def task_for(kind: str) -> Task:
+def task_for(kind: str) -> "Task":
     """Return the task of a kind of model."""
     module, name = HOMES[kind]
     task: Task = getattr(import_module(module), name)()
     return task
 
 
-def task_of(options: RunOptions) -> Task:
+def task_of(options: RunOptions) -> "Task":
     """Return the task of the kind of model that options ask for."""
-    return task_for(options.kind or _asked_for(options))
+    return task_for(kind_of(options))
 
 
-def _asked_for(options: RunOptions) -> str:
-    """Return the kind of model of options that name none: what belongs to no other kind is a run over species."""
+def kind_of(options: RunOptions) -> str:
+    """Return the kind of model that options ask for: what belongs to no other kind is a run over species."""
+    if options.kind:
+        return options.kind
     classes = options.classes
     if options.occurrences.response or classes.column or classes.proportions or classes.raster:
         return "classes"

@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
 from sdm.executors.opening import check_workers
+from sdm.executors.painter import dismiss_painter, has_painter, load
 from sdm.files import output_folder
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
@@ -85,7 +85,7 @@ def run(
     if not (output.resume or output.overwrite):
         refuse_partial(target)
     with claim(target, overwrite=output.overwrite or output.resume):
-        Thread(target=_import, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
+        Thread(target=load, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):
             prepared = task.prepare(options)
@@ -108,6 +108,8 @@ def run(
         prepared = task.gather(prepared, options, progress)
         for notice in prepared.notices[said:]:
             log.info(notice)
+        if plan is not None:
+            dismiss_painter()  # it is for the pictures of one model
         if plan is None:
             result = _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
         else:
@@ -182,17 +184,12 @@ def _whole(model: ModelResult, target: Path) -> ModelResult:
 
 
 def _drawing(options: RunOptions) -> list[str]:
-    """Return the modules that draw what a run is to give."""
+    """Return the modules that draw what a run is to give, as far as no other process does so."""
     output, modules = options.output, []
-    if output.map and output.map_picture:
+    if output.map and output.map_picture and not has_painter():
         modules.append("sdm.report.figures.maps")
-    if output.curves:
+    if output.curves and not has_painter():
         modules.append("sdm.report.figures.curves")
     if output.report:
         modules.append("sdm.report.pages.registry")
     return modules
-
-
-def _import(*modules: str) -> None:
-    for module in modules:
-        import_module(module)

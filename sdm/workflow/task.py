@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
+from sdm.executors.painter import Painter
 from sdm.files import safe_name
 from sdm.options.applies import check_applies
 from sdm.options.definitions import RunOptions
@@ -238,9 +239,17 @@ class Task(ABC):
 
     @abstractmethod
     def write(
-        self, fitted: Any, prepared: Any, options: RunOptions, folder: Path, files: Files, progress: Progress | None
+        self,
+        fitted: Any,
+        prepared: Any,
+        options: RunOptions,
+        folder: Path,
+        files: Files,
+        painter: Painter,
+        progress: Progress | None,
     ) -> list[str]:
-        """Write the model, its tables, maps and pictures into a folder, note their names, and return notes."""
+        """Write the model, its tables, maps and pictures into a folder, note their names, and return notes. What the
+        painter draws is there when the whole model is written."""
 
     def map_together(
         self, fitted: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None

@@ -18,7 +18,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sdm.assess.profiles import Band, Profile
 from sdm.models.colours import read_colour
-from sdm.progress.telling import step_by_step
 from sdm.report.charts import (
     CURVES,
     EFFECT_LABEL,
@@ -35,7 +34,7 @@ from sdm.report.charts import (
 )
 from sdm.report.figures.charts import DASHES, draw_curve, draw_panels
 from sdm.report.figures.style import ACCENT, COLUMN, DPI, INCH, INK, PAGE, PLAIN, SMALL, Paper, drawable, font_file
-from sdm.types import Array, Progress
+from sdm.types import Array
 
 LEFT, BOTTOM, RIGHT, TOP_ROOM = 13.0, 10.0, 2.5, 5.0  # millimetres around the axes in their figure
 KEY = 3.6  # millimetres of a line of a legend
@@ -60,7 +59,6 @@ def draw_profiles(
     folder: Path,
     scale: str,
     names: dict[str, str],
-    progress: Progress | None = None,
     paper: Paper = PLAIN,
     order: Sequence[str] = (),
 ) -> list[Path]:
@@ -72,7 +70,7 @@ def draw_profiles(
     written = []
     curves = [profile for profile in profiles if profile.kind not in EFFECTS]
     y_range = response_range(scale, [float(y) for profile in curves for y in profile.y])
-    for profile in step_by_step(curves, progress, "pictures of curves"):
+    for profile in curves:
         chart = profile_chart(profile, scale, y_range)
         path = folder / f"{names[profile.variable]}{suffix[profile.kind]}.png"
         painter.draw(chart)

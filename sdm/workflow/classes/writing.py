@@ -9,6 +9,7 @@ import numpy as np
 from sdm.assess.class_assessor import targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile
 from sdm.data.rasters.stack import Stack
+from sdm.executors.painter import Painter
 from sdm.files import safe_name, safe_names
 from sdm.maps.classes import map_codes, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
@@ -29,7 +30,13 @@ PICTURES = ("importance",)  # names in `plots/` that are not a variable's
 
 
 def write_classes(
-    fitted: ClassFit, prepared: Prepared, options: RunOptions, folder: Path, files: Files, progress: Progress | None
+    fitted: ClassFit,
+    prepared: Prepared,
+    options: RunOptions,
+    folder: Path,
+    files: Files,
+    painter: Painter,
+    progress: Progress | None,
 ) -> list[str]:
     """Write a class model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.classes import draw_class_profile, draw_confusion

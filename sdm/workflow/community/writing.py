@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.assess.measures.partition import ASSOCIATIONS, partition_variance
+from sdm.executors.painter import Painter
 from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
 from sdm.joint.pairs import SURE, pair_associations
@@ -21,7 +22,13 @@ MOST_PAIRS = 30  # in the numbers of a run; the table has all
 
 
 def write_joint(
-    fitted: JointFit, prepared: Prepared, options: RunOptions, folder: Path, files: Files, progress: Progress | None
+    fitted: JointFit,
+    prepared: Prepared,
+    options: RunOptions,
+    folder: Path,
+    files: Files,
+    painter: Painter,
+    progress: Progress | None,
 ) -> list[str]:
     """Write the model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.community import draw_network

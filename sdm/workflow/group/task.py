@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NoReturn
 from sdm.commit import staging
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
+from sdm.executors.painter import Painter
 from sdm.files import safe_names
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import write_group_maps
@@ -89,7 +90,14 @@ class GroupTask(Task):
         self._refuse()
 
     def write(
-        self, fitted: Any, prepared: Prepared, options: RunOptions, folder: Path, files: Files, progress: Any
+        self,
+        fitted: Any,
+        prepared: Prepared,
+        options: RunOptions,
+        folder: Path,
+        files: Files,
+        painter: Painter,
+        progress: Any,
     ) -> NoReturn:
         """Refuse, as there are no runs of groups alone."""
         self._refuse()

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,10 @@ def grid_writer(command: JavaCommand, options: RunOptions, folder: Path) -> Grid
 
 
 def write_outputs(
-    result: ModelResult, command: JavaCommand, options: RunOptions, folder: Path, base: str
+    result: ModelResult, command: JavaCommand, options: RunOptions, folder: Path, base: str, *, alone: bool = False
 ) -> tuple[Row, dict[str, GridValues]]:
-    """Write what Java Maxent writes of one model, under the name `base`.
+    """Write what Java Maxent writes of one model, under the name `base`. If it is `alone`, without replicates, its map
+    on the layers is not read again.
 
     Returns
     -------
@@ -58,6 +60,17 @@ def write_outputs(
     if not isinstance(model, Model):
         raise OptionError(f"{result.name} is a {model.called}, and maxent.jar makes models of one species")
     logistic = options.predict.scale == "logistic"
+    mapped = source / str(result.files["map"]) if "map" in result.files else None
+    with ThreadPoolExecutor(1) as thread:  # the map as text is the larger part of the work
+        maps = thread.submit(
+            _write_maps, result, mapped, path, base, grid_writer(command, options, folder), command, options, alone
+        )
+        _write_tables(result, source, folder, base, model, logistic)
+        return _results_row(result, source, base, logistic), maps.result()
+
+
+def _write_tables(result: ModelResult, source: Path, folder: Path, base: str, model: Model, logistic: bool) -> None:
+    """Write everything but maps."""
     _write_page(result, source, folder, base)
     _copy_pictures(result, source, folder, base)
     if "sample averages" in result.files:
@@ -66,9 +79,6 @@ def write_outputs(
     save_model(model, folder / f"{base}.lambdas", overwrite=True)
     _write_omission(result, source, folder / f"{base}.lambdas", model, logistic)
     _write_samples(result, source, folder, base, model, logistic)
-    maps = _write_maps(result, source / str(result.files["map"]) if "map" in result.files else None, path, base,
-                       grid_writer(command, options, folder), command, options)  # fmt: skip
-    return _results_row(result, source, base, logistic), maps
 
 
 def _write_maps(
@@ -79,13 +89,15 @@ def _write_maps(
     writer: GridWriter,
     command: JavaCommand,
     options: RunOptions,
+    alone: bool,
 ) -> dict[str, GridValues]:
     """Write the map of the layers and those of projections, with presence and absence by a rule where asked for."""
     keep, maps = command["outputgrids"], dict[str, GridValues]()
     rule = threshold_key(command["applythresholdrule"])
     level = None if rule is None else float(result.numbers["thresholds"][rule][options.predict.scale])
     if mapped is not None:
-        maps[""] = read_grid(mapped)
+        if not alone:
+            maps[""] = read_grid(mapped)
         if keep:
             writer.copy(mapped, base)
         if level is not None and keep:

@@ -118,7 +118,8 @@ def _write_species(
     for k, model in enumerate(models):
         if command["writeplotdata"] or len(models) > 1:
             write_plot_data(curves[k], folder, f"{base}_{k}" if len(models) > 1 else base)
-        row, found = write_outputs(model, command, options, folder, f"{base}_{k}" if len(models) > 1 else base)
+        alone = len(models) == 1
+        row, found = write_outputs(model, command, options, folder, base if alone else f"{base}_{k}", alone=alone)
         rows.append(row)
         for ending, grid in found.items():
             maps.setdefault(ending, []).append(grid)

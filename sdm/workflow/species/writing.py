@@ -2,10 +2,8 @@
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +16,7 @@ from sdm.commit import staging
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.table import SampleTable
+from sdm.executors.painter import Painter
 from sdm.files import safe_name, safe_names
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
@@ -36,7 +35,7 @@ from sdm.workflow import assessment_tables as shared
 from sdm.workflow.group.writing import write_group
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
-from sdm.workflow.species.map_ahead import map_tags
+from sdm.workflow.species.map_ahead import MapAhead, map_tags
 from sdm.workflow.task import REPLICATES, Files
 
 if TYPE_CHECKING:
@@ -51,11 +50,11 @@ def write_species(
     options: RunOptions,
     folder: Path,
     files: Files,
+    painter: Painter,
     progress: Progress | None,
 ) -> list[str]:
     """Write the model of one species, its tables, pictures and maps into a folder; return notes."""
-    species, stack = fitted.name, prepared.stack
-    name, area, notes = safe_name(species), prepared.area_of(species), list[str]()
+    name, notes = safe_name(fitted.name), list[str]()
     files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
     row = maxent_results(fitted.numbers, fitted.thresholds)
     files["results"] = write_rows(folder / "maxentResults.csv", [row]).name
@@ -71,51 +70,79 @@ def write_species(
     shared.write_assessment(fitted, folder, name, files)
     if prepared.areas:
         write_background(fitted.table, prepared, options, folder, files)
-    # Pictures are drawn in a thread of their own while the map is computed in others, outside Python's lock.
-    with fitted.ahead or nullcontext(), ThreadPoolExecutor(1) as painter:
-        pictures = []
-        if fitted.profiles:
-            files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
-            pictures.append(painter.submit(_draw_curves, fitted, options, folder, files, progress))
-        if fitted.structure is not None:
-            plots = shared.make_plots(folder, files)
-            pictures.append(painter.submit(_draw_structure, fitted.structure, plots, options))
-        pictures.append(painter.submit(shared.draw_assessment, fitted, stack, options, folder, files))
-        if stack is not None and options.output.map:
-            common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
-            common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
-            raster = folder / f"{name}.tif"
-            if fitted.ahead is not None:
-                with going_on(progress, "map"):
-                    made, counted_ahead = fitted.ahead.take()
-                fitted.numbers |= {"map": made.numbers, **counted_ahead}
-            elif fitted.mapped:
-                fitted.numbers |= {"map": take_map(fitted.mapped["map"], raster).numbers, **fitted.counted}
-            else:
-                counted = NoveltyMaps(fitted.model)
-                made = predict_raster(fitted.model, stack, raster, study_area=area, novelty=counted, **common)
-                fitted.numbers |= {"map": made.numbers, **counted.numbers}
-            files["map"] = raster.name
-            if fitted.model.alpha > 1.0 and options.predict.range:
-                with going_on(progress, "range polygons"):
-                    notes += _write_range(fitted, raster, options.predict.min_patch, files)
-            if options.output.map_picture:
-                pictures.append(painter.submit(_draw_map, raster, fitted, options, files, area))
-            if options.output.publication:
-                points = fitted.table.presence_x, fitted.table.presence_y
-                ways: dict[str, Any] = {"scale": options.predict.scale, "edges": fitted.model.alpha > 1.0}
-                ways |= {"profiles": fitted.profiles, "records": points, "curve_scale": fitted.curve_scale}
-                make = partial(shared.draw_publication_figure, fitted, raster, options, folder, files, **ways)
-                pictures.append(painter.submit(make))
-            _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
-            if options.output.replicate_maps:
-                place = folder / REPLICATES
-                for k, model in enumerate(fitted.assessed.replicates, start=1):
-                    predict_raster(model, stack, place / f"{name}_{k}.tif", study_area=area, **common)
-        with going_on(progress, "pictures"):
-            for picture in pictures:
-                picture.result()
+    with fitted.ahead or nullcontext():
+        notes += _write_maps_and_pictures(fitted, prepared, options, folder, files, painter, progress)
     return notes
+
+
+def _write_maps_and_pictures(
+    fitted: SpeciesFit,
+    prepared: SpeciesPrepared,
+    options: RunOptions,
+    folder: Path,
+    files: Files,
+    painter: Painter,
+    progress: Progress | None,
+) -> list[str]:
+    """Write the maps, and have pictures drawn meanwhile; return notes."""
+    species, stack, area = fitted.name, prepared.stack, prepared.area_of(fitted.name)
+    name, shown, notes = safe_name(species), replace(fitted, ahead=None), list[str]()
+    mapped, raster = stack is not None and options.output.map, folder / f"{name}.tif"
+    if fitted.profiles:
+        files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
+    if mapped and fitted.ahead is not None:
+        _take_map_ahead(fitted, progress)
+        if options.output.map_picture:  # first, since the page shows it
+            painter.draw(_draw_map, raster, shown, options, area)
+    if fitted.structure is not None:
+        painter.draw(_draw_structure, fitted.structure, folder, options)
+    painter.draw(shared.draw_assessment, shown, stack, options, folder)
+    if fitted.profiles:
+        shared.make_plots(folder, files)
+        painter.draw_later(_draw_curves, shown, options, folder)
+    if stack is not None and mapped:
+        common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
+        common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
+        if fitted.ahead is None:
+            _write_map(fitted, stack, raster, area, common)
+            if options.output.map_picture:
+                painter.draw(_draw_map, raster, shown, options, area)
+        files["map"] = raster.name
+        if fitted.model.alpha > 1.0 and options.predict.range:
+            with going_on(progress, "range polygons"):
+                notes += _write_range(fitted, raster, options.predict.min_patch, files)
+        if options.output.publication:
+            points = fitted.table.presence_x, fitted.table.presence_y
+            ways: dict[str, Any] = {"scale": options.predict.scale, "edges": fitted.model.alpha > 1.0}
+            ways |= {"profiles": fitted.profiles, "records": points, "curve_scale": fitted.curve_scale}
+            painter.draw(shared.draw_publication_figure, shown, raster, options, folder, **ways)
+        _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
+        if options.output.replicate_maps:
+            place = folder / REPLICATES
+            for k, model in enumerate(fitted.assessed.replicates, start=1):
+                predict_raster(model, stack, place / f"{name}_{k}.tif", study_area=area, **common)
+    with going_on(progress, "pictures"):
+        files |= painter.names()
+    return notes
+
+
+def _take_map_ahead(fitted: SpeciesFit, progress: Progress | None) -> None:
+    """Wait for the map that was begun before the model was measured."""
+    with going_on(progress, "map"):
+        made, counted = cast(MapAhead, fitted.ahead).take()
+    fitted.numbers |= {"map": made.numbers, **counted}
+
+
+def _write_map(
+    fitted: SpeciesFit, stack: "Stack", raster: Path, area: StudyArea | None, common: dict[str, Any]
+) -> None:
+    """Write the map, or take the one that was made together with those of other species."""
+    if fitted.mapped:
+        fitted.numbers |= {"map": take_map(fitted.mapped["map"], raster).numbers, **fitted.counted}
+        return
+    counted = NoveltyMaps(fitted.model)
+    made = predict_raster(fitted.model, stack, raster, study_area=area, novelty=counted, **common)
+    fitted.numbers |= {"map": made.numbers, **counted.numbers}
 
 
 def _sample_rows(fitted: SpeciesFit) -> list[dict[str, Any]]:
@@ -158,11 +185,11 @@ def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[st
     return {what: (what, rows) for what, rows in tables.items()}
 
 
-def _draw_structure(structure: Structure, plots: Path, options: RunOptions) -> None:
+def _draw_structure(structure: Structure, folder: Path, options: RunOptions, files: Files) -> None:
     from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
     from sdm.report.figures.style import paper_of
 
-    paper = paper_of(options.output)
+    plots, paper = shared.make_plots(folder, files), paper_of(options.output)
     if structure.families:
         draw_families(structure, plots / "families.png", paper)
     if structure.interactions:
@@ -171,9 +198,7 @@ def _draw_structure(structure: Structure, plots: Path, options: RunOptions) -> N
         draw_prices(structure, plots / "prices.png", paper)
 
 
-def _draw_curves(
-    fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files, progress: Progress | None
-) -> None:
+def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files) -> None:
     from sdm.report.figures.curves import draw_profiles
     from sdm.report.figures.style import paper_of
 
@@ -181,10 +206,10 @@ def _draw_curves(
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
     plots, paper = shared.make_plots(folder, files), paper_of(options.output)
     order = shared.variable_order(fitted.assessed)
-    draw_profiles(fitted.profiles, plots, fitted.curve_scale, names, progress, paper, order)
+    draw_profiles(fitted.profiles, plots, fitted.curve_scale, names, paper, order)
 
 
-def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:
+def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, area: StudyArea | None, files: Files) -> None:
     from sdm.report.figures.maps import draw_map, suitability
     from sdm.report.figures.style import paper_of
 

@@ -19,6 +19,7 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
+from sdm.executors.painter import Painter
 from sdm.files import safe_name
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
@@ -126,7 +127,13 @@ class StrataTask(SpeciesTask):
 
     @staticmethod
     def write(
-        fitted: Any, prepared: Any, options: RunOptions, folder: Path, files: Files, progress: Progress | None
+        fitted: Any,
+        prepared: Any,
+        options: RunOptions,
+        folder: Path,
+        files: Files,
+        painter: Painter,
+        progress: Progress | None,
     ) -> list[str]:
         """Write the tables, pictures and map of one species."""
         found, name = fitted.found, safe_name(fitted.name)
