@@ -50,11 +50,11 @@ def do_run(
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     if run is None:
-        from sdm.workflow.registry import kind_of
+        from sdm.workflow.registry import kind_of_model
 
         output = options.output
         pictures = output.curves or (output.map and output.map_picture)
-        with drawing(pictures=pictures and kind_of(options) == "species"):
+        with drawing(pictures=pictures and kind_of_model(options) == "species"):
             from sdm.workflow.run import run as fit_all
 
             with console.progress(output.folder) as progress:

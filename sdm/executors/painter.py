@@ -24,7 +24,7 @@ def start_painter(modules: Sequence[str]) -> None:
     if _waiting or "matplotlib" in sys.modules or (os.cpu_count() or 1) < 2:
         return
     process = LocalProcesses(1)
-    process.submit(load, *modules)
+    process.submit(load_modules, *modules)
     _waiting.append(process)
 
 
@@ -39,14 +39,14 @@ def dismiss_painter() -> None:
         _waiting.pop().kill()
 
 
-def load(*modules: str) -> None:
+def load_modules(*modules: str) -> None:
     """Import modules."""
     for module in modules:
         import_module(module)
 
 
 @dataclass(frozen=True)
-class Picture:
+class DrawnPicture:
     """A picture that is being drawn, and how to draw it again."""
 
     drawn: "Future[dict[str, Any]]"
@@ -69,8 +69,8 @@ class Painter:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._now: list[Picture] = []
-        self._later: list[Picture] = []
+        self._now: list[DrawnPicture] = []
+        self._later: list[DrawnPicture] = []
 
     def draw(self, function: Callable[..., None], *arguments: Any, **options: Any) -> None:
         """Have a picture drawn that the page shows."""
@@ -90,8 +90,12 @@ class Painter:
         for picture in [*self._now, *self._later]:
             picture.names()
 
-    def _begin(self, function: Callable[..., None], arguments: tuple[Any, ...], options: dict[str, Any]) -> Picture:
-        return Picture(self._executor.submit(draw_and_name, function, arguments, options), function, arguments, options)
+    def _begin(
+        self, function: Callable[..., None], arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> DrawnPicture:
+        return DrawnPicture(
+            self._executor.submit(draw_and_name, function, arguments, options), function, arguments, options
+        )
 
 
 def draw_and_name(function: Callable[..., None], arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:

@@ -29,10 +29,10 @@ def task_for(kind: str) -> "Task":
 
 def task_of(options: RunOptions) -> "Task":
     """Return the task of the kind of model that options ask for."""
-    return task_for(kind_of(options))
+    return task_for(kind_of_model(options))
 
 
-def kind_of(options: RunOptions) -> str:
+def kind_of_model(options: RunOptions) -> str:
     """Return the kind of model that options ask for: what belongs to no other kind is a run over species."""
     if options.kind:
         return options.kind

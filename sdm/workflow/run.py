@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
 from sdm.executors.opening import check_workers
-from sdm.executors.painter import dismiss_painter, has_painter, load
+from sdm.executors.painter import dismiss_painter, has_painter, load_modules
 from sdm.files import output_folder
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
@@ -85,7 +85,7 @@ def run(
     if not (output.resume or output.overwrite):
         refuse_partial(target)
     with claim(target, overwrite=output.overwrite or output.resume):
-        Thread(target=load, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
+        Thread(target=load_modules, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):
             prepared = task.prepare(options)

@@ -72,9 +72,13 @@ def test_pictures_are_drawn_even_if_the_process_is_killed(process, tmp_path: Pat
 
 
 def test_a_failure_of_the_run_ends_the_process_at_once(process, tmp_path: Path) -> None:
-    with pytest.raises(KeyError), painter.painting() as one:
-        one.draw(write, tmp_path / "a", "map")
-        raise KeyError
+    def run() -> None:
+        with painter.painting() as one:
+            one.draw(write, tmp_path / "a", "map")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        run()
     assert not painter.has_painter()
 
 
