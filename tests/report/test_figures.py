@@ -10,7 +10,9 @@ from PIL import Image
 
 from sdm.assess.profiles import Profile
 from sdm.report.figures.curves import CurvePainter, draw_profiles, effect_charts, profile_chart
+from sdm.report.figures.map_axes import MapFrame, scale_bar
 from sdm.report.figures.maps import draw_map, suitability
+from sdm.report.figures.style import own_axes
 
 INK, RANGE = 31, 238  # shades of one curve
 
@@ -164,3 +166,21 @@ def test_maps_of_any_scale_and_shape(tmp_path: Path, scale: str, crs) -> None:
             test=(none, none),
         )
         assert max(read(tmp_path / f"{k}.png").shape) <= 3000
+
+
+@pytest.mark.parametrize(
+    "corner", [(slice(0, 2), slice(0, 4)), (slice(0, 2), slice(6, 10)), (slice(8, 10), slice(6, 10))]
+)
+@pytest.mark.parametrize("limits", [(-95.0, -56.0, -34.0, 24.0), (5.0, 40.0, 6.0, 41.0)])
+def test_the_words_of_a_scale_bar_stay_in_the_map(corner, limits) -> None:
+    """Also where they are longer than the bar, as where the latitude is told."""
+    axes = own_axes(None)
+    axes.set(xlim=limits[::2], ylim=limits[1::2])
+    there = np.ones((10, 10), dtype=bool)
+    there[corner] = False
+    scale_bar(axes, MapFrame(limits, geographic=True), there)
+    axes.figure.canvas.draw()
+    (words,) = axes.texts
+    inside, frame = words.get_window_extent(), axes.get_window_extent()
+    assert frame.x0 <= inside.x0
+    assert inside.x1 <= frame.x1

@@ -123,11 +123,13 @@ def scale_bar(axes: Axes, frame: MapFrame, there: NDArray[np.bool_] | None = Non
         axes.add_line(bar)
     from matplotlib.patheffects import withStroke
 
-    halo = [withStroke(linewidth=2, foreground="white")]
+    halo, words = [withStroke(linewidth=2, foreground="white")], f"{length:,g} km{text}"
+    at, side = x + wide / 2, "center"
+    if 0.6 * SMALL * INCH / 72 * len(words) > wide * across:  # longer than the bar: it must not leave the map
+        at, side = (x, "left") if "left" in corner else (x + wide, "right")
     axes.text(
-        x + wide / 2, y + 0.9 / high, f"{length:,g} km{text}", transform=place, ha="center", va="bottom",
-        fontsize=SMALL, zorder=6, path_effects=halo,
-    )  # fmt: skip
+        at, y + 0.9 / high, words, transform=place, ha=side, va="bottom", fontsize=SMALL, zorder=6, path_effects=halo
+    )
     return corner
 
 
