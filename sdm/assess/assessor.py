@@ -70,6 +70,10 @@ class Assessor(ABC):
     def fit(self, table: Any, estimator: Any, columns: Sequence[int] | None = None, start: Any = None) -> Any:
         """Fit a copy of an estimator to a table, or to some of its columns; `start` is an earlier fit to start from."""
 
+    def fit_next(self, table: Any, estimator: Any, earlier: Any) -> Any:
+        """Fit to a table what differs from an earlier fit to it in the multiplier alone, starting from that."""
+        return self.fit(table, estimator, start=earlier)
+
     @abstractmethod
     def with_setting(self, base: Any, setting: Mapping[str, Any]) -> Any:
         """Return an estimator with some options changed."""
@@ -149,6 +153,12 @@ class PresenceOnly(Assessor):
     ) -> Maxent:
         """Fit a copy of an estimator to a table; structural models do not start from another."""
         return fit_table(table, estimator, columns, start=None if isinstance(estimator, StructMaxent) else start)
+
+    def fit_next(self, table: SampleTable, estimator: Maxent, earlier: Maxent | None) -> Maxent:
+        """Fit to a table what differs from an earlier fit to it in the multiplier alone; its rows are not read anew."""
+        if type(earlier) is Maxent and type(estimator) is Maxent:
+            return Maxent(**{**earlier.get_params(), "multiplier": estimator.multiplier}).fit_again(earlier)
+        return self.fit(table, estimator, start=earlier)
 
     def with_setting(self, base: Maxent, setting: Mapping[str, Any]) -> Maxent:
         """Return an estimator with some options changed; one that names `families` or `lam` is a `StructMaxent`."""

@@ -217,7 +217,7 @@ def _chain(
     out: list[tuple[Row, Any]] = []
     earlier: Any = None
     for setting in settings:
-        earlier = assessor.fit(train, assessor.with_setting(base, setting), start=earlier)
+        earlier = assessor.fit_next(train, assessor.with_setting(base, setting), earlier)
         if fold is None:
             out.append((assessor.measure_whole(earlier, train), None))
         else:

@@ -172,6 +172,9 @@ class Maxent(Classifier):
 
     multi_class = False
 
+    classes_: NDArray[Any]
+    _data: "TrainingData"
+
     def __init__(
         self,
         features: str | Sequence[str] = "auto",
@@ -244,9 +247,15 @@ class Maxent(Classifier):
         self.check_options()
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start)
 
+    def fit_again(self, start: "Maxent") -> Self:
+        """Fit to the rows of an earlier fit whose options differ in the multiplier alone, from where it ended."""
+        self.check_options()
+        self.classes_ = start.classes_
+        return self._fit_data(start._data, start)
+
     def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
-        self._encoder = data.encoder
+        self._data, self._encoder = data, data.encoder
         self._choose_entropy(data)
         classes, rectified = parse_features(self.features, data.size, self._since())
         self.feature_set_, beta = self._features(data, classes, rectified)

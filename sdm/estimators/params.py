@@ -3,7 +3,8 @@
 import inspect
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +19,18 @@ Limits = Mapping[str, tuple[float, float, str]]
 """Parameters that are numbers: their limits (exclusive), and the words for them."""
 
 
+@cache
+def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
+    """Return the names of a constructor's arguments."""
+    return tuple(name for name in inspect.signature(constructor).parameters if name != "self")
+
+
 class Parameters:
     """An estimator whose constructor arguments are its attributes of the same names."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments."""

@@ -329,3 +329,16 @@ def test_only_maxnets_penalties_keep_a_category_without_presences():
     assert len(names()) == len(names(beta="deviation")) == len(names(knots="maxnet", beta="maxent")) == 2
     assert len(names(knots="maxnet")) == len(names(beta="maxnet")) == 3
     assert len(names(knots="maxnet", regularization="none")) == 2, "a free weight would grow without end"
+
+
+def test_a_fit_to_the_same_rows_need_not_read_them_again() -> None:
+    """Settings that differ in the multiplier alone: the same result as a fit of its own from the same start."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(300, 3))
+    y = (np.arange(300) < 40).astype(int)
+    first = Maxent("lqh", multiplier=3.0).fit(x, y)
+    again = Maxent("lqh", multiplier=1.0).fit_again(first)
+    alone = Maxent("lqh", multiplier=1.0).fit(x, y, start=first)
+    np.testing.assert_array_equal(again.coef_, alone.coef_)
+    assert again.model_.identity == alone.model_.identity
+    assert again.classes_.tolist() == [0, 1]
