@@ -87,19 +87,26 @@ def compare() -> list[dict[str, float]]:
     return rows
 
 
-def picture(rows: list[dict[str, float]]) -> None:
-    from sdm.report.figures.style import COLUMN, one_plot
+def picture(results: dict[str, Any]) -> None:
+    """Draw the divergence by the length of documents, as Fig. 10: of 10 classes, and of 50 with α chosen."""
+    from sdm.report.figures.style import PAGE, new_figure
     from sdm.report.figures.style import save as save_figure
 
-    figure, axes = one_plot(1.5 * COLUMN, 80.0)
+    figure = new_figure(PAGE, 75.0)
+    few, many = figure.subplots(1, 2)
+    names = {1.0: "logistic (α = 1)", 1.5: "α = 1.5", 2.0: "sparsemax (α = 2)"}
+    by_length = {f"{words} words, 50 classes": words for words in LENGTHS}
+    large = {by_length[row["table"]]: row for row in results["table 4"]["rows"] if row["table"] in by_length}
     for alpha, colour in zip(ALPHAS, ("#4477aa", "#ccbb44", "#ee6677")):
-        own = [row for row in rows if row["alpha"] == alpha]
-        name = {1.0: "logistic (α = 1)", 1.5: "α = 1.5", 2.0: "sparsemax (α = 2)"}[alpha]
-        axes.plot([row["words"] for row in own], [row["Jensen-Shannon"] for row in own], "o-", color=colour, label=name)
-    axes.set_xlabel("Words in a document")
-    axes.set_ylabel("Jensen–Shannon divergence (nats)")
-    axes.set_ylim(0)
-    axes.legend()
+        own = [row for row in results["proportions"] if row["alpha"] == alpha]
+        line = {"color": colour, "label": names[alpha]}
+        few.plot([row["words"] for row in own], [row["Jensen-Shannon"] for row in own], "o-", **line)
+        many.plot([*large], [row[f"{alpha:g}"][0] for row in large.values()], "o-", **line)
+    many.plot([*large], [row["tuned"][0] for row in large.values()], "k--", label="α chosen by validation")
+    for axes, title in ((few, "10 classes"), (many, "50 classes")):
+        axes.set(title=title, xlabel="Words in a document", ylabel="Jensen–Shannon divergence (nats)")
+        axes.set_ylim(0)
+    many.legend()  # of both
     save_figure(figure, ROOT / "docs" / "pictures" / "proportions.png")
 
 
@@ -247,13 +254,14 @@ def main() -> None:
     results = earlier("proportions") if given.part else {}
     if given.part in (None, "documents"):
         results |= {"data sets": SETS, "proportions": compare()}
-        picture(results["proportions"])
     if given.part in (None, "protocol"):
         results["table 4"] = {"splits": SPLITS, "rows": protocol(given.processes)}
     if given.part in (None, "choices"):
         results["choices"] = choices(given.processes)
     if given.part in (None, "time"):
         results["time"] = timed()
+    if "proportions" in results and "table 4" in results:
+        picture(results)
     save("proportions", results)
 
 
