@@ -11,7 +11,7 @@ from sdm_cli.console import Console, command_line
 from sdm_cli.options import from_words
 
 _FIGURES = "sdm.report.figures"
-DRAWS = (f"{_FIGURES}.maps", f"{_FIGURES}.curves", f"{_FIGURES}.assessment", "sdm.workflow.species.writing")
+DRAWS = ("sdm.report.titled", f"{_FIGURES}.maps", f"{_FIGURES}.curves", f"{_FIGURES}.assessment")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from sdm.models.interface import ValueModel
 from sdm.options.definitions import RunOptions
 from sdm.report.charts import importance_chart
 from sdm.report.tables import write_rows
+from sdm.report.titled import Titled
 from sdm.workflow.assessing import Assessed
 from sdm.workflow.task import REPLICATES, Files
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.report.pictures import Picture
 
+MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
 LAND_PIXELS = 400
 PICTURES = (
     "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
@@ -67,13 +68,6 @@ def write_tables(
     for what, (ending, rows) in tables.items():
         if rows:
             files[what] = write_rows(folder / f"{name}_{ending}.csv", rows).name
-
-
-def make_plots(folder: Path, files: Files) -> Path:
-    """Return the folder of pictures, which is there then, and note its name."""
-    files["plots"] = "plots"
-    (folder / "plots").mkdir(exist_ok=True)
-    return folder / "plots"
 
 
 def cutoff(
@@ -162,55 +156,49 @@ def surface_rows(fitted: Any) -> list[dict[str, Any]]:
     ]
 
 
-def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: Files) -> None:
-    """Draw what was measured to `plots/`; the importance of variables, which nobody asked for, only with curves."""
-    from sdm.report.figures import assessment as figures
-    from sdm.report.figures.style import paper_of
-    from sdm.report.figures.variables import draw_variograms
-
-    found, paper = fitted.assessed, paper_of(options.output)
-    scale = fitted.scale
-    todo: dict[str, Callable[..., Path]] = {}  # by the name of the picture
+def assessment_pictures(fitted: Any, stack: "Stack | None", options: RunOptions) -> list[Titled]:
+    """Return the pictures of what was measured; of the importance of variables, which nobody asked for, only with
+    curves."""
+    found, scale, todo = fitted.assessed, fitted.scale, list[Titled]()
     if found.permutation and options.output.curves:
-        todo["importance"] = partial(figures.draw_importance, found.permutation, found.contribution)
+        todo.append(Titled("importance", "assessment.draw_importance", (found.permutation, found.contribution)))
     if found.jackknife:
         measures = {"train_gain": "jackknife"}
         if fitted.test is not None:
             measures |= {"test_gain": "jackknife_test_gain", "test_auc": "jackknife_test_auc"}
         for measure, title in measures.items():
-            todo[title] = partial(figures.draw_jackknife, found.jackknife, measure)
+            todo.append(Titled(title, "assessment.draw_jackknife", (found.jackknife, measure)))
     split = None if found.validation is None else found.validation.split
     places = [(x, y) for _, x, y in fitted.table.points()]
     known = [all(np.isfinite(part).all() for part in place) for place in places]
-    if split is not None and split.group is not None and known[0] and len(split.folds) <= figures.MOST_FOLDS:
+    if split is not None and split.group is not None and known[0] and len(split.folds) <= MOST_FOLDS:
         measured = f", {split.background} background" if len(places) > 1 else ""
-        todo["folds"] = partial(
-            figures.draw_folds,
-            *(places[0], split.group, [fold.name for fold in split.folds]),
-            background=places[1] if len(places) > 1 and known[1] else None,
-            background_group=split.background_group,
-            geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
-            land=_land(stack),
-            outlines=split.outlines,
-            title=fitted.name,
-            said=f"{len(split.folds)} folds, {split.method}{measured}",
-        )
+        ways = {
+            "background": places[1] if len(places) > 1 and known[1] else None,
+            "background_group": split.background_group,
+            "geographic": stack is not None and stack.crs is not None and stack.crs.is_geographic,
+            "land": _land(stack),
+            "outlines": split.outlines,
+            "title": fitted.name,
+            "said": f"{len(split.folds)} folds, {split.method}{measured}",
+        }
+        given = places[0], split.group, [fold.name for fold in split.folds]
+        todo.append(Titled("folds", "assessment.draw_folds", given, ways))
     if split is not None and split.blocks is not None:
-        todo["variograms"] = partial(draw_variograms, split.blocks)
+        todo.append(Titled("variograms", "variables.draw_variograms", (split.blocks,)))
     if found.survey is not None:
-        todo["calibration"] = partial(figures.draw_calibration, found.survey["calibration"])
+        todo.append(Titled("calibration", "assessment.draw_calibration", (found.survey["calibration"],)))
     if fitted.bands:
-        shown = options.output.curve_scale(scale)
-        todo["bands"] = partial(figures.draw_bands, fitted.bands, shown, order=variable_order(found))
+        shown, order = options.output.curve_scale(scale), {"order": variable_order(found)}
+        todo.append(Titled("bands", "assessment.draw_bands", (fitted.bands, shown), order))
     for surface in fitted.surfaces:
         title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
-        todo[title] = partial(figures.draw_surface, surface, scale)
+        todo.append(Titled(title, "assessment.draw_surface", (surface, scale)))
     if fitted.roc and options.output.curves:
-        todo["roc"] = partial(figures.draw_roc, fitted.roc, _scores(fitted.numbers))
+        todo.append(Titled("roc", "assessment.draw_roc", (fitted.roc, _scores(fitted.numbers))))
         if omission := getattr(fitted, "omission", None):
-            todo["omission"] = partial(figures.draw_omission, omission)
-    for title, draw in todo.items():
-        draw(make_plots(folder, files) / f"{title}.png", paper=paper)
+            todo.append(Titled("omission", "assessment.draw_omission", (omission,)))
+    return todo
 
 
 def variable_order(found: Any) -> Sequence[str]:
@@ -219,13 +207,8 @@ def variable_order(found: Any) -> Sequence[str]:
     return importance_chart(*rows).names
 
 
-def draw_publication_figure(
-    fitted: Any, raster: Path, options: RunOptions, folder: Path, files: Files, **ways: Any
-) -> None:
-    """Draw the figure for a paper; the importance of variables and responses to them must be known."""
-    from sdm.report.figures.composed import draw_publication
-    from sdm.report.figures.style import paper_of
-
+def publication_picture(fitted: Any, raster: Path, **ways: Any) -> Titled:
+    """Return the figure for a paper; the importance of variables and responses to them must be known."""
     found = fitted.assessed
     if not found.permutation or not ways["profiles"]:
         raise OptionError(
@@ -233,8 +216,7 @@ def draw_publication_figure(
             "test.importance=false leaves them out: leave one of the options out"
         )
     ways |= {name: [asdict(row) for row in getattr(found, name)] for name in ("permutation", "contribution")}
-    path = make_plots(folder, files) / "publication.png"
-    draw_publication(raster, path, species=fitted.name, paper=paper_of(options.output), **ways)
+    return Titled("publication", "composed.draw_publication", (raster,), {"species": fitted.name, **ways})
 
 
 def _scores(numbers: Mapping[str, Any]) -> dict[str, float | None]:

@@ -16,6 +16,7 @@ from rasterio.errors import CRSError
 from sdm.data.rasters.grid import crs_name, same_crs
 from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, species_column
 from sdm.data.records.filters import uncertainty_metres
+from sdm.data.records.labels import ABSENT
 from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.data.vectors import VECTOR, read_vector, split_layer
@@ -28,7 +29,6 @@ GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecisio
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
 WGS84 = "EPSG:4326"
 _LEFT_OUT = re.compile(r"[1-9][\d,]* rows .*left out")
-ABSENT = ("0", "0.0", "absent", "absence", "no", "false")
 
 
 @dataclass(frozen=True)

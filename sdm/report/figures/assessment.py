@@ -45,7 +45,6 @@ from sdm.report.figures.style import (
 from sdm.report.pictures import Picture
 from sdm.types import Array, Index
 
-MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
 LAND = (236, 233, 224, 255)
 MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
 

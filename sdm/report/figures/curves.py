@@ -33,7 +33,8 @@ from sdm.report.charts import (
     response_range,
 )
 from sdm.report.figures.charts import DASHES, draw_curve, draw_panels
-from sdm.report.figures.style import ACCENT, COLUMN, DPI, INCH, INK, PAGE, PLAIN, SMALL, Paper, drawable, font_file
+from sdm.report.figures.style import ACCENT, COLUMN, INCH, INK, PAGE, PLAIN, SMALL, Paper, drawable, font_file
+from sdm.report.paper import DPI
 from sdm.types import Array
 
 LEFT, BOTTOM, RIGHT, TOP_ROOM = 13.0, 10.0, 2.5, 5.0  # millimetres around the axes in their figure

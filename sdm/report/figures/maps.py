@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +11,6 @@ from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
-from sdm.data.rasters.area import StudyArea
 from sdm.report.charts import SCALES, TOP, most_frequent
 from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
 from sdm.report.figures.style import (
@@ -34,6 +33,9 @@ from sdm.report.figures.style import (
 )
 from sdm.report.pictures import Picture, read_picture
 from sdm.types import Array
+
+if TYPE_CHECKING:
+    from sdm.data.rasters.area import StudyArea
 
 PIXELS = 900
 SIDE_PIXELS = 500  # of maps side by side
@@ -78,7 +80,7 @@ def draw_map(
     x: Array | None = None,
     y: Array | None = None,
     test: tuple[Array, Array] | None = None,
-    area: StudyArea | None = None,
+    area: "StudyArea | None" = None,
     edges: bool = False,
     paper: Paper = PLAIN,
 ) -> Path:
@@ -157,7 +159,7 @@ def plot_map(
     ax: Axes | None = None,
     *,
     records: Mapping[str, tuple[Array, Array]] | None = None,
-    area: StudyArea | None = None,
+    area: "StudyArea | None" = None,
     edges: bool = False,
     legend: bool = True,
 ) -> Axes:
@@ -255,7 +257,7 @@ _TITLES = {
 }
 
 
-def _outline(area: StudyArea) -> tuple[Array, Array]:
+def _outline(area: "StudyArea") -> tuple[Array, Array]:
     """Return the edges of a study area as one line, with gaps between its rings."""
     import shapely
 

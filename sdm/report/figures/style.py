@@ -4,8 +4,6 @@ A figure is laid out at the width that it is printed at, so that its letters hav
 none is smaller than `SMALL`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -21,13 +19,11 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from PIL import Image
 
-from sdm.options.kinds import read_width
-from sdm.options.writing import OutputOptions
 from sdm.report.charts import COLOURS, short
+from sdm.report.paper import PLAIN, Paper
 
 INCH = 25.4
 COLUMN, PAGE = 85.0, 180.0  # printed widths in millimetres: one column of a journal, and two
-DPI = 300
 SMALL, TEXT, TITLE = 7.0, 8.0, 9.0  # sizes of letters in points: of ticks and legends, of labels, of titles
 INK, ACCENT = COLOURS[:2]
 GREY = "#8a8f94"
@@ -38,30 +34,6 @@ _VECTORS: dict[Any, Any] = {
     "svg.hashsalt": "sdm",
     "pdf.fonttype": 42,
 }  # texts stay texts, bytes stay the same
-
-
-@dataclass(frozen=True)
-class Paper:
-    """What figures are made for: formats of their files, dots per inch, and a printed width in millimetres that all of
-    them get; None: every figure has its own."""
-
-    formats: Sequence[str] = ("png",)
-    dpi: int = DPI
-    width: float | None = None
-
-    @property
-    def vectors(self) -> list[str]:
-        """The formats beside PNG, which is always written."""
-        return [kind for kind in self.formats if kind != "png"]
-
-
-PLAIN = Paper()
-
-
-def paper_of(output: OutputOptions) -> Paper:
-    """Return what the options of a run say about figures."""
-    width = None if output.figure_width is None else read_width(output.figure_width)
-    return Paper(tuple(output.figure_format), output.dpi, width)
 
 
 class Sheet(Figure):

@@ -9,7 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column
-from sdm.data.records.occurrences import ABSENT, Occurrences, as_text, read_occurrences
+from sdm.data.records.labels import ABSENT
+from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
 from sdm.data.records.samples import read_swd
 from sdm.data.records.textfile import TextTable, column_key
 from sdm.data.visits import SITE

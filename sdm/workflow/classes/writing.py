@@ -20,7 +20,9 @@ from sdm.models.file import save_model
 from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
+from sdm.report.paper import paper_of
 from sdm.report.tables import write_profiles
+from sdm.report.titled import draw_titled, make_plots
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
 from sdm.workflow.classes.fitting import ClassFit
@@ -40,7 +42,6 @@ def write_classes(
 ) -> list[str]:
     """Write a class model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.classes import draw_class_profile, draw_confusion
-    from sdm.report.figures.style import paper_of
 
     paper = paper_of(options.output)
     name, model = safe_name(fitted.name), fitted.model
@@ -65,11 +66,11 @@ def write_classes(
     ).name
     shared.write_assessment(fitted, folder, name, files)
     with going_on(progress, "pictures"):
-        shared.draw_assessment(fitted, prepared.stack, options, folder, files)
+        draw_titled(shared.assessment_pictures(fitted, prepared.stack, options), folder, paper, files)
     if fitted.curves:
         files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.curves).name
     if fitted.profiles:
-        plots = shared.make_plots(folder, files)
+        plots = make_plots(folder, files)
         names = safe_names([profile.variable for profile in fitted.profiles], taken=PICTURES)
         for profile in step_by_step(fitted.profiles, progress, "pictures of curves"):
             draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png", paper)
@@ -95,7 +96,7 @@ def write_classes(
         if options.output.publication and fitted.presence is not None:
             ways: dict[str, Any] = {"scale": "probability", "band": fitted.presence.c + 1, "profiles": fitted.curves}
             probability = raster.with_name(f"{raster.stem}_probability.tif")
-            shared.draw_publication_figure(fitted, probability, options, folder, files, **ways)
+            draw_titled([shared.publication_picture(fitted, probability, **ways)], folder, paper, files)
     return []
 
 
@@ -134,7 +135,6 @@ def _write_replicate_maps(fitted: ClassFit, stack: Stack, folder: Path, name: st
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any], options: RunOptions) -> None:
     from sdm.report.figures.maps import draw_map, entropy, probability
-    from sdm.report.figures.style import paper_of
 
     labels = fitted.model.labels
     ways: dict[str, Any] = {"title": fitted.name, "species": fitted.presence is not None}

@@ -32,7 +32,7 @@ def write_joint(
 ) -> list[str]:
     """Write the model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.community import draw_network
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     paper = paper_of(options.output)
     joint, labels = fitted.joint, fitted.community.sites.labels
@@ -143,7 +143,7 @@ def _write_maps(
 ) -> dict[str, Any]:
     """Write the maps on the layers, with a picture of richness; there are none of tables."""
     from sdm.report.figures.maps import draw_richness
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     community, sites = run.community, run.community.sites
     if community.stack is None:

@@ -153,8 +153,8 @@ def _draw(folder: Path, files: Files, options: RunOptions) -> None:
     """Draw the biplot, the curves and the path from their tables, as the page does."""
     from sdm.report.figures.axes import draw_biplot, draw_strengths
     from sdm.report.figures.charts import draw_bars, draw_panels
-    from sdm.report.figures.style import paper_of
     from sdm.report.group.charts import curve_charts, place_bars, stored_biplot
+    from sdm.report.paper import paper_of
     from sdm.report.results import column
 
     paper = paper_of(options.output)
@@ -183,7 +183,7 @@ def _write_maps(
 ) -> None:
     """Write the maps of the axes, one by one and as colours, with their pictures."""
     from sdm.report.figures.axes import draw_axes, draw_colours
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     word = options.predict.extrapolation
     ways: dict[str, Any] = {"extrapolation": "clamp" if word in BOTH else word, "study_area": area}

@@ -70,7 +70,7 @@ def _draw(one: SpeciesProjection, place: Path, stage: Path, options: RunOptions)
     pictures."""
     from sdm.report.figures.projection.scenarios import draw_scenarios
     from sdm.report.figures.projection.shifts import draw_change
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     paper = paper_of(options.output)
     ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}

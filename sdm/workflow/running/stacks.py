@@ -88,7 +88,7 @@ def write_stacks(
     for path in places.values():
         write_styles(path)
     from sdm.report.figures.maps import draw_richness  # matplotlib takes its time to load
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE, paper_of(options.output))
     left_out = len(rows) - len(maps)

@@ -28,8 +28,10 @@ from sdm.maps.vectors import write_points
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
+from sdm.report.paper import paper_of
 from sdm.report.results import GROUP
 from sdm.report.tables import maxent_results, write_frame, write_profiles, write_rows
+from sdm.report.titled import Titled, draw_species_curves, draw_species_map, draw_titled, make_plots
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
 from sdm.workflow.group.writing import write_group
@@ -86,27 +88,29 @@ def _write_maps_and_pictures(
 ) -> list[str]:
     """Write the maps, and have pictures drawn meanwhile; return notes."""
     species, stack, area = fitted.name, prepared.stack, prepared.area_of(fitted.name)
-    name, shown, notes = safe_name(species), replace(fitted, ahead=None), list[str]()
+    name, paper, notes = safe_name(species), paper_of(options.output), list[str]()
     mapped, raster = stack is not None and options.output.map, folder / f"{name}.tif"
     if fitted.profiles:
         files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
     if mapped and fitted.ahead is not None:
         _take_map_ahead(fitted, progress)
         if options.output.map_picture:  # first, since the page shows it
-            painter.draw(_draw_map, raster, shown, options, area)
-    if fitted.structure is not None:
-        painter.draw(_draw_structure, fitted.structure, folder, options)
-    painter.draw(shared.draw_assessment, shown, stack, options, folder)
+            painter.draw(draw_species_map, *_map_picture(fitted, raster, options, area))
+    if pictures := [*_structure_pictures(fitted.structure), *shared.assessment_pictures(fitted, stack, options)]:
+        painter.draw(draw_titled, pictures, folder, paper)
     if fitted.profiles:
-        shared.make_plots(folder, files)
-        painter.draw_later(_draw_curves, shown, options, folder)
+        make_plots(folder, files)
+        variables = fitted.model.names
+        names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(one)}_only" for one in variables)])
+        order = shared.variable_order(fitted.assessed)
+        painter.draw_later(draw_species_curves, fitted.profiles, folder, fitted.curve_scale, names, paper, order)
     if stack is not None and mapped:
         common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
         common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
         if fitted.ahead is None:
             _write_map(fitted, stack, raster, area, common)
             if options.output.map_picture:
-                painter.draw(_draw_map, raster, shown, options, area)
+                painter.draw(draw_species_map, *_map_picture(fitted, raster, options, area))
         files["map"] = raster.name
         if fitted.model.alpha > 1.0 and options.predict.range:
             with going_on(progress, "range polygons"):
@@ -115,7 +119,7 @@ def _write_maps_and_pictures(
             points = fitted.table.presence_x, fitted.table.presence_y
             ways: dict[str, Any] = {"scale": options.predict.scale, "edges": fitted.model.alpha > 1.0}
             ways |= {"profiles": fitted.profiles, "records": points, "curve_scale": fitted.curve_scale}
-            painter.draw(shared.draw_publication_figure, shown, raster, options, folder, **ways)
+            painter.draw(draw_titled, [shared.publication_picture(fitted, raster, **ways)], folder, paper)
         _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
         if options.output.replicate_maps:
             place = folder / REPLICATES
@@ -185,38 +189,21 @@ def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[st
     return {what: (what, rows) for what, rows in tables.items()}
 
 
-def _draw_structure(structure: Structure, folder: Path, options: RunOptions, files: Files) -> None:
-    from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
-    from sdm.report.figures.style import paper_of
-
-    plots, paper = shared.make_plots(folder, files), paper_of(options.output)
-    if structure.families:
-        draw_families(structure, plots / "families.png", paper)
-    if structure.interactions:
-        draw_interactions(structure, plots / "interactions.png", paper=paper)
-    if structure.search:
-        draw_prices(structure, plots / "prices.png", paper)
+def _structure_pictures(structure: Structure | None) -> list[Titled]:
+    """Return the pictures of what a structural model is made of."""
+    if structure is None:
+        return []
+    parts = {"families": structure.families, "interactions": structure.interactions, "prices": structure.search}
+    return [Titled(name, f"structure.draw_{name}", (structure,)) for name, part in parts.items() if part]
 
 
-def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files) -> None:
-    from sdm.report.figures.curves import draw_profiles
-    from sdm.report.figures.style import paper_of
-
-    variables = fitted.model.names
-    names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
-    plots, paper = shared.make_plots(folder, files), paper_of(options.output)
-    order = shared.variable_order(fitted.assessed)
-    draw_profiles(fitted.profiles, plots, fitted.curve_scale, names, paper, order)
-
-
-def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, area: StudyArea | None, files: Files) -> None:
-    from sdm.report.figures.maps import draw_map, suitability
-    from sdm.report.figures.style import paper_of
-
-    path, shades, edges = raster.with_suffix(".png"), suitability(options.predict.scale), fitted.model.alpha > 1.0
+def _map_picture(
+    fitted: SpeciesFit, raster: Path, options: RunOptions, area: StudyArea | None
+) -> tuple[Path, str, dict[str, Any]]:
+    """Return what the picture of a map is drawn from."""
     points: dict[str, Any] = {"x": fitted.table.presence_x, "y": fitted.table.presence_y, "test": fitted.test_xy}
     points |= {"title": fitted.name, "species": True, "area": area, "paper": paper_of(options.output)}
-    files["picture"] = draw_map(raster, path, shades=shades, edges=edges, **points).name
+    return raster, options.predict.scale, {"edges": fitted.model.alpha > 1.0, **points}
 
 
 def _write_range(fitted: SpeciesFit, raster: Path, min_patch: float, files: Files) -> list[str]:

@@ -119,7 +119,7 @@ def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
 def _write(result: CurveResult, options: RunOptions, kind: str, folder: Path, command: str) -> None:
     """Write the table and the picture of every species, and what repeats them."""
     from sdm.report.figures.assessment import draw_curves
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     names = safe_names(result.points)
     for species, points in result.points.items():

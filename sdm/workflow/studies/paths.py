@@ -147,7 +147,7 @@ def _write(
     files: dict[str, str],
 ) -> None:
     from sdm.report.figures.paths import draw_multipliers
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     name, picture = safe_name(species), folder / f"{safe_name(species)}_path.png"
     files["path"] = write_rows(folder / f"{name}_path.csv", path_rows(whole.path, validation)).name

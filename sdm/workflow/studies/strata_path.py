@@ -333,7 +333,7 @@ def _draw(
     """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map if its picture is wanted."""
     from sdm.report.figures.maps import draw_map, suitability
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     name, validation = safe_name(species), found.validation
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]

@@ -13,8 +13,8 @@ from sdm.features.classes import has_growing, parse_families
 from sdm.options.definitions import RunOptions
 from sdm.options.studies import TuneOptions
 from sdm.report.tables import write_rows
+from sdm.report.titled import make_plots
 from sdm.types import Progress
-from sdm.workflow.assessment_tables import make_plots
 from sdm.workflow.group.checking import refuse_tuning
 from sdm.workflow.registry import task_of
 from sdm.workflow.run import RunResult, run
@@ -133,7 +133,7 @@ def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
 def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: dict[str, str]) -> None:
     """Write what was tried to `tune.csv` and `tune_folds.csv`, and a picture of it."""
     from sdm.report.figures.assessment import draw_tuning
-    from sdm.report.figures.style import paper_of
+    from sdm.report.paper import paper_of
 
     rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
     files["tune"] = write_rows(folder / "tune.csv", rows).name

@@ -14,8 +14,8 @@ from sdm.errors import OptionError
 from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
+from sdm.report.titled import make_plots
 from sdm.types import Progress
-from sdm.workflow.assessment_tables import make_plots
 from sdm.workflow.splitting import FOLDS, method, with_default_folds
 from sdm.workflow.task import Files, Prepared, Task
 
@@ -177,8 +177,8 @@ def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
 
 def write_choice(choice: VariableChoice, options: RunOptions, folder: Path, files: Files) -> None:
     """Write `variables.csv`, the steps of the reduction, and pictures of both."""
-    from sdm.report.figures.style import paper_of
     from sdm.report.figures.variables import draw_correlation, draw_reduction
+    from sdm.report.paper import paper_of
 
     paper = paper_of(options.output)
     files["variables"] = write_rows(folder / "variables.csv", choice.rows()).name

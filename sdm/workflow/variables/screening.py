@@ -172,8 +172,8 @@ def _pooled(tables: Sequence[Any]) -> Array:
 
 def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
     """Write both matrices, one row per variable, the suggestion, and the picture."""
-    from sdm.report.figures.style import paper_of
     from sdm.report.figures.variables import draw_correlation
+    from sdm.report.paper import paper_of
 
     found, files = screening.choice.found, screening.files
     for name in ("pearson", "spearman"):

@@ -1,0 +1,36 @@
+"""What figures are made for. It is known without the library that draws them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sdm.options.writing import OutputOptions
+
+DPI = 300
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What figures are made for: formats of their files, dots per inch, and a printed width in millimetres that all of
+    them get; None: every figure has its own."""
+
+    formats: Sequence[str] = ("png",)
+    dpi: int = DPI
+    width: float | None = None
+
+    @property
+    def vectors(self) -> list[str]:
+        """The formats beside PNG, which is always written."""
+        return [kind for kind in self.formats if kind != "png"]
+
+
+PLAIN = Paper()
+
+
+def paper_of(output: "OutputOptions") -> Paper:
+    """Return what the options of a run say about figures."""
+    from sdm.options.kinds import read_width
+
+    width = None if output.figure_width is None else read_width(output.figure_width)
+    return Paper(tuple(output.figure_format), output.dpi, width)
