@@ -125,14 +125,16 @@ class CountTask(Task):
             raise DataError(f"{name}: all counts are 0: expected some above 0")
         return prepared.tables[name]
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any) -> CountFit:
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any, place: Any = None) -> CountFit:
         table = self.plan(prepared, name, options)
         model = CountRegression().fit(table.drop(columns="count"), table["count"].to_numpy()).model_
         fitted = model.predict(table.drop(columns="count"))
         numbers = {"status": "converged", "sites": len(table), "deviance": float(np.var(table["count"] - fitted))}
         return CountFit(name, model, numbers, [])
 
-    def write(self, fitted: CountFit, prepared, options, folder: Path, files: dict[str, Any], progress) -> list[str]:
+    def write(
+        self, fitted: CountFit, prepared, options, folder: Path, files: dict[str, Any], painter, progress
+    ) -> list[str]:
         name = self.file_name(fitted.name)
         files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
         self.map(fitted.model, prepared.stack, folder / f"{name}.tif", False)
