@@ -55,7 +55,7 @@ class Console:
         self.log = logging.getLogger("sdm")
         self.log.handlers, self.log.propagate = [self.handler], False
         self.log.setLevel(self.handler.level if log_file is None else logging.DEBUG)
-        _jit.tell_of_compiling = self._compiling
+        _jit.when_compiling[:] = [self._compiling]
 
     def _compiling(self) -> None:
         """Say what takes a while at the first run on a machine: to whoever watches a terminal, or wants to know."""

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def drawing(*, pictures: bool) -> "Iterator[None]":
-    """Have a process load what draws the pictures of a species, before this one loads what fits it; both take about a
-    second."""
+def helped(*, pictures: bool) -> "Iterator[None]":
+    """Have processes beside this one load what draws the pictures of a species, before this one loads what fits it
+    (both take about a second), and compile what was never compiled on this machine."""
     from sdm.executors.painter import dismiss_painter, start_painter
+    from sdm.workflow.species.compile_ahead import compiling_ahead
 
     if pictures:
         start_painter(DRAWS)
     try:
-        yield
+        with compiling_ahead():
+            yield
     finally:
         dismiss_painter()
 
@@ -54,7 +56,7 @@ def do_run(
 
         output = options.output
         pictures = output.curves or (output.map and output.map_picture)
-        with drawing(pictures=pictures and kind_of_model(options) == "species"):
+        with helped(pictures=pictures and kind_of_model(options) == "species"):
             from sdm.workflow.run import run as fit_all
 
             with console.progress(output.folder) as progress:

@@ -8,7 +8,9 @@ from sdm._jit import jit
 @jit
 def present(x, begin, stop, at):  # type: ignore[no-untyped-def]
     """Note the points from `begin` to `stop` without a missing value in `at`; return how many there are."""
-    gone = np.zeros(stop - begin, np.uint8)
+    gone = np.empty(stop - begin, np.uint8)
+    for i in range(gone.size):
+        gone[i] = 0
     for v in range(x.shape[0]):
         row = x[v, begin:stop]
         for i in range(row.size):

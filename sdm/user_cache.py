@@ -31,3 +31,11 @@ def private_folder(name: str) -> Path | None:
     except (OSError, RuntimeError):
         return None
     return folder
+
+
+def has_folder(prefix: str) -> bool:
+    """Tell whether the cache has a folder whose name begins so."""
+    try:
+        return any(name.startswith(prefix) for name in os.listdir(_user_cache()))
+    except (OSError, RuntimeError):
+        return False

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-tell_of_compiling: Callable[[], None] | None = None
+when_compiling: list[Callable[[], None]] = []
 """Called once, before the first kernel that is not yet in the cache of this machine is compiled."""
 
 
@@ -30,10 +30,8 @@ class Kernel:
 
 
 def _tell() -> None:
-    global tell_of_compiling
-    tell, tell_of_compiling = tell_of_compiling, None
-    if tell is not None:
-        tell()
+    while when_compiling:
+        when_compiling.pop()()
 
 
 def jit(function: F) -> F:

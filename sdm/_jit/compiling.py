@@ -22,8 +22,8 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
 from numba.extending import typeof_impl
 
+from sdm._jit.kept import FOLDER
 from sdm._jit.sources import kernel_digest
-from sdm._version import __version__
 from sdm.user_cache import private_folder
 
 QUICK = numba.__version__.startswith("0.68.")
@@ -36,7 +36,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 def _prepare_cache() -> bool:
     """Point numba at our cache folder; return whether it can be written."""
-    folder = private_folder(f"{__version__}-numba{numba.__version__}")
+    folder = private_folder(f"{FOLDER}{numba.__version__}")
     if folder is not None:
         cast(Any, numba.config).CACHE_DIR = str(folder)  # numba sets its options at run time
     return folder is not None
@@ -129,7 +129,7 @@ class _CheckedCache(FunctionCache):
 def compiled(function: Callable[..., Any], flags: dict[str, Any], tell: Callable[[], None]) -> Callable[..., Any]:
     """Return what numba makes of a kernel: no Python objects, the lock released, IEEE division. Where it is not in the
     cache, `tell` is called before it is compiled."""
-    made: Any = numba.njit(nogil=True, error_model="numpy", **flags)(function)
+    made: Any = cast(Any, numba).njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **flags)(function)
     if CACHED and hasattr(made, "enable_caching"):  # not where numba is switched off
         made._cache = _CheckedCache(function, tell)
     return cast(Callable[..., Any], made)

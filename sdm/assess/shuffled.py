@@ -91,7 +91,12 @@ class ShuffledModel:
         for k, order in enumerate(orders):
             _add_shuffled(v, own, order, rest, pairs, self._columns, self._parts, self._pairs, self._ways, theta)
             who = np.argsort(theta[: self._m])  # by numpy: a sort in a kernel takes seconds to compile
-            twice[k] = _twice_above(v, own, order, theta, who, self._near, *exact)
+            presence = theta[who]
+            low, width = presence[0], presence[-1] - presence[0]
+            inverse = _CELLS / width if width > 0.0 else 0.0
+            above, first = _grid(presence, self._near, low, inverse)
+            near = (presence, self._near, low, inverse, above, first)
+            twice[k] = _twice_above(v, own, order, theta, who, *near, *exact)
         return twice / 2.0 / self._m / rest.size
 
 
@@ -132,15 +137,19 @@ def _shuffle(places, order):  # type: ignore[no-untyped-def]
 
 
 @jit_finite
-def _add_product(u, v, a, b, low, slope, weight, out):  # type: ignore[no-untyped-def]
-    """out[i] += the part of a product, held in its range, as `sdm.models.compiled` computes it."""
+def _part(u, v, a, b, low, slope, weight):  # type: ignore[no-untyped-def]
+    """Return the part of a product, held in its range, as `sdm.models.compiled` computes it."""
     if a != 0.0 or b != 0.0:
-        for i in range(u.size):
-            d, e = u[i] - a, v[i] - b
-            out[i] += weight * min(max((d * e + a * e + b * d - low) * slope, 0.0), 1.0)
-    else:
-        for i in range(u.size):
-            out[i] += weight * min(max((u[i] * v[i] - low) * slope, 0.0), 1.0)
+        d, e = u - a, v - b
+        return weight * min(max((d * e + a * e + b * d - low) * slope, 0.0), 1.0)
+    return weight * min(max((u * v - low) * slope, 0.0), 1.0)
+
+
+@jit_finite
+def _add_product(u, v, a, b, low, slope, weight, out):  # type: ignore[no-untyped-def]
+    """out[i] += the part of a product."""
+    for i in range(u.size):
+        out[i] += _part(u[i], v[i], a, b, low, slope, weight)
 
 
 @jit
@@ -170,15 +179,11 @@ def _add_shuffled(v, own, order, rest, pairs, columns, parts, every, ways, theta
 
 @jit
 def _twice_above(  # type: ignore[no-untyped-def]
-    v, own, order, theta, who, near, owns, columns, parts, every, ways, tau, n
+    v, own, order, theta, who, presence, near, low, inverse, above, first, owns, columns, parts, every, ways, tau, n
 ):
     """Return Σ over the points of twice how many presences have a greater raw value, plus how many have the same, from
-    their scores and the order `who` of those of the presences."""
+    their scores, those of the presences in the order `who` of them, and the grid over these."""
     m = who.size
-    presence = theta[who]
-    low, high = presence[0], presence[m - 1]
-    inverse = _CELLS / (high - low) if high > low else 0.0
-    above, first = _grid(presence, near, low, inverse)
     twice = 0
     cell, doubtful = np.empty(_CHUNK, np.uint32), np.empty(_CHUNK + 1, np.int64)
     for a in range(0, theta.size, _CHUNK):
@@ -217,7 +222,7 @@ def _cells(t, low, inverse, out):  # type: ignore[no-untyped-def]
 def _grid(presence, near, low, inverse):  # type: ignore[no-untyped-def]
     """Return for each cell twice how many presences (sorted) are above any point in it, plus one where a presence may
     be near to a point in it; and how many presences are clearly below all points in it, or fewer."""
-    above, first = np.zeros(_CELLS + 2, np.int64), np.zeros(_CELLS + 2, np.int64)
+    above, first = np.empty(_CELLS + 2, np.int64), np.empty(_CELLS + 2, np.int64)
     m = presence.size
     here, down, up = np.empty(m, np.uint32), np.empty(m, np.uint32), np.empty(m, np.uint32)
     shifted = np.empty(m)
@@ -233,6 +238,9 @@ def _grid(presence, near, low, inverse):  # type: ignore[no-untyped-def]
         while g < here[k]:
             above[g] = 2 * (m - k)
             g += 1
+    while g < above.size:
+        above[g] = 0
+        g += 1
     g, k = 0, 0  # those whose reach ends below a cell are clearly less than what is in it
     for j in range(m):
         while g <= up[j]:
@@ -254,15 +262,12 @@ def _raw(i, v, own, order, owns, columns, parts, every, ways, tau, n):  # type: 
     theta = 0.0
     for k in range(owns):
         theta += parts[k, order[i]] if k == own else parts[k, i]
-    one, one_u, one_v = np.empty(1), np.empty(1), np.empty(1)
     for k in range(every.shape[0]):
         p, q = every[k, 0], every[k, 1]
         if p == v or q == v:
             first = columns[p, order[i]] if p == v else columns[p, i]
             second = columns[q, order[i]] if q == v else columns[q, i]
-            one[0], one_u[0], one_v[0] = 0.0, first, second
-            _add_product(one_u, one_v, ways[k, 0], ways[k, 1], ways[k, 2], ways[k, 3], ways[k, 4], one)
-            theta += one[0]
+            theta += _part(first, second, ways[k, 0], ways[k, 1], ways[k, 2], ways[k, 3], ways[k, 4])
         else:
             theta += parts[owns + k, i]
     return np.exp(theta - tau) / n

@@ -189,8 +189,9 @@ def _marginals(codes, start, mass, out):  # type: ignore[no-untyped-def]
 def _lookup(codes, start, table, theta):  # type: ignore[no-untyped-def]
     """theta[i] += Σ_v table[start[v] + codes[v, i]], in blocks of cells that stay in the first cache."""
     n = codes.shape[1]
-    used = np.zeros(codes.shape[0], np.bool_)
+    used = np.empty(codes.shape[0], np.bool_)
     for v in range(used.size):
+        used[v] = False
         for d in range(start[v], start[v + 1]):
             if table[d] != 0.0:
                 used[v] = True

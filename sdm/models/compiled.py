@@ -21,7 +21,9 @@ from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, RE
 from sdm.present import present
 from sdm.types import Array
 
-BLOCK = 16_384  # cells at a time of columns that are not rows of one array
+BLOCK = 16_384  # cells at a time of columns that are not rows of one array, or are of another kind of number
+FEW = 4_000_000  # cells: for so many, kernels of single numbers take longer to load, and much longer to compile, than
+# it takes to make double ones of them
 _CHUNK = 512  # cells that are scored together: their values stay in the fastest cache
 _MARGIN = 1e-9  # of a product's range, for what rounding may do to its bounds
 
@@ -73,12 +75,13 @@ class Compiled:
         variables = range(len(lo))
         self._tables = _tables([self.curves.get(v) for v in variables], [self.classes.get(v) for v in variables])
         self._products: tuple[Any, ...] = (*self.pairs, self.centre, self.pair_low, self.pair_slope, self.pair_weight)
+        self._single = 0  # cells of single numbers until now
 
     def scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
         """Return `λ·f(x)` for cells given as one array per variable; missing values give NaN."""
         theta = np.zeros(len(columns[0]))
         lo, hi = self._limits(clamp)
-        for x, some in _blocks(columns):
+        for x, some in self._blocks(columns):
             _score(x, lo, hi, clamp, theta[some], *self._tables, *self._products)
             for v, least, weight in self._dips if clamp else ():  # squares below the least one of the training range
                 if (near := _below(x[v], least)).size:
@@ -90,7 +93,7 @@ class Compiled:
     def held(self, columns: Sequence[NDArray[np.floating]]) -> NDArray[np.bool_]:
         """Return the cells where clamping holds anything: a variable that is outside its range, or a product."""
         held = np.zeros(len(columns[0]), dtype=np.bool_)
-        for x, some in _blocks(columns):
+        for x, some in self._blocks(columns):
             _mark_held(x, self.lo, self.hi, held[some], *self._products[:-1])
             for v, least, _ in self._dips:
                 near = _below(x[v], least)
@@ -106,20 +109,24 @@ class Compiled:
         _score(np.ascontiguousarray(x)[None], lo, hi, clamp, out, *tables, *none)
         return out
 
+    def _blocks(self, columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[NDArray[np.floating], slice]]:
+        """Yield cells as `(V, n)` arrays: all at once where they are one, else some at a time."""
+        n = len(columns[0])
+        whole, kind = isinstance(columns, np.ndarray) and columns.flags.c_contiguous, np.result_type(*columns)
+        if kind == np.float32:
+            self._single += n
+            if self._single <= FEW:
+                whole, kind = False, np.dtype(np.float64)
+        if whole:
+            yield columns, slice(0, n)  # type: ignore[misc]
+            return
+        for first in range(0, n, BLOCK):
+            some = slice(first, min(first + BLOCK, n))
+            yield np.array([column[some] for column in columns], dtype=kind), some
+
     def _limits(self, clamp: bool) -> tuple[Array, Array]:
         """Return the ranges that variables are held in."""
         return (self.lo, self.hi) if clamp else (np.full_like(self.lo, -np.inf), np.full_like(self.hi, np.inf))
-
-
-def _blocks(columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[NDArray[np.floating], slice]]:
-    """Yield cells as `(V, n)` arrays: all at once where they are one, else some at a time."""
-    n = len(columns[0])
-    if isinstance(columns, np.ndarray) and columns.flags.c_contiguous:
-        yield columns, slice(0, n)
-        return
-    for first in range(0, n, BLOCK):
-        some = slice(first, min(first + BLOCK, n))
-        yield np.array([column[some] for column in columns]), some
 
 
 def _below(x: NDArray[np.floating], least: float) -> NDArray[np.int64]:

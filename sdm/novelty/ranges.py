@@ -77,8 +77,14 @@ def _mark_unseen(column, known, valid, width, outside, counts):  # type: ignore[
         for i in range(row * width, (row + 1) * width):
             value = np.float64(column[i])
             if valid[i] == 1 and value == value:
-                at = np.searchsorted(known, value)
-                if at == known.size or known[at] != value:
+                low, high = 0, known.size
+                while low < high:
+                    middle = (low + high) // 2
+                    if known[middle] < value:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if low == known.size or known[low] != value:
                     outside[i] = 1
                     count += 1
         counts[row] = count

@@ -8,7 +8,7 @@ import typer
 
 from sdm_cli.console import Console, command_line
 from sdm_cli.options import with_console
-from sdm_cli.runs import drawing
+from sdm_cli.runs import helped
 
 _SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}  # -h and others are Java Maxent's
 
@@ -57,7 +57,7 @@ def maxent(
     if command["printversion"]:
         console.say(f"sdm {__version__}, for MaxEnt version 3.4.4")
         return
-    with drawing(pictures=command["pictures"] or command["responsecurves"]):
+    with helped(pictures=command["pictures"] or command["responsecurves"]):
         from sdm.workflow.java.run import run_java
 
         if command.ignored:

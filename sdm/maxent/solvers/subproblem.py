@@ -93,8 +93,10 @@ def _sweep(h, beta, z, r):  # type: ignore[no-untyped-def]
 def _solve_on_support(h, c, beta, z):  # type: ignore[no-untyped-def]
     """Go to the minimiser for the present support and signs, or towards it, with weights that change sign left at zero.
     Return whether a weight reached zero, so that the smaller support needs another solve."""
-    support = np.flatnonzero(z)
-    k = support.size
+    support, k = np.empty(z.size, np.int64), 0
+    for j in range(z.size):
+        support[k] = j
+        k += z[j] != 0.0
     if k == 0:
         return False
     a = np.empty((k, k))
