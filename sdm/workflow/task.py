@@ -85,6 +85,15 @@ class Prepared:
         return not self.of_several and len(self.tables) + len(self.failures) == 1
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """What maps and pictures need that are begun before a model is measured: the folder that its results will be
+    written to, and who draws."""
+
+    place: Path
+    painter: Painter
+
+
 class Fitted(Protocol):
     """A fitted model with everything that was measured."""
 
@@ -232,10 +241,10 @@ class Task(ABC):
 
     @abstractmethod
     def fit(
-        self, prepared: Any, name: str, options: RunOptions, progress: Progress | None, place: Path | None = None
+        self, prepared: Any, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
     ) -> Fitted:
-        """Fit one model, and measure it in every way that the options ask for. A kind may begin its map meanwhile, in
-        the folder `place` that its results will be written to."""
+        """Fit one model, and measure it in every way that the options ask for. A kind may begin its map and pictures
+        meanwhile, if it is told where and with whom (`ahead`)."""
 
     @abstractmethod
     def write(

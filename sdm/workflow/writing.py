@@ -8,7 +8,7 @@ from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import HIDDEN, hide_secrets
-from sdm.executors.painter import painting
+from sdm.executors.painter import Painter
 from sdm.files import to_json
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
@@ -33,52 +33,53 @@ def write_model(
     options: RunOptions,
     folder: Path,
     command: str,
+    painter: Painter,
     progress: Progress | None = None,
     also: Callable[[Path, dict[str, Any]], None] | None = None,
 ) -> ModelResult:
-    """Write the results of one model into a folder that is there and empty; `also` writes more."""
+    """Write the results of one model into a folder that is there; `also` writes more. What the painter draws may be
+    there later."""
     name = task.file_name(fitted.name)
     files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt"}
-    with painting() as painter:
-        notes = [*fitted.notes, *task.write(fitted, prepared, options, folder, files, painter, progress)]
-        files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
-        if also is not None:
-            also(folder, files)
-        write_run(task, task.repeat(options, fitted.name), folder, command)
-        numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
-        numbers["notices"] = list(prepared.notices)
-        numbers["warnings"] = warnings = [*prepared.warnings, *fitted.numbers.get("warnings", [])]
-        if prepared.single:
-            task.write_shared(prepared, options, folder, files)
-        records = task.records(prepared, fitted.name)
-        if records is not None:
-            files["records"] = write_rows(folder / "records.csv", records[0]).name
-            numbers["records"] = records[1]
-        write_fate(prepared, prepared.fate_of(fitted.name), options, folder, files)
-        if options.output.gpkg:
-            _add_to_package(fitted, prepared, folder, files)
-        style_folder(folder)
-        files["numbers"] = f"{name}.json"
-        if options.output.report:
-            from sdm.report.previews import write_preview
+    notes = [*fitted.notes, *task.write(fitted, prepared, options, folder, files, painter, progress)]
+    files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
+    if also is not None:
+        also(folder, files)
+    write_run(task, task.repeat(options, fitted.name), folder, command)
+    numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
+    numbers["notices"] = list(prepared.notices)
+    numbers["warnings"] = warnings = [*prepared.warnings, *fitted.numbers.get("warnings", [])]
+    if prepared.single:
+        task.write_shared(prepared, options, folder, files)
+    records = task.records(prepared, fitted.name)
+    if records is not None:
+        files["records"] = write_rows(folder / "records.csv", records[0]).name
+        numbers["records"] = records[1]
+    write_fate(prepared, prepared.fate_of(fitted.name), options, folder, files)
+    if options.output.gpkg:
+        _add_to_package(fitted, prepared, folder, files)
+    style_folder(folder)
+    files["numbers"] = f"{name}.json"
+    if options.output.report:
+        from sdm.report.previews import write_preview
 
-            files["page"] = f"{name}.html"
-            made = write_preview(Results(folder, name, task.kind, numbers, options.model_dump(), "", ""))
-            if made is not None:
-                files["preview"] = made.name
-        if options.output.metadata:
-            from sdm.report.metadata import metadata_files
+        files["page"] = f"{name}.html"
+        made = write_preview(Results(folder, name, task.kind, numbers, options.model_dump(), "", ""))
+        if made is not None:
+            files["preview"] = made.name
+    if options.output.metadata:
+        from sdm.report.metadata import metadata_files
 
-            files |= metadata_files(name)
-        (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
-        if options.output.report:
-            from sdm.report.pages.registry import write_page
+        files |= metadata_files(name)
+    (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
+    if options.output.report:
+        from sdm.report.pages.registry import write_page
 
-            write_page(read_results(folder / files["numbers"]))
-        if options.output.metadata:
-            from sdm.report.metadata import write_metadata
+        write_page(read_results(folder / files["numbers"]))
+    if options.output.metadata:
+        from sdm.report.metadata import write_metadata
 
-            write_metadata(read_results(folder / files["numbers"]))
+        write_metadata(read_results(folder / files["numbers"]))
     counts = None if records is None else records[1]
     return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
 

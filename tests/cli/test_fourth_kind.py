@@ -125,7 +125,7 @@ class CountTask(Task):
             raise DataError(f"{name}: all counts are 0: expected some above 0")
         return prepared.tables[name]
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any, place: Any = None) -> CountFit:
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any, ahead: Any = None) -> CountFit:
         table = self.plan(prepared, name, options)
         model = CountRegression().fit(table.drop(columns="count"), table["count"].to_numpy()).model_
         fitted = model.predict(table.drop(columns="count"))

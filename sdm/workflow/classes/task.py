@@ -29,7 +29,7 @@ from sdm.workflow.inputs import check_features, check_layers, narrow_layers, ope
 from sdm.workflow.projecting.after_fit import check_scenarios
 from sdm.workflow.species.task import rule_tag, threshold_on_scale
 from sdm.workflow.splitting import check_testing
-from sdm.workflow.task import FEW, Findings, MapResult, Task
+from sdm.workflow.task import FEW, Ahead, Findings, MapResult, Task
 from sdm.workflow.variables.choosing import chosen_in_folds
 
 BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
@@ -81,7 +81,7 @@ class ClassTask(Task):
         name: str,
         options: RunOptions,
         progress: Progress | None,
-        place: Path | None = None,
+        ahead: Ahead | None = None,
     ) -> ClassFit:
         """Fit and measure one class model."""
         with going_on(progress, "dividing the sites"):

@@ -28,7 +28,7 @@ from sdm.workflow.community.writing import write_joint
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.model_inputs import SurveyFile
 from sdm.workflow.splitting import check_testing
-from sdm.workflow.task import MapResult, Prepared, Task
+from sdm.workflow.task import Ahead, MapResult, Prepared, Task
 
 NAME = "joint"  # what the one model of a run, and its files, are called
 RIDGED = "crf-l2"  # the learner with random effects and traits
@@ -79,7 +79,7 @@ class CommunityTask(Task):
         return plan_community(prepared.tables[name], options, prepared.stack, whole)
 
     def fit(
-        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, place: Path | None = None
+        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
     ) -> JointFit:
         """Fit the joint model beside single models and a GLM, and test all of them."""
         return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)

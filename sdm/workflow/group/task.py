@@ -16,7 +16,7 @@ from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Progress
 from sdm.workflow.group.lines import group_info_lines
-from sdm.workflow.task import Files, Findings, Fitted, MapResult, ModelResult, Prepared, Task
+from sdm.workflow.task import Ahead, Files, Findings, Fitted, MapResult, ModelResult, Prepared, Task
 
 MAP_SCALES = tuple(scale for scale in GroupModel.scales if scale != "link")
 
@@ -84,7 +84,7 @@ class GroupTask(Task):
         self._refuse()
 
     def fit(
-        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, place: Path | None = None
+        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
     ) -> Fitted:
         """Refuse, as there are no runs of groups alone."""
         self._refuse()

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.commit import staging
 from sdm.errors import DataError
+from sdm.executors.painter import Painter, painting
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
 from sdm.types import Progress
-from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
+from sdm.workflow.task import Ahead, Fitted, ModelResult, Prepared, Task
 from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses, nests, write_choice
 from sdm.workflow.writing import write_model
 
@@ -63,17 +64,18 @@ class Job:
     def make(
         self, prepared: Prepared, name: str, folder: Path, progress: Progress | None = None, *, overwrite: bool = False
     ) -> ModelResult:
-        """Fit and measure one model, and write its results in one step. Its map may be made while it is measured."""
-        with staging(folder, overwrite=overwrite) as stage:
+        """Fit and measure one model, and write its results in one step. Its map may be made, and pictures drawn,
+        while it is measured."""
+        with staging(folder, overwrite=overwrite) as stage, painting() as painter:
             try:
-                ready = self.fit(prepared, name, progress, stage)
+                ready = self.fit(prepared, name, progress, Ahead(stage, painter))
             except OSError as error:  # nothing was written yet
                 raise DataError(f"{name} cannot be fitted ({error})") from error
-            result = self._write_into(stage, ready, folder, progress)
+            result = self._write_into(stage, ready, folder, painter, progress)
         return self._done(ready, result, folder)
 
-    def fit(self, prepared: Prepared, name: str, progress: Progress | None = None, place: Path | None = None) -> Ready:
-        """Fit one model, and measure it; its results will be written to `place`, if that is given."""
+    def fit(self, prepared: Prepared, name: str, progress: Progress | None = None, ahead: Ahead | None = None) -> Ready:
+        """Fit one model, and measure it; `ahead` as for `Task.fit`."""
         began = perf_counter()
         chosen, options = None, self.options
         if chooses(options):
@@ -81,7 +83,7 @@ class Job:
         if self.choose is not None:
             chosen = self.choose(self.task, prepared, name, options, progress)
             options = chosen.options
-        fitted = self.task.fit(prepared, name, options, progress, place)
+        fitted = self.task.fit(prepared, name, options, progress, ahead)
         if chosen is not None:
             fitted.numbers[chosen.what] = chosen.numbers
         variables = prepared.chosen.get(name)
@@ -102,12 +104,15 @@ class Job:
     ) -> ModelResult:
         """Write the results of one model in one step; `before_commit` may raise, and then nothing has changed."""
         with staging(folder, overwrite=overwrite) as stage:
-            result = self._write_into(stage, ready, folder, progress)
+            with painting() as painter:
+                result = self._write_into(stage, ready, folder, painter, progress)
             if before_commit is not None:
                 before_commit()
         return self._done(ready, result, folder)
 
-    def _write_into(self, stage: Path, ready: Ready, folder: Path, progress: Progress | None) -> ModelResult:
+    def _write_into(
+        self, stage: Path, ready: Ready, folder: Path, painter: Painter, progress: Progress | None
+    ) -> ModelResult:
         """Write the results of one model to a stage, which will be the folder."""
         prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
 
@@ -124,7 +129,7 @@ class Job:
                 files["scenarios"] = SCENARIOS
                 ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
 
-        return write_model(self.task, ready.fitted, prepared, options, stage, self.command, progress, also)
+        return write_model(self.task, ready.fitted, prepared, options, stage, self.command, painter, progress, also)
 
     def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:
         log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)

@@ -70,6 +70,7 @@ class SpeciesFit:
     mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
     counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
     ahead: "MapAhead | None" = None  # its map, which was begun before the model was measured
+    drawn: set[str] = field(default_factory=set)  # titles of the pictures that were begun before it was all measured
 
     @property
     def name(self) -> str:
@@ -117,9 +118,11 @@ def fit_species(
     nested: tuple[SampleTable, Split] | None = None,
     group: GroupFits | None = None,
     when_fitted: Callable[[Model], None] | None = None,
+    when_measured: Callable[[SpeciesFit], None] | None = None,
 ) -> SpeciesFit:
     """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`, and `group` are
-    the axes that it shares with others. `when_fitted` is called with the model before it is measured.
+    the axes that it shares with others. `when_fitted` is called with the model before it is measured, and
+    `when_measured` with what is measured before its responses are.
     """
     table, test, split = plan.table, plan.test, plan.split
     base = estimator(options, table.categorical)
@@ -163,7 +166,7 @@ def fit_species(
         numbers["shared"] = group.numbers(table.species, fitted)
     scale, clamped = options.predict.scale, options.predict.clamped
     shown = options.output.curve_scale(scale)
-    return SpeciesFit(
+    found = SpeciesFit(
         table,
         values,
         None if test is None else test[1:],
@@ -172,15 +175,20 @@ def fit_species(
         thresholds,
         curve.table(),
         curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
-        _profiles(table, model, None if group else known, options, progress) if options.output.curves else [],
+        [],
         [*table.notes, *fitted.notes_],
         structure,
         assessed,
-        make_bands(model, assessed.replicates if options.output.curves else [], table.presence, shown, clamped),
-        make_surfaces(model, options.output.surfaces, table.presence, scale, clamped),
-        scale,
-        shown,
+        scale=scale,
+        curve_scale=shown,
     )
+    if when_measured is not None:
+        when_measured(found)
+    if options.output.curves:
+        found.profiles = _profiles(table, model, None if group else known, options, progress)
+        found.bands = make_bands(model, assessed.replicates, table.presence, shown, clamped)
+    found.surfaces = make_surfaces(model, options.output.surfaces, table.presence, scale, clamped)
+    return found
 
 
 def _contributions(fitted: Maxent, options: RunOptions) -> list[Contribution]:

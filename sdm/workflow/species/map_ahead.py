@@ -6,22 +6,30 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from sdm.data.rasters.stack import Stack
+from sdm.executors.painter import Painter
 from sdm.files import safe_name
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import RasterSummary
 from sdm.maps.species import predict_raster
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
+from sdm.workflow.species.fitting import SpeciesPlan
 from sdm.workflow.species.inputs import SpeciesPrepared
+from sdm.workflow.species.pictures import draw_map_picture
+from sdm.workflow.task import Ahead
 
 MOST_CELLS = 8_000_000  # a larger map takes long enough to show how far it is
 
 
 class MapAhead:
-    """A map in the making. If what goes on meanwhile (in its `with` block) fails, the map is waited for and left."""
+    """A map in the making, and its picture. If what goes on meanwhile (in its `with` block) fails, the map is waited
+    for and left."""
 
-    def __init__(self, name: str, prepared: SpeciesPrepared, options: RunOptions, path: Path) -> None:
-        self._name, self._prepared, self._options, self._path = name, prepared, options, path
+    def __init__(
+        self, plan: SpeciesPlan, prepared: SpeciesPrepared, options: RunOptions, path: Path, painter: Painter
+    ) -> None:
+        self._plan, self._prepared, self._options, self._path = plan, prepared, options, path
+        self._painter = painter
         self._pool = ThreadPoolExecutor(1)
         self._made: Future[tuple[RasterSummary, dict[str, Any]]] | None = None
 
@@ -42,7 +50,10 @@ class MapAhead:
         return self._made.result()
 
     def _make(self, model: Model) -> tuple[RasterSummary, dict[str, Any]]:
+        """Make the map, and have it drawn."""
         stack, own, counted = cast(Stack, self._prepared.stack), self._options.predict, NoveltyMaps(model)
+        table, test = self._plan.table, self._plan.test
+        area = self._prepared.area_of(table.species)
         made = predict_raster(
             model,
             stack,
@@ -50,19 +61,21 @@ class MapAhead:
             scale=own.scale,
             extrapolation=own.extrapolation,
             threads=self._options.threads,
-            tags=map_tags(self._name, self._options),
-            study_area=self._prepared.area_of(self._name),
+            tags=map_tags(table.species, self._options),
+            study_area=area,
             novelty=counted,
         )
+        places = None if test is None else test[1:]
+        draw_map_picture(self._painter, self._path, model, table, places, self._options, area)
         return made, counted.numbers
 
 
-def map_ahead(name: str, prepared: SpeciesPrepared, options: RunOptions, place: Path | None) -> MapAhead | None:
+def map_ahead(plan: SpeciesPlan, prepared: SpeciesPrepared, options: RunOptions, ahead: Ahead) -> MapAhead | None:
     """Return the map of a species, to be begun when its model is fitted; None if it is not asked for, or too large."""
     stack = prepared.stack
-    if place is None or stack is None or not options.output.map or stack.height * stack.width > MOST_CELLS:
+    if stack is None or not options.output.map or stack.height * stack.width > MOST_CELLS:
         return None
-    return MapAhead(name, prepared, options, place / f"{safe_name(name)}.tif")
+    return MapAhead(plan, prepared, options, ahead.place / f"{safe_name(plan.table.species)}.tif", ahead.painter)
 
 
 def map_tags(species: str, options: RunOptions) -> dict[str, str]:

@@ -41,10 +41,11 @@ from sdm.workflow.species.fitting import (
 from sdm.workflow.species.inputs import SpeciesPrepared, prepare_species
 from sdm.workflow.species.lines import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.workflow.species.map_ahead import map_ahead
+from sdm.workflow.species.pictures import draw_measured
 from sdm.workflow.species.sampling import check_sampling
 from sdm.workflow.species.writing import map_species_together, write_shared, write_species
 from sdm.workflow.splitting import check_testing
-from sdm.workflow.task import MapResult, Prepared, Task
+from sdm.workflow.task import Ahead, MapResult, Prepared, Task
 from sdm.workflow.variables.choosing import chosen_in_folds
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
@@ -168,18 +169,21 @@ class SpeciesTask(Task):
         name: str,
         options: RunOptions,
         progress: Progress | None,
-        place: Path | None = None,
+        ahead: Ahead | None = None,
     ) -> Any:
         """Fit and measure the model of one species."""
         with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
             plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
         nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        ahead = map_ahead(name, prepared, options, place)
         ways: dict[str, Any] = {"survey": survey, "nested": nested, "group": prepared.group}
         if ahead is None:
             return fit_species(plan, options, progress, **ways)
-        with ahead:
-            return replace(fit_species(plan, options, progress, when_fitted=ahead.begin, **ways), ahead=ahead)
+        ways["when_measured"] = lambda found: draw_measured(ahead.painter, found, prepared.stack, options, ahead.place)
+        making = map_ahead(plan, prepared, options, ahead)
+        if making is None:
+            return fit_species(plan, options, progress, **ways)
+        with making:
+            return replace(fit_species(plan, options, progress, when_fitted=making.begin, **ways), ahead=making)
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""

@@ -17,7 +17,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.table import SampleTable
 from sdm.executors.painter import Painter
-from sdm.files import safe_name, safe_names
+from sdm.files import safe_name
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
@@ -31,19 +31,18 @@ from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
 from sdm.report.results import GROUP
 from sdm.report.tables import maxent_results, write_frame, write_profiles, write_rows
-from sdm.report.titled import Titled, draw_species_curves, draw_species_map, draw_titled, make_plots
+from sdm.report.titled import draw_titled, make_plots
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
 from sdm.workflow.group.writing import write_group
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.species.map_ahead import MapAhead, map_tags
+from sdm.workflow.species.pictures import draw_curves_later, draw_map_picture, draw_measured
 from sdm.workflow.task import REPLICATES, Files
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
-
-PICTURES = ("effects", "families", "interactions", "prices", *shared.PICTURES)  # in `plots/` that are not a variable's
 
 
 def write_species(
@@ -88,29 +87,22 @@ def _write_maps_and_pictures(
 ) -> list[str]:
     """Write the maps, and have pictures drawn meanwhile; return notes."""
     species, stack, area = fitted.name, prepared.stack, prepared.area_of(fitted.name)
-    name, paper, notes = safe_name(species), paper_of(options.output), list[str]()
+    name, notes = safe_name(species), list[str]()
     mapped, raster = stack is not None and options.output.map, folder / f"{name}.tif"
     if fitted.profiles:
         files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
     if mapped and fitted.ahead is not None:
         _take_map_ahead(fitted, progress)
-        if options.output.map_picture:  # first, since the page shows it
-            painter.draw(draw_species_map, *_map_picture(fitted, raster, options, area))
-    if pictures := [*_structure_pictures(fitted.structure), *shared.assessment_pictures(fitted, stack, options)]:
-        painter.draw(draw_titled, pictures, folder, paper)
+    draw_measured(painter, fitted, stack, options, folder)
     if fitted.profiles:
         make_plots(folder, files)
-        variables = fitted.model.names
-        names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(one)}_only" for one in variables)])
-        order = shared.variable_order(fitted.assessed)
-        painter.draw_later(draw_species_curves, fitted.profiles, folder, fitted.curve_scale, names, paper, order)
+        draw_curves_later(painter, fitted, options, folder)
     if stack is not None and mapped:
         common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
         common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
         if fitted.ahead is None:
             _write_map(fitted, stack, raster, area, common)
-            if options.output.map_picture:
-                painter.draw(draw_species_map, *_map_picture(fitted, raster, options, area))
+            draw_map_picture(painter, raster, fitted.model, fitted.table, fitted.test_xy, options, area)
         files["map"] = raster.name
         if fitted.model.alpha > 1.0 and options.predict.range:
             with going_on(progress, "range polygons"):
@@ -119,7 +111,8 @@ def _write_maps_and_pictures(
             points = fitted.table.presence_x, fitted.table.presence_y
             ways: dict[str, Any] = {"scale": options.predict.scale, "edges": fitted.model.alpha > 1.0}
             ways |= {"profiles": fitted.profiles, "records": points, "curve_scale": fitted.curve_scale}
-            painter.draw(draw_titled, [shared.publication_picture(fitted, raster, **ways)], folder, paper)
+            figure = shared.publication_picture(fitted, raster, **ways)
+            painter.draw(draw_titled, [figure], folder, paper_of(options.output))
         _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
         if options.output.replicate_maps:
             place = folder / REPLICATES
@@ -187,23 +180,6 @@ def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[st
         ],
     }
     return {what: (what, rows) for what, rows in tables.items()}
-
-
-def _structure_pictures(structure: Structure | None) -> list[Titled]:
-    """Return the pictures of what a structural model is made of."""
-    if structure is None:
-        return []
-    parts = {"families": structure.families, "interactions": structure.interactions, "prices": structure.search}
-    return [Titled(name, f"structure.draw_{name}", (structure,)) for name, part in parts.items() if part]
-
-
-def _map_picture(
-    fitted: SpeciesFit, raster: Path, options: RunOptions, area: StudyArea | None
-) -> tuple[Path, str, dict[str, Any]]:
-    """Return what the picture of a map is drawn from."""
-    points: dict[str, Any] = {"x": fitted.table.presence_x, "y": fitted.table.presence_y, "test": fitted.test_xy}
-    points |= {"title": fitted.name, "species": True, "area": area, "paper": paper_of(options.output)}
-    return raster, options.predict.scale, {"edges": fitted.model.alpha > 1.0, **points}
 
 
 def _write_range(fitted: SpeciesFit, raster: Path, min_patch: float, files: Files) -> list[str]:

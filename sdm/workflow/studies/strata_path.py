@@ -33,7 +33,7 @@ from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.species.lines import record_lines
 from sdm.workflow.species.task import SpeciesTask
 from sdm.workflow.splitting import with_default_folds
-from sdm.workflow.task import Files, ModelResult
+from sdm.workflow.task import Ahead, Files, ModelResult
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
 
@@ -112,7 +112,7 @@ class StrataTask(SpeciesTask):
         name: str,
         options: RunOptions,
         progress: Progress | None,
-        place: Path | None = None,
+        ahead: Ahead | None = None,
     ) -> StrataFit:
         """Follow the path of one species."""
         plan, options = self.plan(prepared, name, options), strata_options(options)
