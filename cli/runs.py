@@ -51,18 +51,16 @@ def do_run(
         if given.get(name, value) != value:
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
-    if run is None:
-        from sdm.workflow.registry import kind_of_model
+    from sdm.workflow.registry import kind_of_model
 
-        output = options.output
-        pictures = output.curves or (output.map and output.map_picture)
-        with helped(pictures=pictures and kind_of_model(options) == "species"):
+    output = options.output
+    pictures = output.curves or (output.map and output.map_picture)
+    with helped(pictures=pictures and kind_of_model(options) == "species"):
+        if run is None:
             from sdm.workflow.run import run as fit_all
 
-            with console.progress(output.folder) as progress:
-                result = fit_all(options, command=command_line(), progress=progress)
-    else:
-        with console.progress(options.output.folder) as progress:
+            run = fit_all
+        with console.progress(output.folder) as progress:
             result = run(options, command=command_line(), progress=progress)
     warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
     several = len(result.models) > 1

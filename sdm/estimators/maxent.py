@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -37,6 +38,7 @@ from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
+from sdm.novelty.reference import Reference
 from sdm.types import Array, TableLike
 
 log = logging.getLogger("sdm")
@@ -248,21 +250,29 @@ class Maxent(Classifier):
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start)
 
     def fit_again(self, start: "Maxent") -> Self:
-        """Fit to the rows of an earlier fit whose options differ in the multiplier alone, from where it ended."""
+        """Fit to the rows of an earlier fit whose options differ in the multiplier alone, from where it ended, with its
+        features."""
         self.check_options()
         self.classes_ = start.classes_
-        return self._fit_data(start._data, start)
+        return self._fit_data(start._data, start, start._built)
 
-    def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
-        """Fit to a domain and a sample."""
+    def _fit_data(
+        self, data: "TrainingData", start: "Maxent | Model | None" = None, built: "BuiltFeatures | None" = None
+    ) -> Self:
+        """Fit to a domain and a sample, with features that are built already or not."""
         self._data, self._encoder = data, data.encoder
         self._choose_entropy(data)
         classes, rectified = parse_features(self.features, data.size, self._since())
-        self.feature_set_, beta = self._features(data, classes, rectified)
-        beta = self._listed_penalties(beta)
+        self._built = self._build(data, classes, rectified) if built is None else built
+        self.feature_set_, self.notes_ = self._built.features, list(self._built.notes)
+        if built is None:
+            beta = self._built.beta
+        else:
+            beta = self._penalties(built.whole, data.sample, data.size)
+        beta = self._listed_penalties(beta[self._built.keep])
         penalty = make_penalty(self.regularization, beta, **self._penalty_shape(beta, data.size))
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), penalty)
-        self.solution_ = self._solve(start)
+        self.solution_ = self._solve(start if built is None else cast(Maxent, start).coef_)
         self.coef_ = self.solution_.weights
         self._note_order()
         self.model_ = self._model(data, {"classes": features_text(classes, rectified)})
@@ -299,18 +309,17 @@ class Maxent(Classifier):
         if self.order_search_:
             self.notes_.append(order_note(self.entropy_, self.order_search_))
 
-    def _features(self, data: "TrainingData", classes: str, rectified: int = 0) -> tuple[FeatureSet, Array]:
-        """Return the features of the classes and random rectified ones, without copies, and their β by rule; note what
-        was dropped."""
+    def _build(self, data: "TrainingData", classes: str, rectified: int = 0) -> "BuiltFeatures":
+        """Return the features of the classes and random rectified ones, without copies, and what was dropped."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
         rng = np.random.default_rng(self.used_seed)
         ridges = [RidgeFamily.rectified(data.domain, rectified, rng)] if rectified else []
         parts: dict[str, Any] = {"knots": self.knots, "empty_categories": empty, "ridges": ridges}
-        built = build_features(data.domain, classes, sample=data.sample, **parts)
-        beta = self._penalties(built, data.sample, data.size)
-        keep, copies = find_duplicates(built, beta, self.regularization)
-        self.notes_ = _notes(data, built, copies)
-        return (built if keep.all() else built.subset(keep)), beta[keep]
+        whole = build_features(data.domain, classes, sample=data.sample, **parts)
+        beta = self._penalties(whole, data.sample, data.size)
+        keep, copies = find_duplicates(whole, beta, self.regularization)
+        kept = whole if keep.all() else whole.subset(keep)
+        return BuiltFeatures(whole, beta, keep, kept, _notes(data, whole, copies))
 
     def _read(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
@@ -325,11 +334,13 @@ class Maxent(Classifier):
         self._encoder = encoder
         return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
 
-    def _solve(self, start: "Maxent | Model | None") -> Solution:
+    def _solve(self, start: "Maxent | Model | Array | None") -> Solution:
         options: dict[str, Any] = {"tolerance": self.tolerance}
         if self.max_iterations is not None:
             options["max_iterations"] = int(self.max_iterations)
-        if start is not None:
+        if isinstance(start, np.ndarray):
+            options["start"] = start
+        elif start is not None:
             earlier = start if isinstance(start, Model) else start.model_
             options["start"] = _carry_over(earlier, self.feature_set_)
         solution: Solution = SOLVERS[self.solver](self.problem_, **options)
@@ -437,7 +448,7 @@ class Maxent(Classifier):
         }
         variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
         scales = (entropy, float(self.prevalence), cumulative_table(raw, solution.p), self.unseen)
-        seen = training_reference(domain, [data.sample])
+        seen = data.reference
         model = Model(variables, terms, self.entropy_, solution.tau, domain.n_base, *scales, meta, shapes, seen)
         if self.temperature == 1.0:
             return model
@@ -521,6 +532,22 @@ class TrainingData:
     size: float
     presences: int
     n_background: int
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The environment, which every model that is fitted to it keeps."""
+        return training_reference(self.domain, [self.sample])
+
+
+@dataclass(frozen=True)
+class BuiltFeatures:
+    """All features of a fit, their β by rule, which of them are kept, these alone, and what is said of the others."""
+
+    whole: FeatureSet
+    beta: Array
+    keep: NDArray[np.bool_]
+    features: FeatureSet
+    notes: list[str]
 
 
 def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> list[str]:

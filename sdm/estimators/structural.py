@@ -209,10 +209,10 @@ class StructMaxent(Maxent):
 
     def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
         """Prepare the parts that all problems on a domain share."""
-        self.notes_: list[str] = []
         oracles = make_oracles(data.domain, growing)
-        finite = self._features(data, ordinary)[0] if ordinary else None
-        return data.domain, oracles, self._bounds(oracles, data), finite
+        built = self._build(data, ordinary) if ordinary else None
+        self.notes_: list[str] = [] if built is None else list(built.notes)
+        return data.domain, oracles, self._bounds(oracles, data), None if built is None else built.features
 
     def _growth(self, parts: Parts, sample: Array, size: float, lam: float, beta: float) -> Growth:
         """Begin a problem on a sample."""

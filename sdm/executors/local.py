@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -32,7 +33,7 @@ class LocalProcesses(Executor):
         self.ahead = 2 * processes  # tasks to hold at a time: those at work, and the next of each
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
         self._tasks: SimpleQueue[tuple[Future[Any], Any] | None] = SimpleQueue()
-        self._lock, self._ended = Lock(), False
+        self._lock, self.ended = Lock(), False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         """Have a function called by the next process that is free."""
@@ -47,7 +48,7 @@ class LocalProcesses(Executor):
     def kill(self) -> None:
         """End all processes; tasks that were not done fail."""
         with self._lock:
-            self._ended = True
+            self.ended = True
         for worker in self._workers.values():
             worker.kill()
             worker.wait()
@@ -56,7 +57,7 @@ class LocalProcesses(Executor):
     def _start(self, k: int) -> bool:
         """Start a process, unless all are to end."""
         with self._lock:
-            if self._ended:
+            if self.ended:
                 return False
             self._workers[k] = subprocess.Popen(  # noqa: S603 - Python itself, and a file of ours
                 [sys.executable, "-P", str(Path(__file__).with_name("process.py"))],
@@ -90,6 +91,12 @@ class LocalProcesses(Executor):
         for pipe in (worker.stdin, worker.stdout):
             with suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
+
+
+def load_modules(*modules: str) -> None:
+    """Import modules."""
+    for module in modules:
+        import_module(module)
 
 
 def _carry_out(task: Any, out: Any, back: Any) -> Any:

@@ -1,14 +1,15 @@
 """Who does the work of a run: this process, several processes of this machine, or a cluster."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sdm.errors import SdmError
 from sdm.executors.here import Here
-from sdm.executors.local import LocalProcesses
+from sdm.executors.local import LocalProcesses, load_modules
 
 
 class Wanted(Protocol):
@@ -44,6 +45,27 @@ def check_workers(wanted: Wanted) -> None:
         check_cluster(wanted.cluster.address)
 
 
+_kept: ContextVar[LocalProcesses | None] = ContextVar("_kept", default=None)
+
+
+@contextmanager
+def kept_workers(wanted: Wanted, modules: Sequence[str]) -> Iterator[None]:
+    """Start the processes of this machine that a run asks for, and have them load modules; `workers` gives the same
+    ones for every piece of work in this block."""
+    if wanted.cluster.address is not None or wanted.processes < 2:
+        yield
+        return
+    pool = LocalProcesses(wanted.processes)
+    for _ in range(wanted.processes):
+        pool.submit(load_modules, *modules)
+    before = _kept.set(pool)
+    try:
+        yield
+    finally:
+        _kept.reset(before)
+        pool.kill()
+
+
 @contextmanager
 def workers(wanted: Wanted) -> Iterator[Executor]:
     """Give the executor that the options of a run ask for. Results do not depend on which it is. After an error or a
@@ -56,15 +78,21 @@ def workers(wanted: Wanted) -> Iterator[Executor]:
     elif wanted.processes < 2:
         yield Here()
     else:
-        pool = LocalProcesses(wanted.processes)
+        kept = _kept.get()
+        usable = kept is not None and kept.size == wanted.processes and not kept.ended
+        pool = kept if kept is not None and usable else LocalProcesses(wanted.processes)
         try:
             yield pool
         except BrokenExecutor as error:
+            pool.kill()
             raise SdmError(
                 f"one of {wanted.processes} worker processes was killed, as systems do when memory runs out: "
                 "use --processes 1"
             ) from error
-        finally:
+        except BaseException:
+            pool.kill()
+            raise
+        if not usable:
             pool.kill()
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from sdm.executors.local import LocalProcesses
+from sdm.executors.local import LocalProcesses, load_modules
 
 log = logging.getLogger("sdm")
 
@@ -37,12 +36,6 @@ def dismiss_painter() -> None:
     """End the process that was started, if it has nothing to draw."""
     while _waiting:
         _waiting.pop().kill()
-
-
-def load_modules(*modules: str) -> None:
-    """Import modules."""
-    for module in modules:
-        import_module(module)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
-from sdm.executors.opening import check_workers
-from sdm.executors.painter import dismiss_painter, has_painter, load_modules
+from sdm.executors.local import load_modules
+from sdm.executors.opening import check_workers, kept_workers
+from sdm.executors.painter import dismiss_painter, has_painter
 from sdm.files import output_folder
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
@@ -29,6 +30,8 @@ if TYPE_CHECKING:  # loaded where there are scenarios
     from sdm.workflow.projecting.projection import ProjectionResult
 
 log = logging.getLogger("sdm")
+
+FITTING = ("sdm.assess.tuning", "sdm._jit.compiling")  # what processes load that fit parts of the data
 
 
 @dataclass
@@ -84,7 +87,7 @@ def run(
     target = output_folder(output.folder)
     if not (output.resume or output.overwrite):
         refuse_partial(target)
-    with claim(target, overwrite=output.overwrite or output.resume):
+    with claim(target, overwrite=output.overwrite or output.resume), kept_workers(options, FITTING):
         Thread(target=load_modules, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):

@@ -16,6 +16,7 @@ from sdm.maps.vectors import write_points
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
+from sdm.progress.telling import going_on
 from sdm.report.results import Results, read_results
 from sdm.report.tables import write_frame, write_rows
 from sdm.types import Progress
@@ -42,6 +43,8 @@ def write_model(
     name = task.file_name(fitted.name)
     files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt"}
     notes = [*fitted.notes, *task.write(fitted, prepared, options, folder, files, painter, progress)]
+    with going_on(progress, "pictures"):
+        files |= painter.names()
     files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
     if also is not None:
         also(folder, files)

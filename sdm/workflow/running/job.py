@@ -1,7 +1,7 @@
 """One model of a run, whatever its kind: variables and settings are chosen, it is fitted, its results are written."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -11,7 +11,9 @@ from sdm.commit import staging
 from sdm.errors import DataError
 from sdm.executors.painter import Painter, painting
 from sdm.options.definitions import RunOptions
+from sdm.report.paper import paper_of
 from sdm.report.results import SCENARIOS
+from sdm.report.titled import Titled, draw_titled
 from sdm.types import Progress
 from sdm.workflow.task import Ahead, Fitted, ModelResult, Prepared, Task
 from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses, nests, write_choice
@@ -32,6 +34,7 @@ class Chosen:
     numbers: dict[str, Any]
     write: Callable[[Path, dict[str, Any]], None]
     what: str = "tuning"
+    pictures: Sequence[Titled] = ()
 
 
 Chooser = Callable[[Task, Prepared, str, RunOptions, Progress | None], Chosen]
@@ -129,6 +132,8 @@ class Job:
                 files["scenarios"] = SCENARIOS
                 ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
 
+        if ready.chosen is not None and ready.chosen.pictures:
+            painter.draw(draw_titled, ready.chosen.pictures, stage, paper_of(options.output))
         return write_model(self.task, ready.fitted, prepared, options, stage, self.command, painter, progress, also)
 
     def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:

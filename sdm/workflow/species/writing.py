@@ -118,8 +118,6 @@ def _write_maps_and_pictures(
             place = folder / REPLICATES
             for k, model in enumerate(fitted.assessed.replicates, start=1):
                 predict_raster(model, stack, place / f"{name}_{k}.tif", study_area=area, **common)
-    with going_on(progress, "pictures"):
-        files |= painter.names()
     return notes
 
 

@@ -13,7 +13,7 @@ from sdm.features.classes import has_growing, parse_families
 from sdm.options.definitions import RunOptions
 from sdm.options.studies import TuneOptions
 from sdm.report.tables import write_rows
-from sdm.report.titled import make_plots
+from sdm.report.titled import Titled
 from sdm.types import Progress
 from sdm.workflow.group.checking import refuse_tuning
 from sdm.workflow.registry import task_of
@@ -113,7 +113,8 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
     fit = options.fit.model_copy(update=tuning.settings[best])
     chosen = options.model_copy(update={"fit": fit})
-    return Chosen(chosen, _numbers(tuning, best, options.tune), partial(_write, tuning, best, options))
+    numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best)
+    return Chosen(chosen, numbers, write, pictures=[_picture(tuning, best, options.tune)])
 
 
 def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
@@ -130,22 +131,22 @@ def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
     }
 
 
-def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: dict[str, str]) -> None:
-    """Write what was tried to `tune.csv` and `tune_folds.csv`, and a picture of it."""
-    from sdm.report.figures.assessment import draw_tuning
-    from sdm.report.paper import paper_of
-
+def _write(tuning: Tuning, best: int, folder: Path, files: dict[str, str]) -> None:
+    """Write what was tried to `tune.csv` and `tune_folds.csv`."""
     rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
     files["tune"] = write_rows(folder / "tune.csv", rows).name
     if tuning.folds:
         files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
+
+
+def _picture(tuning: Tuning, best: int, own: TuneOptions) -> Titled:
+    """Return the picture of what was tried."""
     folds = 0 if tuning.split is None else len(tuning.split.folds)
     lines = [
         {"multiplier": 1.0, **row, "label": _label(setting), "folds": folds}
         for setting, row in zip(tuning.settings, tuning.rows)
     ]
-    by, paper = options.tune.choose_by[0], paper_of(options.output)
-    draw_tuning(lines, by, best, make_plots(folder, files) / "tune.png", paper)
+    return Titled("tune", "assessment.draw_tuning", (lines, own.choose_by[0], best))
 
 
 # ENMeval's names of columns.
