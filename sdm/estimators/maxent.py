@@ -253,29 +253,29 @@ class Maxent(Classifier):
         """Fit to the rows of an earlier fit whose options differ in the multiplier alone, from where it ended, with its
         features."""
         self.check_options()
-        self.classes_ = start.classes_
-        return self._fit_data(start._data, start, start._built)
+        data, self.classes_ = start._data, start.classes_
+        self._data, self._encoder = data, data.encoder
+        self._built: BuiltFeatures = start._built
+        self._choose_entropy(data)
+        return self._fit_built(data, self._penalties(self._built.whole, data.sample, data.size), start.coef_)
 
-    def _fit_data(
-        self, data: "TrainingData", start: "Maxent | Model | None" = None, built: "BuiltFeatures | None" = None
-    ) -> Self:
-        """Fit to a domain and a sample, with features that are built already or not."""
+    def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
+        """Fit to a domain and a sample."""
         self._data, self._encoder = data, data.encoder
         self._choose_entropy(data)
-        classes, rectified = parse_features(self.features, data.size, self._since())
-        self._built = self._build(data, classes, rectified) if built is None else built
+        self._built = self._build(data, *parse_features(self.features, data.size, self._since()))
+        return self._fit_built(data, self._built.beta, start)
+
+    def _fit_built(self, data: "TrainingData", beta: Array, start: "Maxent | Model | Array | None") -> Self:
+        """Fit the features that were built, of which `beta` are the penalties by rule."""
         self.feature_set_, self.notes_ = self._built.features, list(self._built.notes)
-        if built is None:
-            beta = self._built.beta
-        else:
-            beta = self._penalties(built.whole, data.sample, data.size)
         beta = self._listed_penalties(beta[self._built.keep])
         penalty = make_penalty(self.regularization, beta, **self._penalty_shape(beta, data.size))
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), penalty)
-        self.solution_ = self._solve(start if built is None else cast(Maxent, start).coef_)
-        self.coef_ = self.solution_.weights
+        self.solution_ = self._solve(start)
+        self.coef_: Array = self.solution_.weights
         self._note_order()
-        self.model_ = self._model(data, {"classes": features_text(classes, rectified)})
+        self.model_ = self._model(data, {"classes": self._built.classes})
         return self
 
     def _choose_entropy(self, data: "TrainingData", **changed: Any) -> None:
@@ -319,7 +319,7 @@ class Maxent(Classifier):
         beta = self._penalties(whole, data.sample, data.size)
         keep, copies = find_duplicates(whole, beta, self.regularization)
         kept = whole if keep.all() else whole.subset(keep)
-        return BuiltFeatures(whole, beta, keep, kept, _notes(data, whole, copies))
+        return BuiltFeatures(features_text(classes, rectified), whole, beta, keep, kept, _notes(data, whole, copies))
 
     def _read(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
@@ -534,15 +534,17 @@ class TrainingData:
     n_background: int
 
     @cached_property
-    def reference(self) -> Reference:
+    def reference(self) -> Reference | None:
         """The environment, which every model that is fitted to it keeps."""
         return training_reference(self.domain, [self.sample])
 
 
 @dataclass(frozen=True)
 class BuiltFeatures:
-    """All features of a fit, their β by rule, which of them are kept, these alone, and what is said of the others."""
+    """The classes of the features of a fit, all of them with their β by rule, which of them are kept, these alone, and
+    what is said of the others."""
 
+    classes: str
     whole: FeatureSet
     beta: Array
     keep: NDArray[np.bool_]

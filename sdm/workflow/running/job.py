@@ -26,15 +26,22 @@ if TYPE_CHECKING:
 log = logging.getLogger("sdm")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Chosen:
-    """Options that were chosen for a model, what its results say of the choice, and what writes down the rest."""
+    """Options that were chosen for a model, what its results say of the choice, what writes down the rest, and pictures
+    of it."""
 
     options: RunOptions
     numbers: dict[str, Any]
     write: Callable[[Path, dict[str, Any]], None]
     what: str = "tuning"
     pictures: Sequence[Titled] = ()
+
+    def draw(self, painter: Painter, folder: Path) -> None:
+        """Have the pictures drawn, once."""
+        if self.pictures:
+            painter.draw(draw_titled, self.pictures, folder, paper_of(self.options.output))
+        self.pictures = ()
 
 
 Chooser = Callable[[Task, Prepared, str, RunOptions, Progress | None], Chosen]
@@ -86,6 +93,8 @@ class Job:
         if self.choose is not None:
             chosen = self.choose(self.task, prepared, name, options, progress)
             options = chosen.options
+            if ahead is not None:
+                chosen.draw(ahead.painter, ahead.place)
         fitted = self.task.fit(prepared, name, options, progress, ahead)
         if chosen is not None:
             fitted.numbers[chosen.what] = chosen.numbers
@@ -132,8 +141,8 @@ class Job:
                 files["scenarios"] = SCENARIOS
                 ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
 
-        if ready.chosen is not None and ready.chosen.pictures:
-            painter.draw(draw_titled, ready.chosen.pictures, stage, paper_of(options.output))
+        if ready.chosen is not None:
+            ready.chosen.draw(painter, stage)
         return write_model(self.task, ready.fitted, prepared, options, stage, self.command, painter, progress, also)
 
     def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:
