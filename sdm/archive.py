@@ -8,20 +8,22 @@ import io
 import json
 import os
 import struct
-import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import ModelFileError, OutputError
 from sdm.reading import special
+
+if TYPE_CHECKING:  # only those who read or write a file load it
+    from zipfile import ZipFile, ZipInfo
 
 LIMIT = 64 << 20  # bytes; no honest model has that many weights
 HEADER_LIMIT = 16 << 20
@@ -82,8 +84,10 @@ class Archive:
         path = Path(path)
         if kind := special(path):
             raise ModelFileError(f"{path} is {kind}: expected a {self.title} (.npz) written by sdm")
+        from zipfile import ZipFile
+
         try:
-            with zipfile.ZipFile(path) as archive:
+            with ZipFile(path) as archive:
                 return build(*self._read(archive, path, names, optional))
         except FileNotFoundError as error:
             raise ModelFileError(f"{path} does not exist: expected a {self.title} (.npz) written by sdm") from error
@@ -95,7 +99,7 @@ class Archive:
             ) from error
 
     def _read(
-        self, archive: zipfile.ZipFile, path: Path, names: Sequence[str], optional: Sequence[str]
+        self, archive: "ZipFile", path: Path, names: Sequence[str], optional: Sequence[str]
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         _check_size(archive, path)
         there = set(archive.namelist())
@@ -124,8 +128,10 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     path = Path(path)
     if special(path):
         return None
+    from zipfile import ZipFile
+
     try:
-        with zipfile.ZipFile(path) as archive:
+        with ZipFile(path) as archive:
             _check_size(archive, path)
             headers = [name for name in archive.namelist() if name.endswith(".json")]
             named = json.loads(_entry(archive, headers[0], HEADER_LIMIT))["format"]
@@ -143,12 +149,12 @@ def digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str
     return total.hexdigest()
 
 
-def _check_size(archive: zipfile.ZipFile, path: Path) -> None:
+def _check_size(archive: "ZipFile", path: Path) -> None:
     if sum(entry.file_size for entry in archive.infolist()) > LIMIT:
         raise ModelFileError(f"{path} claims to unpack to more than {LIMIT >> 20} MB: it is no model file of ours")
 
 
-def _entry(archive: zipfile.ZipFile, name: str, limit: int = LIMIT) -> bytes:
+def _entry(archive: "ZipFile", name: str, limit: int = LIMIT) -> bytes:
     """Unpack an entry, and no more of it than its size says."""
     size = archive.getinfo(name).file_size
     if size > limit:
@@ -161,18 +167,20 @@ def _entry(archive: zipfile.ZipFile, name: str, limit: int = LIMIT) -> bytes:
 class _Entry:
     """A file in a zip, deflated."""
 
-    info: zipfile.ZipInfo
+    info: "ZipInfo"
     packed: bytes
 
     @classmethod
     def of(cls, name: str, pieces: Sequence[bytes]) -> "_Entry":
         """Deflate the pieces of a file, each by itself where there are several; a fixed date and plain permissions."""
+        from zipfile import ZIP_DEFLATED, ZipInfo
+
         if len(pieces) == 1:
             packed = _deflated(pieces[0], zlib.Z_FINISH)
         else:
             packed = b"".join(map(_piece, pieces)) + _deflated(b"", zlib.Z_FINISH)
-        info = zipfile.ZipInfo(name, _EPOCH)
-        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+        info = ZipInfo(name, _EPOCH)
+        info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
         info.file_size, info.compress_size = sum(map(len, pieces)), len(packed)
         for piece in pieces:
             info.CRC = zlib.crc32(piece, getattr(info, "CRC", 0))

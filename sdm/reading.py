@@ -2,11 +2,13 @@
 
 import json
 import stat
-import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError
+
+if TYPE_CHECKING:  # only those who open an archive load it
+    from zipfile import ZipFile
 
 TEXT_LIMIT = 16 << 20  # bytes of a run file or of a file of results; honest ones have a few thousand
 UNZIPPED_LIMIT = 1 << 30
@@ -51,9 +53,11 @@ def load_json(path: str | Path) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def open_zipped(archive: zipfile.ZipFile, name: str, source: str) -> Any:
+def open_zipped(archive: "ZipFile", name: str, source: str) -> Any:
     """Open a file in a zip archive, which ends where the archive says. A DataError if it is encrypted, packed in a way
     that Python does not know, or unpacks to more than a gigabyte."""
+    from zipfile import BadZipFile
+
     entry = archive.getinfo(name)
     if entry.flag_bits & 1:
         raise DataError(f"file '{source}' is encrypted: unzip it with its password, and give what is in it")
@@ -62,5 +66,5 @@ def open_zipped(archive: zipfile.ZipFile, name: str, source: str) -> Any:
         raise DataError(f"'{name}' in '{source}' unpacks to {size}: if that is right, unzip it and give the table")
     try:
         return archive.open(name)
-    except (NotImplementedError, RuntimeError, zipfile.BadZipFile, OSError) as error:
+    except (NotImplementedError, RuntimeError, BadZipFile, OSError) as error:
         raise DataError(f"'{name}' in '{source}' cannot be unpacked ({error}): unzip it and give the table") from error

@@ -5,7 +5,6 @@ name, as in ``lq, slope:h``, are those of all variables that are not named. With
 named have no feature.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -81,7 +80,9 @@ class FeatureChoice:
     def check(self, known: Sequence[str]) -> None:
         """Raise if variables are named that there are not."""
         for name in sorted(self.names - set(known)):
-            near = difflib.get_close_matches(name, known, n=1)
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, n=1)
             hint = f"did you mean '{near[0]}'? " if near else ""
             raise OptionError(f"features name '{name}', which is no variable: {hint}There are {', '.join(known)}")
 

@@ -168,7 +168,7 @@ class Ridges:
         return replace(self, directions=self.directions * stretch, bend=self.bend + self.directions @ shift)
 
 
-def draw_rectified(count: int, variables: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_rectified(count: int, variables: int, rng: "np.random.Generator") -> tuple[Array, Array]:
     """Return directions, uniform on the unit sphere of that many variables, and normal bends: `max(0, a·u + b)` then
     bends where the cells are, `u` being variables of mean zero and deviation one."""
     directions = rng.standard_normal((count, variables))
@@ -176,7 +176,7 @@ def draw_rectified(count: int, variables: int, rng: np.random.Generator) -> tupl
     return directions, rng.standard_normal(count)
 
 
-def draw_waves(count: int, variables: int, lengths: Sequence[float], rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_waves(count: int, variables: int, lengths: Sequence[float], rng: "np.random.Generator") -> tuple[Array, Array]:
     """Return directions and phases of random waves, `u` being variables over their extent. Each of the lengths, shares
     of the extent, has as many waves as the others; a sum of many waves of a length is a smooth function whose values
     are alike at distances below it (random Fourier features, Rahimi and Recht 2007)."""

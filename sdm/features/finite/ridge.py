@@ -36,7 +36,7 @@ class RidgeFamily(Family):
 
     @classmethod
     def rectified(
-        cls, domain: Domain, count: int, rng: np.random.Generator, variables: Sequence[int] | None = None
+        cls, domain: Domain, count: int, rng: "np.random.Generator", variables: Sequence[int] | None = None
     ) -> Self:
         """Draw `max(0, a·u + b)` over the continuous variables that vary, or some of them, each less its mean and over
         its deviation under the base measure."""
@@ -57,7 +57,7 @@ class RidgeFamily(Family):
         cls,
         domain: Domain,
         count: int,
-        rng: np.random.Generator,
+        rng: "np.random.Generator",
         variables: Sequence[int],
         lengths: Sequence[float] = LENGTHS,
     ) -> Self:
