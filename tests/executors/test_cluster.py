@@ -66,12 +66,19 @@ def test_a_task_that_was_cancelled_is_never_begun(standing: Machines, executor: 
     assert not list(tmp_path.glob("queued*"))
 
 
+def tasks_of_workers(standing: Machines) -> list[int]:
+    """Return how many tasks each worker knows of."""
+    with Client(scheduler_file=str(standing.file), set_as_default=False) as client:
+        return sorted(client.run(lambda dask_worker: len(dask_worker.state.tasks)).values())
+
+
 def test_ctrl_c_drops_what_was_not_begun_and_leaves_the_cluster(standing: Machines, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), workers(on_cluster(standing.file)) as opened:  # noqa: PT012
         for k in range(8):
             opened.submit(wait_for_go, str(tmp_path), str(k))
         until(lambda: len(list(tmp_path.glob("*.began"))) == 2)
         raise KeyboardInterrupt
+    until(lambda: tasks_of_workers(standing) == [1, 1])  # what is dropped is told to them without waiting for an answer
     (tmp_path / "go").touch()
     with workers(on_cluster(standing.file)) as opened:
         assert run_all(square, [(k,) for k in range(6)], opened) == [square(k) for k in range(6)]

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +43,6 @@ from sdm.workflow.inputs import check_features
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
 
-if TYPE_CHECKING:
-    from sdm.workflow.species.map_ahead import MapAhead
-
 
 @dataclass
 class SpeciesFit:
@@ -69,7 +66,7 @@ class SpeciesFit:
     curve_scale: str = "cloglog"  # of the responses to one variable
     mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
     counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
-    ahead: "MapAhead | None" = None  # its map, which was begun before the model was measured
+    ahead: Any = None  # its map (`MapAhead`), which was begun before the model was measured
     drawn: set[str] = field(default_factory=set)  # titles of the pictures that were begun before it was all measured
 
     @property
