@@ -387,7 +387,7 @@ def write(setting: str, rows: Sequence[dict[str, Any]]) -> None:
         out.writeheader()
         for row in rows:
             out.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()})
-    stamp(path_of(setting).stem, {"rows": len(rows)}, {})
+    stamp(path_of(setting).stem, ["rows"])
 
 
 def summarize(setting: str, rows: pd.DataFrame) -> list[dict[str, Any]]:

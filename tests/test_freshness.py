@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from benchmarks.tools import harness
 from benchmarks.tools.freshness import check_figures, code_at_work, code_digest, main, stamp
 
 CODE = '"""A module."""\n\n\ndef double(x):\n    """Twice."""\n    return 2 * x  # exactly\n'
@@ -18,14 +19,14 @@ def project(tmp_path: Path) -> Path:
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "docs" / "page.md").write_text("Measured by `python -m benchmarks demo`.\n")
     (tmp_path / "sdm" / "double.py").write_text(CODE)
-    measure(tmp_path, {"fast": [1.5], "large": [2.5]}, {})
+    measure(tmp_path, {"fast": [1.5], "large": [2.5]})
     return tmp_path
 
 
-def measure(root: Path, results: dict, before: dict) -> None:
+def measure(root: Path, results: dict, kept: tuple[str, ...] = ()) -> None:
     results_folder = root / "benchmarks" / "results"
     code = {"sdm/double.py": code_digest(root / "sdm" / "double.py")}
-    stamp("demo", results, before, results_folder, code)
+    stamp("demo", results, kept, results_folder, code)
     (results_folder / "demo.json").write_text(json.dumps({"machine": {}, **results}))
 
 
@@ -49,12 +50,25 @@ def test_figures_are_current_until_the_code_does_something_else(project, capsys)
 
 def test_a_part_that_was_not_measured_again_stays_old(project):
     change(project, CODE.replace("2 * x", "3 * x"))
-    before = {"fast": [1.5], "large": [2.5]}
-    measure(project, {"fast": [1.1], "large": [2.5]}, before)
+    measure(project, {"fast": [1.1], "large": [2.5]}, ("large",))
     (found,) = check_figures(project)
     assert found.state == "older", "the other part is from before"
-    measure(project, {"fast": [1.1], "large": [2.1]}, {"fast": [1.1], "large": [2.5]})
-    assert check_figures(project)[0].state == "current"
+    measure(project, {"fast": [1.1], "large": [2.5]})
+    assert check_figures(project)[0].state == "current", "the same figure, measured again"
+
+
+def test_parts_that_were_read_and_saved_again_are_not_new(tmp_path, monkeypatch):
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    monkeypatch.setattr(harness, "ROOT", tmp_path)
+    told = []
+    monkeypatch.setattr(harness, "stamp", lambda name, results, kept: told.append(list(kept)))
+    harness.save("demo", {"fast": [1.5], "large": {"rows": [1]}})
+    found = harness.earlier("demo")
+    harness.save("demo", {"fast": [1.5], "large": found["large"]})
+    found = harness.earlier("demo")
+    found["large"]["rows"].append(2)
+    harness.save("demo", {"fast": found["fast"], "large": found["large"]})
+    assert told == [[], ["large"], ["fast"]]
 
 
 def test_results_that_do_not_say_their_code_are_of_unknown_age(project):

@@ -11,7 +11,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -73,18 +73,17 @@ def _is_text(node: ast.AST) -> bool:
 
 def stamp(
     name: str,
-    results: Mapping[str, Any],
-    before: Mapping[str, Any],
+    results: Iterable[str],
+    kept: Collection[str] = (),
     folder: Path = RESULTS,
     code: Mapping[str, str] | None = None,
 ) -> None:
     """Write when each part of some results was measured, and with which code (that of this process, unless it is
-    given); parts that are as they were `before` keep what was known of them."""
+    given); parts that are `kept` from an earlier run keep what was known of them."""
     place = folder / "measured" / f"{name}.json"
     known = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
     now = {"date": datetime.now(UTC).date().isoformat(), "code": code_at_work() if code is None else dict(code)}
-    parts = {part: known.get(part) if part in before and before[part] == value else now
-             for part, value in results.items()}  # fmt: skip
+    parts = {part: known.get(part) if part in kept else now for part in results}
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps({part: own for part, own in parts.items() if own}, indent=None) + "\n")
 

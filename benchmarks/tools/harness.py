@@ -74,6 +74,9 @@ def table(title: str, rows: Sequence[dict[str, Any]]) -> None:
     sys.stdout.flush()
 
 
+_carried: list[Any] = []  # parts of results that were read and not measured
+
+
 def save(name: str, results: dict[str, Any]) -> None:
     """Write results, with the machine and versions they were measured on, and note with which code."""
     import numba
@@ -88,7 +91,9 @@ def save(name: str, results: dict[str, Any]) -> None:
         "numba": numba.__version__,
     }
     path = RESULTS / f"{name}.json"
-    stamp(name, json.loads(json.dumps(results)), earlier(name))
+    before = json.loads(path.read_text()) if path.exists() else {}
+    carried = [part for part, value in results.items() if any(value is one for one in _carried)]
+    stamp(name, results, [part for part in carried if before.get(part) == json.loads(json.dumps(results[part]))])
     path.write_text(json.dumps({"machine": machine, **results}, indent=1) + "\n")
     print(f"\nwritten: {path.relative_to(ROOT)}")
 
@@ -96,7 +101,9 @@ def save(name: str, results: dict[str, Any]) -> None:
 def earlier(name: str) -> dict[str, Any]:
     """Return what an earlier run of a benchmark saved, so that a part of it can be measured anew."""
     path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    _carried.extend(found.values())
+    return found
 
 
 def _text(value: Any) -> str:
