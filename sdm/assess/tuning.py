@@ -120,7 +120,10 @@ def search_settings(
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
     chains = _chains(settings)
     jobs = [(table, estimator, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
-    results = run_all(_chain, jobs, executor, progress, "tuning")
+    # Those with the most classes of features take the longest: first, so that no process works alone at the end.
+    order = sorted(range(len(jobs)), key=lambda k: -len(str(jobs[k][2][0].get("features", ""))))
+    done = dict(zip(order, run_all(_chain, [jobs[k] for k in order], executor, progress, "tuning")))
+    results = [done[k] for k in range(len(jobs))]
     whole: dict[int, dict[str, Any]] = {}
     parts: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(settings))}
     held: dict[int, list[Any]] = {k: [] for k in range(len(settings))}
