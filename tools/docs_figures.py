@@ -127,7 +127,7 @@ def shrink(source: Path, picture: Path) -> None:
         plain = image.convert("RGB")
         if plain.width > WIDEST + 100:
             plain = plain.resize((WIDEST, round(plain.height * WIDEST / plain.width)), Image.Resampling.LANCZOS)
-        plain.quantize(128, dither=Image.Dither.NONE).save(picture, optimize=True)
+        plain.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ from sdm.types import Array, TableLike
 
 log = logging.getLogger("sdm")
 
+_COLUMNS = ("n_features_in_", "feature_names_in_")  # what an estimator knows of the table that it was fitted to
 SOLVERS = {
     "newton": solve_newton,
     "summet": solve_summet,
@@ -254,6 +255,7 @@ class Maxent(Classifier):
         features."""
         self.check_options()
         data, self.classes_ = start._data, start.classes_
+        self.__dict__ |= {name: start.__dict__[name] for name in _COLUMNS if name in start.__dict__}
         self._data, self._encoder = data, data.encoder
         self._built: BuiltFeatures = start._built
         self._choose_entropy(data)

@@ -56,10 +56,10 @@ def kept_workers(wanted: Wanted, modules: Sequence[str]) -> Iterator[None]:
         yield
         return
     pool = LocalProcesses(wanted.processes)
-    for _ in range(wanted.processes):
-        pool.submit(load_modules, *modules)
     before = _kept.set(pool)
     try:
+        for _ in range(wanted.processes):
+            pool.submit(load_modules, *modules)
         yield
     finally:
         _kept.reset(before)
@@ -67,9 +67,10 @@ def kept_workers(wanted: Wanted, modules: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def workers(wanted: Wanted) -> Iterator[Executor]:
+def workers(wanted: Wanted, *, last: bool = False) -> Iterator[Executor]:
     """Give the executor that the options of a run ask for. Results do not depend on which it is. After an error or a
-    signal what its processes were at is not waited for."""
+    signal what its processes were at is not waited for. With `last` they have ended after the block, and hold no file
+    any more."""
     if wanted.cluster.address is not None:
         from sdm.executors.cluster import open_cluster
 
@@ -92,7 +93,7 @@ def workers(wanted: Wanted) -> Iterator[Executor]:
         except BaseException:
             pool.kill()
             raise
-        if not usable:
+        if last or not usable:
             pool.kill()
 
 

@@ -174,11 +174,13 @@ class StoredProjection:
     @cached_property
     def mess_reach(self) -> float:
         """The value of MESS, to either side of 0, that has the last colour on the page and in figures: a round number
-        that 99 of 100 cells of all cases do not exceed."""
+        that 99 of 100 cells below 0 of all cases do not exceed, for these are what the colours are to show; of all
+        cells where none is below 0."""
         paths = [path for case in self.cases if (path := case.raster("mess"))]
         values = [read_picture(path, MESS_PIXELS).values.ravel() for path in paths]
-        sizes = [np.abs(part[np.isfinite(part)]) for part in values]
-        most = float(np.percentile(np.concatenate(sizes), 99)) if any(part.size for part in sizes) else MOST_MESS
+        known = np.concatenate([part[np.isfinite(part)] for part in values]) if values else np.empty(0)
+        sizes = -known[known < 0.0] if np.any(known < 0.0) else known
+        most = float(np.percentile(sizes, 99)) if sizes.size else MOST_MESS
         return next((step for step in (LEAST_MESS, 2.0, 5.0, 10.0, 20.0, 50.0) if step >= most), MOST_MESS)
 
     def group_raster(self, group: Mapping[str, Any], key: str) -> Path | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, str]
 SCENARIOS = "scenarios"  # the folder of projections inside that of a run
+REPLICATED = ("bootstrap", "subsample")  # ways to divide records that give replicates, not folds
 GROUP = "group"  # the folder of what species share inside that of a run, and the name of its files
 FIXED = {"classes": "probability", "strata": "density"}  # the scale of kinds whose maps have only one
 

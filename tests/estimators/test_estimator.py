@@ -343,4 +343,6 @@ def test_a_fit_to_the_same_rows_need_not_read_them_again() -> None:
     assert again.model_.reference is first.model_.reference
     assert again.feature_names_ == alone.feature_names_
     assert again.notes_ == alone.notes_
+    np.testing.assert_allclose(again.predict(x), alone.predict(x), rtol=1e-9)
+    assert again.n_features_in_ == 3
     assert again.classes_.tolist() == [0, 1]

@@ -38,6 +38,14 @@ def test_the_same_processes_do_one_piece_of_work_after_the_other() -> None:
     assert not pids & {pid for pid, _ in ask()}, "they ended with the run"
 
 
+def test_after_the_last_work_they_have_ended() -> None:
+    with kept_workers(TWO, MODULES):
+        with workers(TWO, last=True) as pool:
+            pids = {future.result()[0] for future in [pool.submit(loaded, *MODULES) for _ in range(12)]}
+        assert all(process.poll() is not None for process in pool._workers.values())
+        assert not pids & {pid for pid, _ in ask()}
+
+
 def test_another_number_of_processes_has_its_own() -> None:
     with kept_workers(TWO, MODULES):
         kept = {pid for pid, _ in ask()}

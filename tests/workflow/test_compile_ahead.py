@@ -80,3 +80,14 @@ def test_one_processor_compiles_alone(nothing_compiled: Path, monkeypatch: pytes
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     with compiling_ahead() as processes:
         assert not processes
+
+
+def test_where_no_process_can_be_started_the_run_compiles_alone(
+    nothing_compiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*words: object, **ways: object) -> None:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with compiling_ahead() as processes:
+        assert len(processes) == 1

@@ -27,7 +27,7 @@ from sdm.report.results import (
     read_results,
     read_rows,
 )
-from sdm.report.summary import HEAD, SUMMARY, TAIL, group_failures
+from sdm.report.summary import HEAD, SUMMARY, SUMMARY_PARQUET, TAIL, group_failures
 
 NAME = "index.html"
 SCRIPT = "index.js"
@@ -144,6 +144,7 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
         "group": f"{GROUP}/{GROUP}.html" if (folder / GROUP / f"{GROUP}.html").is_file() else None,
         "projections": f"{SCENARIOS}/{NAME}" if (folder / SCENARIOS / NAME).is_file() else None,
         "richness": RICHNESS_PICTURE if (folder / RICHNESS_PICTURE).is_file() else None,
+        "parquet": (folder / SUMMARY_PARQUET).is_file(),
         "run": folder.resolve().name,
         "count": len(rows),
         "fitted": len(rows) - failed,

@@ -12,7 +12,7 @@ from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, percent, whole
-from sdm.report.results import Results, number, rows_of
+from sdm.report.results import REPLICATED, Results, number, rows_of
 
 MOST_RULES = 40
 MOST_PAIRS = 15
@@ -27,7 +27,9 @@ def species_figures(results: Results) -> list[KeyFigure]:
     loss = f"{figure(n.get('log_loss_train'))} nats" if number(n.get("log_loss_train")) is not None else "infinite"
     scores = [KeyFigure("Training AUC", figure(n.get("auc_train"), 3), f"log loss {loss}")]
     if folds and "auc.val.avg" in mean:
-        scores.insert(0, KeyFigure("Cross-validated AUC", figure(mean["auc.val.avg"], 3), f"{folds} folds"))
+        drawn = found.get("method") in REPLICATED
+        title, parts = ("AUC of replicates", "replicates") if drawn else ("Cross-validated AUC", "folds")
+        scores.insert(0, KeyFigure(title, figure(mean["auc.val.avg"], 3), f"{folds} {parts}"))
     if results.tested:
         told = f"± {figure(n.get('auc_test_deviation'), 2)}, {whole(n.get('test_presences'))} records"
         scores.insert(0, KeyFigure("Test AUC", figure(n.get("auc_test"), 3), told))

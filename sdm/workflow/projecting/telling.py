@@ -41,9 +41,11 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
                 if case.numbers.get("suitable_outside")]  # fmt: skip
     if suitable and max(suitable, key=lambda pair: pair[0])[0] >= NOTABLE:
         share, worst = max(suitable, key=lambda pair: pair[0])
+        hatched = bool(worst.numbers.get("novelty"))
+        how = "look at the hatched parts of the maps" if hatched else "see where, by --novelty mess,"
         out.append(
-            f"{found.name}: up to {share:.0%} of the suitable area ({worst.numbers['title']}) is extrapolated: look "
-            "at the hatched parts of the maps before you use it"
+            f"{found.name}: up to {share:.0%} of the suitable area ({worst.numbers['title']}) is extrapolated: {how} "
+            "before you use it"
         )
     if all(case.numbers["outside"] is None for case in found.scenarios):
         out.append(f"{found.name}: the model file does not say what it was fitted to, so extrapolation is unknown")
@@ -110,7 +112,8 @@ def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]
         nets = [case.numbers["change"]["net_percent"] for case in found.scenarios if case.numbers["change"]]
         known = [net for net in nets if net is not None]
         if known:
-            lines[0] += f"; suitable area {min(known):+.0f} % to {max(known):+.0f} %"
+            ends = [f"{net:+.0f} %" for net in (min(known), max(known))]
+            lines[0] += f"; suitable area {' to '.join(dict.fromkeys(ends))}"
     return lines
 
 

@@ -172,7 +172,7 @@ class Batch:
         self.failed &= self.settled
         self._tell()
         try:
-            with workers(self.options) as executor:
+            with workers(self.options, last=True) as executor:  # they hold files of the folder
                 self._work(executor, folder, journal, todo, digests)
         except BaseException:
             self._end_early(place, folder, journal)

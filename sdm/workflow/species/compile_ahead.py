@@ -6,7 +6,7 @@ A kernel is compiled for the kinds of its arguments, so the process does with a 
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from sdm._jit import when_compiling
 from sdm._jit.kept import never_compiled
@@ -21,7 +21,8 @@ def compiling_ahead() -> Iterator[list[LocalProcesses]]:
 
     def begin() -> None:
         processes.append(LocalProcesses(1))
-        processes[0].submit(do_all_with_few)
+        with suppress(OSError, RuntimeError):  # where no process can be started, this one compiles all
+            processes[0].submit(do_all_with_few)
 
     if (os.cpu_count() or 1) > 1:
         if never_compiled():

@@ -4,6 +4,7 @@ from typing import Any
 
 from sdm.data.place import Region
 from sdm.models.species import Model
+from sdm.report.results import REPLICATED
 from sdm.workflow.task import ModelResult
 
 _SUPPORT = {"training": "outside_support_train", "test": "outside_support_test"}
@@ -88,7 +89,8 @@ def _assessment_lines(result: ModelResult) -> list[str]:
             f"AUC {mean['auc.val.avg']:.4f}, Boyce {mean['cbi.val.avg']:.4f}, 10p omission {mean['or.10p.avg']:.4f}"
         )
         how = f"({found['method']}, {found['background']} background)"
-        out.append(line(f"{len(found['rows'])} folds", f"{scores}, gain {mean['gain.val.avg']:.4f} {how}"))
+        parts = f"{len(found['rows'])} {'replicates' if found['method'] in REPLICATED else 'folds'}"
+        out.append(line(parts, f"{scores}, gain {mean['gain.val.avg']:.4f} {how}"))
         out += block_lines(result, found)
     out += null_lines(result)
     if "presence_absence" in n:

@@ -55,25 +55,24 @@ def write_species(
     progress: Progress | None,
 ) -> list[str]:
     """Write the model of one species, its tables, pictures and maps into a folder; return notes."""
-    name, notes = safe_name(fitted.name), list[str]()
-    files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
-    row = maxent_results(fitted.numbers, fitted.thresholds)
-    files["results"] = write_rows(folder / "maxentResults.csv", [row]).name
-    tables = {
-        "sample predictions": ("samplePredictions", _sample_rows(fitted)),
-        "omission": ("omission", fitted.omission),
-        "roc": ("roc", fitted.roc),
-        **({} if fitted.structure is None else _structure_tables(fitted.structure)),
-    }
-    if options.output.background_predictions:
-        tables["background predictions"] = ("backgroundPredictions", _background_rows(fitted))
-    shared.write_tables(tables, folder, name, files)
-    shared.write_assessment(fitted, folder, name, files)
-    if prepared.areas:
-        write_background(fitted.table, prepared, options, folder, files)
-    with fitted.ahead or nullcontext():
-        notes += _write_maps_and_pictures(fitted, prepared, options, folder, files, painter, progress)
-    return notes
+    name = safe_name(fitted.name)
+    with fitted.ahead or nullcontext():  # if something fails, the map is waited for
+        files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
+        row = maxent_results(fitted.numbers, fitted.thresholds)
+        files["results"] = write_rows(folder / "maxentResults.csv", [row]).name
+        tables = {
+            "sample predictions": ("samplePredictions", _sample_rows(fitted)),
+            "omission": ("omission", fitted.omission),
+            "roc": ("roc", fitted.roc),
+            **({} if fitted.structure is None else _structure_tables(fitted.structure)),
+        }
+        if options.output.background_predictions:
+            tables["background predictions"] = ("backgroundPredictions", _background_rows(fitted))
+        shared.write_tables(tables, folder, name, files)
+        shared.write_assessment(fitted, folder, name, files)
+        if prepared.areas:
+            write_background(fitted.table, prepared, options, folder, files)
+        return _write_maps_and_pictures(fitted, prepared, options, folder, files, painter, progress)
 
 
 def _write_maps_and_pictures(

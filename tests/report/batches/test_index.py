@@ -75,6 +75,8 @@ def test_only_the_summary_is_read(many: Path, tmp_path: Path) -> None:
     folder = tmp_path / many.name
     folder.mkdir()
     shutil.copy(many / "summary.csv", folder)
+    assert "summary.parquet" not in index_page(folder), "which is not there"
+    shutil.copy(many / "summary.parquet", folder)
     assert index_page(folder) == index_page(many)
     with pytest.raises(DataError, match=r"has no summary\.csv in it: expected the output folder of a run over many"):
         index_page(tmp_path)
