@@ -20,8 +20,9 @@ NOTEBOOKS = {
 PICTURES = ROOT / "docs" / "pictures"
 NOTE = (
     "This page is the notebook `docs/notebooks/{notebook}.ipynb`, with what each cell shows "
-    "(`make docs-figures` runs it and writes the page). To follow it, type `sdm example first` in a terminal, start "
-    'Python or Jupyter there, and let `data` be `Path("first")`.'
+    "(`make docs-figures` runs it and writes the page). To follow it, type `sdm example first` in a terminal, if "
+    "there is no folder `first` yet, start Jupyter in the same place (`pip install jupyterlab 'sdm-maxent[xarray]'`), "
+    'and write `data = Path("first")` in the first cell.'
 )
 
 
