@@ -160,7 +160,7 @@ def test_every_way_to_divide(world, tmp_path: Path, words, method, folds) -> Non
     result = succeed("fit", world.records, world.layers, *BARE, *POINTS, "-o", tmp_path / "out", *words)
     found = numbers_of(tmp_path / "out")["cross_validation"]
     assert (found["method"], len(found["rows"])) == (method, folds)
-    assert f"{folds} folds" in result.stdout
+    assert f"{folds} {'replicates' if method in ('bootstrap', 'subsample') else 'folds'}" in result.stdout
     assert all(0.4 < row["auc.val"] <= 1 for row in found["rows"])
     if method == "subsample":
         assert {row["test_presences"] for row in found["rows"]} == {24}
