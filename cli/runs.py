@@ -1,6 +1,6 @@
 """What the commands that fit models share: the run, and what is said of it."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def helped(*, pictures: bool) -> "Iterator[None]":
-    """Have processes beside this one load what draws the pictures of a species, before this one loads what fits it
-    (both take about a second), and compile what was never compiled on this machine."""
+    """For a run over species, have processes beside this one load what draws the pictures, before this one loads what
+    fits (both take about a second), and compile what was never compiled on this machine."""
     from sdm.executors.painter import dismiss_painter, start_painter
     from sdm.workflow.species.compile_ahead import compiling_ahead
 
@@ -55,7 +55,8 @@ def do_run(
 
     output = options.output
     pictures = output.curves or (output.map and output.map_picture)
-    with helped(pictures=pictures and kind_of_model(options) == "species"):
+    helpers = helped(pictures=pictures) if kind_of_model(options) == "species" else nullcontext()
+    with helpers:
         if run is None:
             from sdm.workflow.run import run as fit_all
 

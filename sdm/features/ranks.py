@@ -54,6 +54,19 @@ def rank_cells(cells: Array) -> CellRanks:
 
 
 @jit
+def place_in(known, value):  # type: ignore[no-untyped-def]
+    """Return where a value is among sorted ones, or -1 where it is not (compiled faster than `searchsorted`)."""
+    low, high = 0, known.size
+    while low < high:
+        middle = (low + high) // 2
+        if known[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < known.size and known[low] == value else -1
+
+
+@jit
 def _merge(values, new, merged, place):  # type: ignore[no-untyped-def]
     """Merge two sorted arrays that have nothing in common; place[k] is where values[k] is then."""
     j = 0

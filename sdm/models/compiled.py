@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_finite
 from sdm.features.centred import centre_of, less_product
+from sdm.features.ranks import place_in
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 from sdm.present import present
@@ -329,15 +330,9 @@ def _add_quadratic(x, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
 def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
     """theta[i] += the weight of x's class; a class without a weight, or never seen, adds nothing."""
     for i in range(x.size):
-        low, high = 0, values.size
-        while low < high:
-            middle = (low + high) // 2
-            if values[middle] < x[i]:
-                low = middle + 1
-            else:
-                high = middle
-        if low < values.size and values[low] == x[i]:
-            theta[i] += weights[low]
+        at = place_in(values, x[i])
+        if at >= 0:
+            theta[i] += weights[at]
 
 
 @jit

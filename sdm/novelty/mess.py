@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_finite
+from sdm.features.ranks import place_in
 from sdm.novelty.reference import Reference
 from sdm.present import present
 from sdm.types import Array
@@ -217,8 +218,7 @@ def _fold(x, known, steps, begins, bounds, scale, k, least, which):  # type: ign
 def _fold_classes(x, known, k, least, which):  # type: ignore[no-untyped-def]
     """The same for a variable of categories."""
     for i in range(x.size):
-        at = np.searchsorted(known, x[i])
-        similar = 100.0 if at < known.size and known[at] == x[i] else UNSEEN
+        similar = 100.0 if place_in(known, x[i]) >= 0 else UNSEEN
         if similar < least[i] or (similar == least[i] and k < which[i]):
             least[i] = similar
             which[i] = k

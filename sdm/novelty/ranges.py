@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.data.place import is_place
+from sdm.features.ranks import place_in
 from sdm.novelty.reference import Reference
 from sdm.types import Array
 
@@ -76,15 +77,7 @@ def _mark_unseen(column, known, valid, width, outside, counts):  # type: ignore[
         count = 0
         for i in range(row * width, (row + 1) * width):
             value = np.float64(column[i])
-            if valid[i] == 1 and value == value:
-                low, high = 0, known.size
-                while low < high:
-                    middle = (low + high) // 2
-                    if known[middle] < value:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low == known.size or known[low] != value:
-                    outside[i] = 1
-                    count += 1
+            if valid[i] == 1 and value == value and place_in(known, value) < 0:
+                outside[i] = 1
+                count += 1
         counts[row] = count
