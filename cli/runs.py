@@ -28,7 +28,9 @@ def helped(*, pictures: bool) -> "Iterator[None]":
     from sdm.workflow.species.compile_ahead import compiling_ahead
 
     if pictures:
-        start_painter(DRAWS)
+        from sdm.report.titled import rehearse
+
+        start_painter(DRAWS, rehearse)
     try:
         with compiling_ahead():
             yield

@@ -17,13 +17,15 @@ log = logging.getLogger("sdm")
 _waiting: list[LocalProcesses] = []  # the process that was started and has nothing to draw yet
 
 
-def start_painter(modules: Sequence[str]) -> None:
-    """Start a process that will draw the next pictures, and have it load the modules that do. Nothing happens where
-    the plotting library is loaded already, or there is no second processor."""
+def start_painter(modules: Sequence[str], rehearse: Callable[[], None] | None = None) -> None:
+    """Start a process that will draw the next pictures, and have it load the modules that do, and `rehearse`. Nothing
+    happens where the plotting library is loaded already, or there is no second processor."""
     if _waiting or "matplotlib" in sys.modules or (os.cpu_count() or 1) < 2:
         return
     process = LocalProcesses(1)
     process.submit(load_modules, *modules)
+    if rehearse is not None:
+        process.submit(rehearse)
     _waiting.append(process)
 
 

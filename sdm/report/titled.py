@@ -40,6 +40,13 @@ def make_plots(folder: Path, files: dict[str, Any]) -> Path:
     return folder / "plots"
 
 
+def rehearse() -> None:
+    """Draw for nobody, so that the first picture does not take longer than others."""
+    from sdm.report.figures.maps import rehearse_map
+
+    rehearse_map()
+
+
 def draw_species_map(raster: Path, scale: str, ways: dict[str, Any], files: dict[str, Any]) -> None:
     """Draw the map of a species beside it."""
     from sdm.report.figures.maps import draw_map, suitability

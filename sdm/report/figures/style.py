@@ -5,6 +5,7 @@ none is smaller than `SMALL`.
 """
 
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -115,9 +116,7 @@ def save(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG to a path, and beside it in the other formats of its paper; equal figures have equal bytes,
     so that neither date nor version is in them."""
     paper = figure.paper if isinstance(figure, Sheet) else PLAIN
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    write_png(np.asarray(canvas.buffer_rgba()), path, paper.dpi)
+    write_png(pixels_of(figure), path, paper.dpi)
     if paper.vectors:
         with rc_context(_VECTORS):
             for kind in paper.vectors:
@@ -126,7 +125,14 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def write_png(pixels: np.ndarray, path: Path, dpi: float) -> None:
+def pixels_of(figure: Figure) -> np.ndarray:
+    """Return the pixels of a figure."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())
+
+
+def write_png(pixels: np.ndarray, path: Path | BytesIO, dpi: float) -> None:
     """Write pixels (rows, columns, colours) as a PNG that says how many of them are printed per inch."""
     image = Image.fromarray(np.ascontiguousarray(pixels[:, :, :3]))
     image.save(path, "PNG", compress_level=1, dpi=(dpi, dpi))
