@@ -24,10 +24,12 @@ def help_all(more: Collection[str]) -> inspect.Parameter:
     def show(context: typer.Context, wanted: bool) -> None:
         if not wanted:
             return
-        for parameter in context.command.params:
-            if parameter.name in more:
-                parameter.hidden = False  # type: ignore[attr-defined]
+        others: list[Any] = [parameter for parameter in context.command.params if parameter.name in more]
+        for parameter in others:
+            parameter.hidden = False
         typer.echo(context.get_help())
+        for parameter in others:
+            parameter.hidden = True
         raise typer.Exit
 
     text = f"Show all options: {len(more)} more."
