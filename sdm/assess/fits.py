@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.data.encode import NamedNumbers
-from sdm.estimators.committee import Committee
-from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
 from sdm.executors.opening import as_done
@@ -47,9 +45,8 @@ def fit_table(
     for text in ("features", "families"):
         if hasattr(fresh, text):
             setattr(fresh, text, for_variables(getattr(fresh, text), names))
-    if isinstance(fresh, StructMaxent | Committee | Ensemble):
-        return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights, progress=progress)
-    return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights)
+    told: dict[str, Any] = {"progress": progress} if fresh.tells_progress else {}
+    return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights, **told)
 
 
 def with_setting(base: Maxent, setting: Mapping[str, Any]) -> Maxent:

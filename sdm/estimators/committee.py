@@ -60,6 +60,8 @@ class Committee(Maxent):
     [0.8, 0.0]
     """
 
+    tells_progress = True
+
     def __init__(
         self,
         multiplier: float = 1.0,

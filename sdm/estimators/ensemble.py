@@ -45,6 +45,8 @@ class Ensemble(Maxent):
         As for `Maxent`; `gap` is the largest of its members', since the mean solves no problem of its own.
     """
 
+    tells_progress = True
+
     def __init__(
         self,
         axes: OnAxes,

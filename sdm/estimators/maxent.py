@@ -174,6 +174,7 @@ class Maxent(Classifier):
     """
 
     multi_class = False
+    tells_progress = False  # whether `fit` takes a function that is told how far it is
 
     classes_: NDArray[Any]
     _data: "TrainingData"

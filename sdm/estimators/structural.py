@@ -85,6 +85,8 @@ class StructMaxent(Maxent):
     ('converged', [0.7, 0.0])
     """
 
+    tells_progress = True
+
     def __init__(
         self,
         families: str | Sequence[str] = "auto,trees:8,mono:4",

@@ -39,6 +39,27 @@ def test_help_is_quick_because_nothing_heavy_is_imported(words, more) -> None:
     assert done.stdout
 
 
+GIS = ("geopandas", "pyogrio", "pyproj", "shapely")
+KINDS = ("sdm.workflow.classes", "sdm.workflow.community", "sdm.joint", "sdm.shared", "sdm.workflow.group.fitting")
+STAGES = ("sdm.workflow.projecting", "sdm.workflow.studies", "sdm.workflow.java", "sdm.simulate", "sdm.api")
+NEVER = ("matplotlib", "sklearn", "distributed", "xarray", *GIS, *KINDS, *STAGES)
+PLAIN = ("--no-curves", "--no-importance", "--no-report")
+
+
+@pytest.mark.parametrize(("more", "not_loaded"), [(PLAIN, ("jinja2", "rich")), ((), ("rich",))])
+def test_a_run_over_species_loads_what_it_does(world, tmp_path: Path, more, not_loaded) -> None:
+    """No other kind of model, no GIS library where records are a table, no plotting (another process draws), and no
+    page where none is made."""
+    words = ("fit", "one.csv", "layers", "--categorical", "landcover", "-q", "-o", str(tmp_path / "out"), *more)
+    said = f"print([name for name in {(*NEVER, *not_loaded)!r} if name in sys.modules])"
+    code = (
+        f"import atexit, sys\nfrom sdm_cli.main import main\nsys.argv = ['sdm', *{words!r}]\n"
+        f"atexit.register(lambda: {said})\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=world.folder)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("name", list(LISTED))
 def test_the_list_of_commands_says_what_each_command_says(name) -> None:
     found = whole_app().commands[name]

@@ -55,3 +55,10 @@ def check_several(species: Collection[str]) -> None:
             f"shared axes need several species, and there {'is one' if species else 'is none'} with enough records: "
             "use --model maxent or committee, or place the species on the axes of a group with --axes group.npz"
         )
+
+
+def random_share(options: RunOptions, place: bool) -> float:
+    """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
+    they have fewer."""
+    given = options.background.random_share
+    return given if given is not None else 0.03 if place else 0.1

@@ -26,7 +26,7 @@ from sdm.models.interface import name_categories
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Progress
-from sdm.workflow.group.checking import SHARED, check_several
+from sdm.workflow.group.checking import SHARED, check_several, random_share
 
 MEAN_STRENGTH = 1.4  # of the axes in an ensemble, where the committee limits what the choice of it can spoil
 POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others
@@ -83,13 +83,6 @@ class GroupFits:
             "species": len(group.species),
             "spatial": bool(group.meta.get("spatial", False)),
         }
-
-
-def random_share(options: RunOptions, place: bool) -> float:
-    """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
-    they have fewer."""
-    given = options.background.random_share
-    return given if given is not None else 0.03 if place else 0.1
 
 
 def fit_group(

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
-from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.structural import StructMaxent
 from sdm.features.classes import has_growing
 from sdm.maps.rasters import RasterSummary
@@ -38,10 +37,12 @@ from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.group.checking import ENSEMBLE, SHARED
-from sdm.workflow.group.fitting import GroupFits
 from sdm.workflow.inputs import check_features
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
+
+if TYPE_CHECKING:
+    from sdm.workflow.group.fitting import GroupFits
 
 
 @dataclass
@@ -113,7 +114,7 @@ def fit_species(
     *,
     survey: Survey | None = None,
     nested: tuple[SampleTable, Split] | None = None,
-    group: GroupFits | None = None,
+    group: "GroupFits | None" = None,
     when_fitted: Callable[[Model], None] | None = None,
     when_measured: Callable[[SpeciesFit], None] | None = None,
 ) -> SpeciesFit:
@@ -226,6 +227,8 @@ def check_model(fit: FitOptions) -> None:
     """Raise for options of the model that contradict each other."""
     taken = {*inspect.signature(KINDS[fit.model]).parameters}
     if fit.model in (SHARED, ENSEMBLE):
+        from sdm.estimators.shared import SharedMaxent
+
         taken = {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
         taken |= {"multiplier", "max_iterations"} if fit.model == ENSEMBLE else set()
     for name, field_ in FitOptions.model_fields.items():

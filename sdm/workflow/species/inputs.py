@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from sdm.data.variables import hint_columns, said_variables
 from sdm.data.window import NO_CRS, window_stack
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.workflow.group.checking import shares_axes
-from sdm.workflow.group.fitting import GroupFits, random_share
+from sdm.workflow.group.checking import random_share, shares_axes
 from sdm.workflow.inputs import (
     check_species,
     choice_of,
@@ -40,6 +39,9 @@ from sdm.workflow.inputs import (
 from sdm.workflow.species import sampling
 from sdm.workflow.task import Prepared
 
+if TYPE_CHECKING:
+    from sdm.workflow.group.fitting import GroupFits
+
 
 @dataclass
 class SpeciesPrepared(Prepared):
@@ -52,7 +54,7 @@ class SpeciesPrepared(Prepared):
     areas: dict[str, StudyArea] = field(default_factory=dict)  # where they are drawn around records
     effort: Effort | None = None
     around: Background | None = None  # random cells beside a target group, for shared axes
-    group: GroupFits | None = None  # the axes that all species share
+    group: "GroupFits | None" = None  # the axes that all species share
 
     @property
     def common(self) -> Any:

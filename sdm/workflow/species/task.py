@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 from sdm.workflow.group.checking import SHARED, check_axes, check_several, shares_axes
-from sdm.workflow.group.codes import codes_of_group, same_codes
-from sdm.workflow.group.fitting import GroupFits, fit_group, read_axes
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.model_inputs import check_region
 from sdm.workflow.species.checking import check_species_run
@@ -47,6 +45,9 @@ from sdm.workflow.species.writing import map_species_together, write_shared, wri
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import Ahead, MapResult, Prepared, Task
 from sdm.workflow.variables.choosing import chosen_in_folds
+
+if TYPE_CHECKING:
+    from sdm.workflow.group.fitting import GroupFits
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
 IN_SUMMARY = (
@@ -96,6 +97,9 @@ class SpeciesTask(Task):
             return prepared
         if options.fit.axes is not None:
             return self._placing(prepared, options.fit.axes)
+        from sdm.workflow.group.codes import same_codes  # only a group needs what fits axes
+        from sdm.workflow.group.fitting import fit_group
+
         prepared = replace(prepared, tables=same_codes(prepared.tables))
         plans = {}
         for name in prepared.tables:
@@ -133,6 +137,8 @@ class SpeciesTask(Task):
 
     def _placing(self, prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
         """Return the inputs with the axes of a file, and every species with their variables."""
+        from sdm.workflow.group.fitting import read_axes
+
         prepared = replace(prepared, group=read_axes(axes))
         for name in prepared.tables:
             prepared = self._on_axes(prepared, name)
@@ -140,7 +146,9 @@ class SpeciesTask(Task):
 
     def _on_axes(self, prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
         """Return the inputs with the variables of a group, for one species."""
-        group = cast(GroupFits, prepared.group).model
+        from sdm.workflow.group.codes import codes_of_group
+
+        group = cast("GroupFits", prepared.group).model
         known, wanted = prepared.tables[name].names, group.names
         if has_place(known) != has_place(wanted):
             hint = "add --spatial" if has_place(wanted) else "leave out --spatial"

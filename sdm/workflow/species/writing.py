@@ -34,7 +34,6 @@ from sdm.report.tables import maxent_results, write_frame, write_profiles, write
 from sdm.report.titled import draw_titled, make_plots
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
-from sdm.workflow.group.writing import write_group
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.species.map_ahead import MapAhead, map_tags
@@ -253,6 +252,8 @@ def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, f
         write_background(next(iter(prepared.tables.values())), prepared, options, folder, files)
     _write_effort(prepared, folder, files)
     if prepared.group is not None and not prepared.group.placing:
+        from sdm.workflow.group.writing import write_group
+
         made: Files = {}
         typed = folder / "command.txt"  # of the run
         command = typed.read_text(encoding="utf-8").strip() if typed.is_file() else ""

@@ -8,6 +8,7 @@ from affine import Affine
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import ellipsoid_km2
+from pyproj import CRS as ProjectionCRS
 from rasterio.crs import CRS
 
 from sdm.data.rasters.grid import Grid, same_crs
@@ -116,6 +117,17 @@ def test_cells_of_a_projection_have_their_area_on_the_plane():
     np.testing.assert_allclose(feet.cell_km2([3]), (1000 * 1200 / 3937 / 1000) ** 2, rtol=1e-9)
     sphere = make_grid(crs=CRS.from_proj4("+proj=longlat +R=6371000 +no_defs"), cell=1.0, y0=1.0)
     np.testing.assert_allclose(sphere.cell_km2([0]), 6371**2 * np.radians(1) * np.sin(np.radians(1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "crs", ["EPSG:4326", "EPSG:4267", "EPSG:4979", "EPSG:4807", "OGC:CRS84", "+proj=longlat +R=6e6"]
+)
+def test_the_ellipsoid_is_that_which_proj_knows(crs):
+    """WGS 84, Clarke 1866, with heights, of grads, and a sphere."""
+    known = ProjectionCRS.from_user_input(crs).ellipsoid
+    radius, e = make_grid(crs=CRS.from_user_input(crs))._ellipsoid
+    assert radius == pytest.approx(known.semi_major_metre / 1000, rel=1e-12)
+    assert e**2 == pytest.approx(1 - (known.semi_minor_metre / known.semi_major_metre) ** 2, abs=1e-11)
 
 
 @given(grids, st.integers(1, 300), st.integers(1, 300), st.integers(1, 100_000))
