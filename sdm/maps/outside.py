@@ -101,7 +101,8 @@ class OutsideTally:
         """Return the counts, and exact areas (`Grid.cell_km2`; without a CRS, numbers that can be degrees are)."""
         degrees = self.grid.crs is None and self.grid.looks_geographic
         grid = replace(self.grid, crs=CRS.from_epsg(4326)) if degrees else self.grid
-        cells, km2 = self._rows.sum(axis=1), self._rows @ Grid.cell_km2(grid, np.arange(grid.height))
+        # Every variable by itself: a product of matrices would add up in an order that depends on how many there are.
+        cells, km2 = self._rows.sum(axis=1), (self._rows * Grid.cell_km2(grid, np.arange(grid.height))).sum(axis=1)
         each = {name: (int(cells[k]), float(km2[k])) for k, name in enumerate(self.seen.names, start=2)}
         listed = [name for name, known in zip(self.seen.names, self.seen.classes) if known is not None]
         numbers = {name: counted for name, counted in each.items() if name not in listed and not is_place(name)}
