@@ -62,8 +62,7 @@ class MultiplierSearch:
 
 
 def search_multipliers(
-    begin: Callable[[NDArray[np.bool_]], Callable[[float], Scorer]],
-    x: Array,
+    begin: Callable[[NDArray[np.bool_]], Callable[[float], Array]],
     targets: Array,
     weight: Array,
     entropy: ClassEntropy,
@@ -77,12 +76,13 @@ def search_multipliers(
 ) -> MultiplierSearch:
     """Return the held-out loss of every multiplier tried.
 
-    `begin(rows)` returns a function that fits these sites at a multiplier, called with falling ones. `targets` are
-    `(C, n)`, the weights of the sites have sum one, and sites of one `group` are never divided.
+    `begin(held)` returns a function that fits the other sites at a multiplier, called with falling ones, and returns
+    the scores of every class at the sites that are held out. `targets` are `(C, n)`, the weights of the sites have sum
+    one, and sites of one `group` are never divided.
     """
     multipliers = MULTIPLIERS if multipliers is None else multipliers
     group = np.arange(weight.size) if group is None else group
-    parts = [(begin(~held), held) for held in _held_out(targets, group, folds, seed)]
+    parts = [(begin(held), held) for held in _held_out(targets, group, folds, seed)]
     times = np.sum([held for _, held in parts], axis=0)
     share = weight * (times > 0) / weight[times > 0].sum()
     rows: list[Array] = []
@@ -92,7 +92,7 @@ def search_multipliers(
     for multiplier in multipliers:
         loss, log_loss = np.zeros(weight.size), np.zeros(weight.size)
         for fit, held in parts:
-            scores, wanted = fit(multiplier).scores(x[held]), np.ascontiguousarray(targets[:, held])
+            scores, wanted = fit(multiplier), np.ascontiguousarray(targets[:, held])
             loss[held] += entropy.losses(scores, wanted)
             p, _ = entropy.distributions(scores)
             log_loss[held] += np.log(len(p)) + np.sum(wanted * floored_log_loss(p * len(p)), axis=0)

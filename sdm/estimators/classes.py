@@ -26,6 +26,7 @@ from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
+from sdm.features.terms import Terms
 from sdm.maxent.confidence import PENALTY_OF
 from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
@@ -36,11 +37,13 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
 from sdm.maxent.structural import FamilyPenalty, Growth
 from sdm.models.classes import ClassModel
+from sdm.models.interface import limits_of
 from sdm.types import Array, Index, Progress, TableLike
 
 log = logging.getLogger("sdm")
 
 KNOTS = 30
+FEW = 2_000_000  # values of features at sites that are held out: so many are kept during a search
 ELASTIC = 1000  # features up to which an elastic penalty is fast: it gives near copies a weight each
 CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out losses differ by more
 
@@ -332,16 +335,17 @@ class ConditionalMaxent(Classifier):
             "max_iterations": CHOICE_ROUNDS,
         }
 
-        def begin(rows: NDArray[np.bool_]) -> Callable[[float], ClassModel]:
-            part, sites = type(self)(**{**self.get_params(), **trial}), NamedNumbers(x[rows], domain.names)
-            return part._follow(sites, np.ascontiguousarray(targets[:, rows]), domain.q0[rows], letters, size)
+        def begin(held: NDArray[np.bool_]) -> Callable[[float], Array]:
+            part, sites = type(self)(**{**self.get_params(), **trial}), NamedNumbers(x[~held], domain.names)
+            wanted = np.ascontiguousarray(targets[:, ~held])
+            return part._follow(sites, wanted, domain.q0[~held], letters, size, x[held])
 
         whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
         elastic = self.regularization == "auto" and given is None and not growing and whole.size <= ELASTIC
         searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
             trial["regularization"] = name
-            sites = (x, targets, domain.q0, ClassEntropy(order), group)
+            sites = (targets, domain.q0, ClassEntropy(order), group)
             ways: dict[str, Any] = {"folds": self.folds, "seed": self.used_seed, "progress": progress}
             tried = None if given is None else [given]
             searches[name] = search_multipliers(begin, *sites, **ways, text=f"penalties, {name}", multipliers=tried)
@@ -349,9 +353,10 @@ class ConditionalMaxent(Classifier):
         return best, searches[best]
 
     def _follow(
-        self, x: NamedNumbers, targets: Array, weight: Array, letters: str, size: float
-    ) -> Callable[[float], ClassModel]:
-        """Return a function that fits ordinary features at falling multipliers, each from the weights of the last.
+        self, x: NamedNumbers, targets: Array, weight: Array, letters: str, size: float, others: Array
+    ) -> Callable[[float], Array]:
+        """Return a function that fits ordinary features at falling multipliers, each from the weights of the last, and
+        returns the scores of every class at other sites.
 
         Penalties are those of a sample of `size`: the multiplier chosen on a part is meant for the whole.
         """
@@ -359,14 +364,21 @@ class ConditionalMaxent(Classifier):
         self.regularization_, self.entropy_ = self.regularization, float(self.entropy)
         domain = Domain(self._encoder.encode(x), self._encoder.names, self._encoder.categorical, weight)
         finite, beta = self._finite(domain, targets, letters, size)
+        values: Array | None = None  # of the features at the other sites, where they are few: a model takes longer
+        if finite.size * len(others) <= FEW:
+            terms = Terms.concatenate([family.terms() for family in finite.families[1:]])
+            values = terms.evaluate_held(others, *limits_of(model_variables(domain, self._encoder))).T
         start: Array | None = None
 
-        def fit(multiplier: float) -> ClassModel:
+        def fit(multiplier: float) -> Array:
             nonlocal start
             start = self._solve(finite, beta, targets, multiplier, start)
             weights = self.solution_.weights.reshape(len(targets), -1)
             self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
-            return self._model(domain, {})
+            if values is None:
+                return self._model(domain, {}).scores(others)
+            weighted = self.coef_ @ values if self.coef_.size else np.zeros((len(targets), len(others)))
+            return self.intercept_[:, None] + weighted
 
         return fit
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.features.centred import centre_of, less_product
 from sdm.types import Array
 
 LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY = range(7)
@@ -121,6 +122,19 @@ class Terms:
                 case _:
                     out[:, j] = u == knot
         return out
+
+    def evaluate_held(self, x: Array, lo: Array, hi: Array) -> Array:
+        """Return the feature matrix with variables held in their ranges, and features in theirs; as exact as that of a
+        domain, also far from zero."""
+        x = np.clip(x, lo, hi)
+        out, centre = self.evaluate(x), [centre_of(*ends) for ends in zip(lo.tolist(), hi.tolist())]
+        for j in np.flatnonzero((self.kind == QUADRATIC) | (self.kind == PRODUCT)):
+            v, other = int(self.var[j]), int(self.var[j] if self.kind[j] == QUADRATIC else self.other[j])
+            a, b = centre[v], centre[other]
+            if a or b:
+                u, t = x[:, v] - a, x[:, other] - b
+                out[:, j] = (u * t + a * t + b * u - less_product(self.lo[j], a, b)) / (self.hi[j] - self.lo[j])
+        return np.clip(out, 0.0, 1.0)
 
     def slopes(self) -> Array:
         """Return by how much each scaled feature grows per unit of its raw form (for thresholds and classes: 1)."""

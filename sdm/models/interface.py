@@ -202,6 +202,12 @@ class ModelVariable:
         return cls(str(record["name"]), bool(record["categorical"]), lo, hi, classes, words, named)
 
 
+def limits_of(variables: Sequence[ModelVariable]) -> tuple[Array, Array]:
+    """Return the training ranges that variables are clamped to; categories have none."""
+    lo = np.array([-np.inf if variable.categorical else variable.lo for variable in variables])
+    return lo, np.array([np.inf if variable.categorical else variable.hi for variable in variables])
+
+
 def name_categories(
     variables: Sequence[ModelVariable], labels: Mapping[str, tuple[str, ...]], titles: Mapping[str, Mapping[float, str]]
 ) -> tuple[ModelVariable, ...]:
@@ -237,8 +243,7 @@ class FeatureModel(FittedModel):
     @property
     def limits(self) -> tuple[Array, Array]:
         """The training ranges that variables are clamped to; categories have none."""
-        lo = np.array([-np.inf if variable.categorical else variable.lo for variable in self.variables])
-        return lo, np.array([np.inf if variable.categorical else variable.hi for variable in self.variables])
+        return limits_of(self.variables)
 
     @cached_property
     def training_range(self) -> TrainingRange:

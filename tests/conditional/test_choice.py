@@ -11,6 +11,7 @@ from sdm import ConditionalMaxent
 from sdm.conditional import choice
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError, OptionError
+from sdm.estimators import classes as choice_of_classes
 
 
 def survey(n=90, signal=1.0, seed=5, variables=4):
@@ -51,9 +52,28 @@ def test_the_losses_are_those_of_fits_without_each_fold(regularization, monkeypa
 def _penalty_weight(x, y, size):
     """Return the penalty of the last feature in a part of the sites, with the table of the whole's size."""
     part = ConditionalMaxent("lq", "l1")
-    fit = part._follow(x, np.eye(2)[y].T.copy(), np.full(len(y), 1 / len(y)), "lq", float(size))
+    fit = part._follow(x, np.eye(2)[y].T.copy(), np.full(len(y), 1 / len(y)), "lq", float(size), x)
     fit(1.0)
     return part.problem_.penalty.beta.reshape(2, -1)[0, -1]
+
+
+@pytest.mark.parametrize("far", [0.0, 1e8])
+@pytest.mark.parametrize("regularization", ["l1", "elastic"])
+def test_scores_of_a_search_are_those_of_its_models(regularization, far, monkeypatch):
+    """Also at sites outside the training range, of categories that were not there, and far from zero."""
+    x, y = survey(80)
+    x = np.column_stack([far + x, np.random.default_rng(1).integers(0, 4, len(x))])
+    others = np.vstack([x, far + 3.0 * (x - far), np.full((1, 5), far - 9.0)])
+    others[:, 4] = np.arange(len(others)) % 6
+    found = []
+    for few in (choice_of_classes.FEW, -1):
+        monkeypatch.setattr(choice_of_classes, "FEW", few)
+        part = ConditionalMaxent("lqph", regularization, categorical=[4])
+        fit = part._follow(x, np.eye(2)[y].T.copy(), np.full(len(y), 1 / len(y)), "lqphc", 80.0, others)
+        found.append([fit(multiplier) for multiplier in (np.inf, 2.0, 0.25)])
+        assert np.count_nonzero(part.coef_) > 8
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-9 if not far else 1e-6)
+    assert np.ptp(found[0][2]) > 1
 
 
 def test_what_is_given_is_not_searched():
