@@ -80,9 +80,7 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
         worst, rounding = np.abs(off).max(), 1e-14 * (1.0 + abs(value))
         if worst <= 1e-15:
             break
-        w = entropy.bends(p)
-        bend = np.diag(w @ q) - (w * (q / w.sum(axis=0))) @ w.T
-        newton = np.linalg.lstsq(bend, -off, rcond=1e-13)[0]
+        newton = _newton_step(entropy.bends(p), q, off)
         for share in SHARES if worst > NEAR else SHARES[:1]:
             trial = at(b + share * newton if share else _bisected(lambda b: at(b)[1], b, off))
             if trial[0] < value - rounding or (trial[0] <= value + rounding and np.abs(trial[1]).max() < worst):
@@ -91,6 +89,17 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
         else:
             break
     return point[2:]
+
+
+def _newton_step(w: Array, q: Array, off: Array) -> Array:
+    """Return the shortest step to where the totals are right, as the curvatures `w` of classes at sites foresee it."""
+    total = w.sum(axis=0)
+    if len(w) == 2:  # [1, −1; −1, 1] times a number: much faster than to solve it
+        bend = float(q @ (w[0] * w[1] / total))
+        step = 0.25 * (off[1] - off[0]) / bend if bend > 0.0 else 0.0
+        return np.array([step, -step])
+    bend_matrix = np.diag(w @ q) - (w * (q / total)) @ w.T
+    return np.linalg.lstsq(bend_matrix, -off, rcond=1e-13)[0]
 
 
 def _bisected(off: Callable[[Array], Array], b: Array, excess: Array) -> Array:

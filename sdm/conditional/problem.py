@@ -18,6 +18,7 @@ the targets, which is all that the certificate needs; what rounding leaves is ch
 """
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,11 +84,17 @@ class ClassProblem(Problem):
 
     def mirrored(self, state: State) -> bool:
         """Tell whether two classes' weights are mirrored, at the same penalties: so are those of an optimum, then."""
-        size, penalty = self.features.size, self.penalty
-        return self.classes == 2 and all(
-            np.allclose(a[:size], b[size:], rtol=1e-9, atol=1e-12)
-            for a, b in ((state.lam, -state.lam), (penalty.beta, penalty.beta), (penalty.ridge, penalty.ridge))
-        )
+        return self._two_alike and _near(*np.split(state.lam * self._signs, 2))
+
+    @cached_property
+    def _two_alike(self) -> bool:
+        """Whether there are two classes, of the same penalties."""
+        return self.classes == 2 and all(_near(*np.split(one, 2)) for one in (self.penalty.beta, self.penalty.ridge))
+
+    @cached_property
+    def _signs(self) -> Array:
+        """One for the weights of the first of two classes, minus one for those of the other."""
+        return np.repeat([1.0, -1.0], self.features.size)
 
     def cost(self, lam: Array) -> float:
         """Return the penalty of the weights; intercepts have none."""
@@ -166,6 +173,11 @@ class ClassProblem(Problem):
     def shortfall(self, s: Array) -> tuple[float, float]:
         """Return how far the targets' scores are below the largest of their sites, and how far sites' scores range."""
         return float(self.q0 @ (s.max(axis=0) - np.sum(s * self.sample, axis=0))), float(np.ptp(s, axis=0).max())
+
+
+def _near(a: Array, b: Array) -> bool:
+    """Tell whether numbers are the same but for rounding."""
+    return bool((np.abs(a - b) <= 1e-12 + 1e-9 * np.abs(b)).all())
 
 
 def _total(w: Array) -> Array:
