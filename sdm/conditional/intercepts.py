@@ -96,7 +96,7 @@ def _newton_step(w: Array, q: Array, off: Array) -> Array:
     total = w.sum(axis=0)
     if len(w) == 2:  # [1, −1; −1, 1] times a number: much faster than to solve it
         bend = float(q @ (w[0] * w[1] / total))
-        step = 0.25 * (off[1] - off[0]) / bend if bend > 0.0 else 0.0
+        step = 0.25 * (off[1] - off[0]) / bend if bend > np.finfo(np.float64).tiny else 0.0  # else it has no end
         return np.array([step, -step])
     bend_matrix = np.diag(w @ q) - (w * (q / total)) @ w.T
     return np.linalg.lstsq(bend_matrix, -off, rcond=1e-13)[0]

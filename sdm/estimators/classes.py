@@ -266,9 +266,8 @@ class ConditionalMaxent(Classifier):
         """Fit ordinary features at a multiplier; return the weights, from which a smaller one may start."""
         features, beta = multiplied(finite, beta, multiplier)
         penalty = make_penalty(self.regularization_, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
-        before: Problem | None = getattr(self, "problem_", None)  # at another multiplier
-        same = before is not None and before.features is features and before.sample is targets
-        mu = before.mu if before is not None and same else None
+        known: Problem | None = getattr(self, "problem_", None)  # at another multiplier
+        mu = known.mu if known is not None and known.features is features and known.sample is targets else None
         self.feature_set_ = features
         self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy_), penalty, mu)
         self.solution_ = solve_newton(

@@ -123,3 +123,15 @@ def test_totals_match_for_scores_of_any_size_and_rare_classes(alpha, size):
     again, after = ClassEntropy(alpha).distributions(theta + b[:, None])
     np.testing.assert_array_equal(p, again)
     np.testing.assert_array_equal(conjugate, after)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [10.0, 700.0, 735.0, 740.0, 744.0, 1e4])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+def test_two_classes_where_every_site_is_certain(alpha, far):
+    """There is no curvature left that a step could be divided by, or hardly any."""
+    rng = np.random.default_rng(0)
+    apart = rng.choice([-far, far], 40) + rng.normal(size=40)
+    theta, q, totals = np.array([apart, -apart]) / 2, np.full(40, 1 / 40), np.array([0.3, 0.7])
+    _, p, _ = best_intercepts(theta, q, totals, ClassEntropy(alpha))
+    np.testing.assert_allclose(p @ q, totals, atol=1e-12)
