@@ -30,13 +30,15 @@ def fit_table(
 ) -> Maxent:
     """Fit a copy of an estimator to a table, or to some of its columns; the table says which variables are categorical.
 
+    A model of one of its columns has the distinct values of the background as its cells (`Maxent.fit_alone`).
+
     `start` is an earlier fit to start from; `progress` is told how far the choice of penalties of a structural
     model is, or the members of a committee.
     """
     chosen = list(range(len(table.names))) if columns is None else list(columns)
     names = [table.names[v] for v in chosen]
-    rows = np.vstack([table.presence, table.background])
-    x = NamedNumbers(rows if columns is None else rows[:, chosen], tuple(names))
+    parts = [part if columns is None else part[:, chosen] for part in (table.presence, table.background)]
+    x = NamedNumbers(np.vstack(parts), tuple(names))
     y = np.repeat([1, 0], [table.n_presences, table.n_background])
     own = table.presence_weights
     weight = None if own is None else np.concatenate([own, np.ones(table.n_background)])
@@ -45,6 +47,8 @@ def fit_table(
     for text in ("features", "families"):
         if hasattr(fresh, text):
             setattr(fresh, text, for_variables(getattr(fresh, text), names))
+    if columns is not None and len(chosen) == 1 and type(fresh) is Maxent and start is None:
+        return fresh.fit_alone(x, y, weight, table.base_weights)
     told: dict[str, Any] = {"progress": progress} if fresh.tells_progress else {}
     return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights, **told)
 

@@ -18,6 +18,7 @@ from sdm.assess.splits.folds import Divisible
 from sdm.data.place import has_place, variable_groups
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
+from sdm.executors.ahead import own_threads
 from sdm.features.family import Family
 from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.growing.grown import GrownFamily
@@ -49,6 +50,7 @@ def permutation_importance(
     repeats: int = 10,
     seed: int = 1,
     by: str = "auc",
+    threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
@@ -56,13 +58,13 @@ def permutation_importance(
 
     `by` is "auc", the drop of training AUC as in Java Maxent, or "gain" (nats; scaled over the shuffled background).
     Percentages are of the sum of mean drops, those below zero counting as zero; `deviation` is over the repeats, on the
-    same scale.
+    same scale. Results do not depend on `threads`.
     """
     if by not in MEASURES:
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
     rows, m = np.vstack([presence, background]), len(presence)
     if by == "auc" and not has_place(model.names) and ShuffledModel.serves(model, rows):
-        return _permute_terms(model, rows, m, repeats, seed)
+        return _permute_terms(model, rows, m, repeats, seed, own_threads(threads))
     rng = np.random.default_rng(seed)
     return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng, progress)
 
@@ -90,15 +92,16 @@ def permute_variables(
     return _percentages(list(groups), drops)
 
 
-def _permute_terms(model: Model, rows: Array, m: int, repeats: int, seed: int) -> list[Permutation]:
+def _permute_terms(model: Model, rows: Array, m: int, repeats: int, seed: int, threads: int) -> list[Permutation]:
     """Do the same by the training AUC of a model of terms, with the same random orders and the same results."""
     drops = _no_drops(model.names, repeats)
     whole = _quality(model, list(rows.T), m, "auc")
     shuffled, shuffles = ShuffledModel(model, rows, m), Shuffles(seed, len(rows))
     for v in range(len(model.names)):
-        orders = shuffles.draw(repeats)
         if shuffled.uses(v):
-            drops[v] = whole - shuffled.auc(v, orders)
+            drops[v] = whole - shuffled.auc(v, shuffles.draw(repeats), threads)
+        else:
+            shuffles.skip(repeats)
     return _percentages(model.names, drops)
 
 

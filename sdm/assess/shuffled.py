@@ -7,19 +7,22 @@ above a point. Where a point is so near to a presence that rounding may decide, 
 a prediction computes them: the AUC is that of predictions, to the last digit.
 """
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_finite
+from sdm.executors.ahead import ahead
 from sdm.models.species import Model
 from sdm.types import Array
 
 _CHUNK = 512  # points that are scored together: they stay in the fastest cache
 _CELLS = 4096  # of the grid
 _NEAR = 1e-10  # sums in another order differ by less, relative to the size of what is added
-_RAW = 1 << 20  # random numbers that are kept for the next species
+_MANY = 100_000  # points from which threads are worth their start
+_RAW = 1 << 20  # random numbers that are drawn at a time; the first are kept for the next species
 
 
 class Shuffles:
@@ -27,27 +30,46 @@ class Shuffles:
 
     def __init__(self, seed: int, n: int) -> None:
         self._seed, self._n, self._used = seed, n, 0
-        self._halves = _random_halves(seed, _RAW)
+        self._halves = _first_halves(seed, _RAW)
+        self._places = np.empty(n + 1, dtype=np.uint32)
+        self._source: np.random.PCG64 | None = None
 
-    def draw(self, count: int) -> NDArray[np.uint32]:
-        """Return the next orders, one per row."""
-        orders = np.empty((count, self._n), dtype=np.uint32)
-        for order in orders:
-            places = np.empty(self._n + 1, dtype=np.uint32)
-            while (used := _draw_places(self._halves, self._used, places)) < 0:
-                self._halves = _random_halves(self._seed, self._halves.size)  # twice as many
-            self._used = used
-            _shuffle(places, order)
-        return orders
+    def draw(self, count: int) -> Iterator[NDArray[np.uint32]]:
+        """Give the next orders, one after the other."""
+        for _ in range(count):
+            self.skip(1)
+            order = np.empty(self._n, dtype=np.uint32)
+            _shuffle(self._places, order)
+            yield order
+
+    def skip(self, count: int) -> None:
+        """Leave out the next orders."""
+        for _ in range(count):
+            left = self._n - 1
+            while left > 0:
+                self._used, left = _draw_places(self._halves, self._used, self._places, left)
+                if left > 0:
+                    self._draw_halves()
+
+    def _draw_halves(self) -> None:
+        """Draw more random numbers, after those that were used up."""
+        if self._source is None:
+            self._source = np.random.PCG64(self._seed)
+            self._source.advance(_RAW)
+        self._halves, self._used = _halves(self._source, _RAW), 0
 
 
 @lru_cache(maxsize=1)
-def _random_halves(seed: int, count: int) -> NDArray[np.uint32]:
-    """Return the first random numbers of a seed, in halves, the low one first: the same for every species of a run."""
-    raw = np.random.default_rng(seed).bit_generator.random_raw(count)
-    halves = np.column_stack([raw & 0xFFFFFFFF, raw >> 32]).astype(np.uint32).ravel()
+def _first_halves(seed: int, count: int) -> NDArray[np.uint32]:
+    """Return the first random numbers of a seed: the same for every species of a run."""
+    halves = _halves(np.random.PCG64(seed), count)
     halves.flags.writeable = False
     return halves
+
+
+def _halves(source: np.random.PCG64, count: int) -> NDArray[np.uint32]:
+    """Return the next random numbers of a source, in halves, the low one first."""
+    return source.random_raw(count).astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
 
 
 class ShuffledModel:
@@ -80,15 +102,16 @@ class ShuffledModel:
         """Tell whether a variable has any part in the scores."""
         return v in self._row or bool(np.any(self._pairs == v))
 
-    def auc(self, v: int, orders: NDArray[np.uint32]) -> Array:
-        """Return the AUC of the presences against all points, with variable `v` in each of some orders."""
+    def auc(self, v: int, orders: Iterable[NDArray[np.uint32]], threads: int = 1) -> Array:
+        """Return the AUC of the presences against all points, with variable `v` in each of some orders; several at a
+        time where there are many points."""
         own, pairs = self._row.get(v, -1), np.flatnonzero(np.any(self._pairs == v, axis=1))
         changed = [*([own] if own >= 0 else []), *(len(self._row) + pairs)]
         rest = self._total - self._parts[changed].sum(axis=0)
-        twice = np.empty(len(orders), dtype=np.int64)
         exact = (len(self._row), self._columns, self._parts, self._pairs, self._ways, *self._scale)
-        theta = np.empty(rest.size)
-        for k, order in enumerate(orders):
+
+        def twice_above(order: NDArray[np.uint32]) -> int:
+            theta = np.empty(rest.size)
             _add_shuffled(v, own, order, rest, pairs, self._columns, self._parts, self._pairs, self._ways, theta)
             who = np.argsort(theta[: self._m])  # by numpy: a sort in a kernel takes seconds to compile
             presence = theta[who]
@@ -96,16 +119,19 @@ class ShuffledModel:
             inverse = _CELLS / width if width > 0.0 else 0.0
             above, first = _grid(presence, self._near, low, inverse)
             near = (presence, self._near, low, inverse, above, first)
-            twice[k] = _twice_above(v, own, order, theta, who, *near, *exact)
-        return twice / 2.0 / self._m / rest.size
+            return int(_twice_above(v, own, order, theta, who, *near, *exact))
+
+        many = threads > 1 and rest.size >= _MANY
+        twice = list(ahead(twice_above, orders, threads) if many else map(twice_above, orders))
+        return np.array(twice, dtype=np.int64) / 2.0 / self._m / rest.size
 
 
 @jit
-def _draw_places(halves, used, places):  # type: ignore[no-untyped-def]
-    """Draw for each place i, from the last to the second, one of the places 0 to i, as numpy does: by the lowest bits
-    of the next random number, until they are no more than i. Return how many numbers were used in all, or −1 if there
-    are not enough. `places` has room for one more."""
-    i = np.uint64(places.size - 2) if places.size > 1 else np.uint64(0)
+def _draw_places(halves, used, places, last):  # type: ignore[no-untyped-def]
+    """Draw for each place i, from `last` to the second, one of the places 0 to i, as numpy does: by the lowest bits of
+    the next random number, until they are no more than i. Return how many numbers were used in all, and the last place
+    that there were not enough for, or 0. `places` has room for one more."""
+    i = np.uint64(last)
     mask = np.uint64(1)
     while mask < i:
         mask = (mask << np.uint64(1)) | np.uint64(1)
@@ -116,14 +142,14 @@ def _draw_places(halves, used, places):  # type: ignore[no-untyped-def]
         while i > bottom:
             stop = min(at + (i - bottom), end)  # as many numbers at least
             if at == end:
-                return -1
+                return np.int64(at), np.int64(i)
             while at < stop:
                 j = np.uint64(halves[at]) & mask
                 places[i] = j
                 i -= np.uint64(j <= i)
                 at += one
         mask = bottom
-    return np.int64(at)
+    return np.int64(at), np.int64(0)
 
 
 @jit

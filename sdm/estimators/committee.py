@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdm.errors import OptionError
-from sdm.estimators.maxent import Maxent, TrainingData
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.sample import TrainingData
 from sdm.features.classes import auto_classes
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.entropy import Entropy

@@ -12,8 +12,9 @@ from sdm.data.encode import NamedNumbers
 from sdm.data.place import without_place
 from sdm.errors import OptionError
 from sdm.estimators.committee import Committee
-from sdm.estimators.maxent import Maxent, TrainingData
+from sdm.estimators.maxent import Maxent
 from sdm.estimators.on_axes import OnAxes
+from sdm.estimators.sample import TrainingData
 from sdm.features.domain import Domain
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -13,16 +12,15 @@ from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.labels import known_presences, read_presences
-from sdm.estimators.model_parts import feature_names, model_variables, training_reference, weighted_features
+from sdm.estimators.model_parts import carried_weights, feature_names, model_variables, weighted_features
 from sdm.estimators.params import Classifier
-from sdm.estimators.sample import ADD, build_domain, without_empty
+from sdm.estimators.sample import ADD, TrainingData, build_domain, merge_background, without_empty
 from sdm.features.classes import SINCE, features_text, parse_features
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.knots import Knots, check_knots
-from sdm.features.ridges import Ridges
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.confidence import PENALTY_OF, theory_shape
@@ -38,7 +36,6 @@ from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
-from sdm.novelty.reference import Reference
 from sdm.types import Array, TableLike
 
 log = logging.getLogger("sdm")
@@ -177,7 +174,7 @@ class Maxent(Classifier):
     tells_progress = False  # whether `fit` takes a function that is told how far it is
 
     classes_: NDArray[Any]
-    _data: "TrainingData"
+    _data: TrainingData
 
     def __init__(
         self,
@@ -251,6 +248,17 @@ class Maxent(Classifier):
         self.check_options()
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start)
 
+    def fit_alone(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, base_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to one variable as `fit` does, but for rounding, at the cost of its distinct values: background points of
+        the same value are one cell of `domain_`, which has the base measure of them all."""
+        self.check_options()
+        encoder, x, present, weight, base = self._read_rows(X, y, sample_weight, base_weight)
+        if x.shape[1] != 1:
+            raise DataError(f"X has {x.shape[1]} columns, expected the values of one variable")
+        return self._fit_data(self._training_data(encoder, *merge_background(x, present, weight, base)))
+
     def fit_again(self, start: "Maxent") -> Self:
         """Fit to the rows of an earlier fit whose options differ in the multiplier alone, from where it ended, with its
         features."""
@@ -262,14 +270,14 @@ class Maxent(Classifier):
         self._choose_entropy(data)
         return self._fit_built(data, self._penalties(self._built.whole, data.sample, data.size), start.coef_)
 
-    def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
+    def _fit_data(self, data: TrainingData, start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
         self._data, self._encoder = data, data.encoder
         self._choose_entropy(data)
         self._built = self._build(data, *parse_features(self.features, data.size, self._since()))
         return self._fit_built(data, self._built.beta, start)
 
-    def _fit_built(self, data: "TrainingData", beta: Array, start: "Maxent | Model | Array | None") -> Self:
+    def _fit_built(self, data: TrainingData, beta: Array, start: "Maxent | Model | Array | None") -> Self:
         """Fit the features that were built, of which `beta` are the penalties by rule."""
         self.feature_set_, self.notes_ = self._built.features, list(self._built.notes)
         beta = self._listed_penalties(beta[self._built.keep])
@@ -281,7 +289,7 @@ class Maxent(Classifier):
         self.model_ = self._model(data, {"classes": self._built.classes})
         return self
 
-    def _choose_entropy(self, data: "TrainingData", **changed: Any) -> None:
+    def _choose_entropy(self, data: TrainingData, **changed: Any) -> None:
         """Set the order of the entropy: as given, or by the loss at held-out presences of models with some options
         changed."""
         self.order_search_: list[OrderTrial] = []
@@ -312,7 +320,7 @@ class Maxent(Classifier):
         if self.order_search_:
             self.notes_.append(order_note(self.entropy_, self.order_search_))
 
-    def _build(self, data: "TrainingData", classes: str, rectified: int = 0) -> "BuiltFeatures":
+    def _build(self, data: TrainingData, classes: str, rectified: int = 0) -> "BuiltFeatures":
         """Return the features of the classes and random rectified ones, without copies, and what was dropped."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
         rng = np.random.default_rng(self.used_seed)
@@ -326,14 +334,31 @@ class Maxent(Classifier):
 
     def _read(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
-    ) -> "TrainingData":
+    ) -> TrainingData:
         """Turn labelled rows into a domain and a sample."""
+        return self._training_data(*self._read_rows(X, y, sample_weight, base_weight))
+
+    def _read_rows(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None
+    ) -> tuple[Encoder, Array, NDArray[np.bool_], Array | None, Array | None]:
+        """Return the encoder, values, presences, weights and base measures of labelled rows."""
         encoder, x = self._learn(X)
         self.classes_, present = read_presences(y, x.shape[0])
         weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
-        x, present, weight, base = without_empty(x, present, weight, base)
+        return encoder, *without_empty(x, present, weight, base)
+
+    def _training_data(
+        self,
+        encoder: Encoder,
+        x: Array,
+        present: NDArray[np.bool_],
+        weight: Array | None,
+        base: Array | None,
+        counts: Array | None = None,
+    ) -> TrainingData:
+        """Return the domain and the sample of rows that were read; `counts` is how many points each stands for."""
         add = self.add_presences or ("distinct" if self.knots == "maxnet" else "all")
-        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base)
+        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base, counts)
         self._encoder = encoder
         return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
 
@@ -345,7 +370,7 @@ class Maxent(Classifier):
             options["start"] = start
         elif start is not None:
             earlier = start if isinstance(start, Model) else start.model_
-            options["start"] = _carry_over(earlier, self.feature_set_)
+            options["start"] = carried_weights(earlier, self.feature_set_)
         solution: Solution = SOLVERS[self.solver](self.problem_, **options)
         if solution.status != "converged":
             log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
@@ -421,7 +446,7 @@ class Maxent(Classifier):
             )
         _ = self.used_seed
 
-    def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:
+    def _model(self, data: TrainingData, record: dict[str, Any]) -> Model:
         """Return the model that predicts, from the results of the fit."""
         problem, objective = self.problem_, self.solution_.objective
         record = {
@@ -433,7 +458,7 @@ class Maxent(Classifier):
         return self._species_model(data, *features, record, lambda: self.feature_set_.scores(self.coef_))
 
     def _species_model(
-        self, data: "TrainingData", terms: Terms, shapes: Shapes, record: dict[str, Any], scores: Callable[[], Array]
+        self, data: TrainingData, terms: Terms, shapes: Shapes, record: dict[str, Any], scores: Callable[[], Array]
     ) -> Model:
         """Return the model of some weighted features; `scores` gives what they are at the cells of the domain."""
         solution, domain = self.solution_, data.domain
@@ -523,26 +548,6 @@ class Maxent(Classifier):
 
 
 @dataclass(frozen=True)
-class TrainingData:
-    """What a fit works on: the encoder, the domain, the sample on it, its effective size, and its presences.
-
-    The background comes first among the domain's cells: `n_background` of them.
-    """
-
-    encoder: Encoder
-    domain: Domain
-    sample: Array
-    size: float
-    presences: int
-    n_background: int
-
-    @cached_property
-    def reference(self) -> Reference | None:
-        """The environment, which every model that is fitted to it keeps."""
-        return training_reference(self.domain, [self.sample])
-
-
-@dataclass(frozen=True)
 class BuiltFeatures:
     """The classes of the features of a fit, all of them with their β by rule, which of them are kept, these alone, and
     what is said of the others."""
@@ -576,30 +581,3 @@ def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> 
 def _alone(size: int, copies: dict[int, int]) -> list[NDArray[np.bool_]]:
     """Mark the first feature that is a copy, alone, and the one that it is a copy of."""
     return [np.arange(size) == j for j in min(copies.items())]
-
-
-def _carry_over(earlier: Model, features: FeatureSet) -> Array:
-    """Return start weights: those of an earlier model, for the features that are here too, rescaled to this domain."""
-    position = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
-    drawn = np.repeat([isinstance(f, RidgeFamily) for f in features.families], np.diff(features.offsets)).astype(bool)
-    listed = [family.terms() for family in features.families if not isinstance(family, RidgeFamily)]
-    terms = Terms.concatenate([Terms.build(0, np.empty(0, dtype=np.int64)), *listed])
-    slopes = terms.slopes()
-    start, plain = np.zeros(features.size), np.zeros(len(terms))
-    old = earlier.terms
-    for kind, v, other, knot, raw in zip(old.kind, old.var, old.other, old.knot, old.weight * old.slopes()):
-        first, second = position.get(earlier.names[v]), position.get(earlier.names[other] if other >= 0 else None)
-        same = (terms.kind == kind) & (terms.var == first) & (terms.other == second) & (terms.knot == knot)
-        plain[same] = raw / slopes[same]
-    start[~drawn] = plain
-    ridges = Ridges.concatenate([family.ridges for family in features.families if isinstance(family, RidgeFamily)])
-    if earlier.names == tuple(a.name for a in features.domain.variables):
-        start[drawn] = _carried_ridges(earlier.shapes.ridges, ridges)
-    return start
-
-
-def _carried_ridges(old: Ridges, ridges: Ridges) -> Array:
-    """Return the weights of ridges that were drawn alike, rescaled from one range to the other."""
-    known = {(a.tobytes(), b): raw for a, b, raw in zip(old.directions, old.bend, old.weight * old.slopes)}
-    raw = [known.get((a.tobytes(), b), 0.0) for a, b in zip(ridges.directions, ridges.bend)]
-    return np.array(raw) / ridges.slopes

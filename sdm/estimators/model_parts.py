@@ -1,4 +1,4 @@
-"""From a fit to the parts of its model: variables, and the features that have a weight."""
+"""From a fit to the parts of its model: variables, and the features that have a weight; and back, to start from it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ import numpy as np
 from sdm.data.encode import Encoder
 from sdm.features.domain import Domain
 from sdm.features.family import Family
+from sdm.features.feature_set import FeatureSet
 from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.growing.grown import GrownFamily
 from sdm.features.growing.monomial import Monomial
@@ -17,6 +18,7 @@ from sdm.features.ridges import Ridges
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.models.interface import ModelVariable
+from sdm.models.species import Model
 from sdm.novelty.reference import VARIABLES, Reference, kept_rows
 from sdm.types import Array
 
@@ -106,3 +108,30 @@ def weighted_features(families: Sequence[Family], weights: Array) -> tuple[Terms
     terms, shapes, (used,) = used_features(families, weights[None, :])
     ordinary, rest = np.split(used, [len(terms)])
     return replace(terms, weight=ordinary), shapes.with_weight(rest)
+
+
+def carried_weights(earlier: Model, features: FeatureSet) -> Array:
+    """Return start weights: those of an earlier model, for the features that are here too, rescaled to this domain."""
+    position = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
+    drawn = np.repeat([isinstance(f, RidgeFamily) for f in features.families], np.diff(features.offsets)).astype(bool)
+    listed = [family.terms() for family in features.families if not isinstance(family, RidgeFamily)]
+    terms = Terms.concatenate([Terms.build(0, np.empty(0, dtype=np.int64)), *listed])
+    slopes = terms.slopes()
+    start, plain = np.zeros(features.size), np.zeros(len(terms))
+    old = earlier.terms
+    for kind, v, other, knot, raw in zip(old.kind, old.var, old.other, old.knot, old.weight * old.slopes()):
+        first, second = position.get(earlier.names[v]), position.get(earlier.names[other] if other >= 0 else None)
+        same = (terms.kind == kind) & (terms.var == first) & (terms.other == second) & (terms.knot == knot)
+        plain[same] = raw / slopes[same]
+    start[~drawn] = plain
+    ridges = Ridges.concatenate([family.ridges for family in features.families if isinstance(family, RidgeFamily)])
+    if earlier.names == tuple(a.name for a in features.domain.variables):
+        start[drawn] = _carried_ridges(earlier.shapes.ridges, ridges)
+    return start
+
+
+def _carried_ridges(old: Ridges, ridges: Ridges) -> Array:
+    """Return the weights of ridges that were drawn alike, rescaled from one range to the other."""
+    known = {(a.tobytes(), b): raw for a, b, raw in zip(old.directions, old.bend, old.weight * old.slopes)}
+    raw = [known.get((a.tobytes(), b), 0.0) for a, b in zip(ridges.directions, ridges.bend)]
+    return np.array(raw) / ridges.slopes

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from sdm.data.encode import NamedNumbers
 from sdm.errors import DataError
-from sdm.estimators.maxent import Maxent, TrainingData
+from sdm.estimators.maxent import Maxent
 from sdm.estimators.placing import place_penalty, place_root, place_species
+from sdm.estimators.sample import TrainingData
 from sdm.features.domain import Domain
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, STALLED, Solution

@@ -1,16 +1,41 @@
 """From labelled rows to a domain and a sample on it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.data.encode import Encoder
 from sdm.errors import DataError
+from sdm.estimators.model_parts import training_reference
 from sdm.features.domain import Domain
+from sdm.novelty.reference import Reference
 from sdm.types import Array
 
 ADD = ("all", "distinct", "none")
 _TRACE = 1e-9  # base measure of a cell that is not part of the background, relative to one that is
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a fit works on: the encoder, the domain, the sample on it, its effective size, and its presences.
+
+    The background comes first among the domain's cells: `n_background` of them.
+    """
+
+    encoder: Encoder
+    domain: Domain
+    sample: Array
+    size: float
+    presences: int
+    n_background: int
+
+    @cached_property
+    def reference(self) -> Reference | None:
+        """The environment, which every model that is fitted to it keeps."""
+        return training_reference(self.domain, [self.sample])
 
 
 def build_domain(
@@ -21,12 +46,14 @@ def build_domain(
     weight: Array | None,
     add: str,
     base: Array | None = None,
+    counts: Array | None = None,
 ) -> tuple[Domain, Array, float]:
     """Make the domain (background and presences), the empirical distribution on it, and the sample's effective size.
 
     `weight` is a presence's weight in the sample, a background row's base measure (added presences get its mean),
     unless `base` has the base measure of every row. `add` is "all": every presence joins the background, as in Java
-    Maxent; "distinct": only those that it does not hold yet, as in maxnet; or "none".
+    Maxent; "distinct": only those that it does not hold yet, as in maxnet; or "none". `counts` is how many points every
+    row stands for.
     """
     for name, values in (("sample_weight", weight), ("base_weight", base)):
         if values is not None and values.shape != present.shape:
@@ -52,7 +79,9 @@ def build_domain(
         q0 = np.ones(len(cells) + beside) if q0 is None else q0
         q0[len(cells) :] *= _TRACE
     rows = np.vstack([cells, presences[new]]) if len(new) else cells
-    domain = Domain(rows, names, categorical, q0, shared=len(cells), beside=beside)
+    each = None if counts is None else np.concatenate([counts[~present], counts[present][new]])
+    shared = len(cells) if counts is None else None
+    domain = Domain(rows, names, categorical, q0, shared=shared, beside=beside, counts=each)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, effective_size(shares)
@@ -83,6 +112,25 @@ def without_empty(
     if not np.any(keep & ~present):
         raise DataError("all background points have weight zero, one class alone is left: give some of them a weight")
     return x[keep], present[keep], weight[keep], base
+
+
+def merge_background(
+    x: Array, present: NDArray[np.bool_], weight: Array | None, base: Array | None
+) -> tuple[Array, NDArray[np.bool_], Array | None, Array, Array]:
+    """Return rows of one variable with all background points of the same value as one, which has their base measure:
+    values, presences, weights, base measures, and how many points every row stands for."""
+    m, background = int(present.sum()), x[~present, 0]
+    values, place = np.unique(background, return_inverse=True)
+    counts = np.bincount(place)
+    if base is not None:
+        merged = np.concatenate([base[present], np.bincount(place, base[~present])])
+    elif weight is not None:
+        merged = np.concatenate([np.full(m, weight[~present].mean()), np.bincount(place, weight[~present])])
+    else:
+        merged = np.concatenate([np.ones(m), counts])
+    kept = None if weight is None else np.concatenate([weight[present], np.ones(values.size)])
+    every = np.concatenate([x[present, 0], values])[:, None]
+    return every, np.arange(every.size) < m, kept, merged, np.concatenate([np.ones(m), counts])
 
 
 def effective_size(shares: Array) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import OptionError
-from sdm.estimators.maxent import Maxent, TrainingData, log
+from sdm.estimators.maxent import Maxent, log
+from sdm.estimators.sample import TrainingData
 from sdm.features.classes import parse_families
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet

@@ -1,5 +1,6 @@
 """Work in threads, a few steps ahead of whoever takes its results."""
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,3 +22,9 @@ def ahead(work: Callable[[T], U], items: Iterable[T], threads: int) -> Generator
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def own_threads(threads: int) -> int:
+    """Return how many threads to use: in the process of a worker as many as it may (SDM_THREADS)."""
+    word = os.environ.get("SDM_THREADS", "")
+    return min(threads, int(word)) if word.isdigit() and int(word) else threads

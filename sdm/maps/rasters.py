@@ -26,8 +26,9 @@ from rasterio.io import DatasetWriter
 from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
-from sdm.data.rasters.stack import WINDOW_BYTES, Stack, own_threads
+from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
+from sdm.executors.ahead import own_threads
 from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import Moments, RasterSummary

@@ -29,10 +29,11 @@ class ColumnPool:
         self.capacity = capacity
         self._columns: dict[int, NDArray[np.float32]] = {}
 
-    def refine(self) -> None:
-        """Look at every cell from now on."""
-        if self.stride > 1:
-            self.stride = 1
+    def refine(self, times: int | None = None) -> None:
+        """Look at every cell from now on, or at so many times more."""
+        finer = 1 if times is None else max(self.stride // times, 1)
+        if finer < self.stride:
+            self.stride = finer
             self._columns.clear()
 
     def renumber(self, features: FeatureSet, keep: NDArray[np.bool_]) -> None:

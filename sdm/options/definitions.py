@@ -46,7 +46,9 @@ class RunOptions(Section):
     classes: ClassOptions = Field(default_factory=ClassOptions)
     joint: JointOptions = Field(default_factory=JointOptions)
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
-    threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
+    threads: int = option(
+        2, "Threads for reading and predicting rasters, and for permutation importance.", ge=1, le=1024
+    )
     processes: int = option(
         1, "Processes of this machine for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024
     )

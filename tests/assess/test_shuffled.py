@@ -6,6 +6,7 @@ import pytest
 
 from sdm import Maxent
 from sdm.assess.fits import fit_table
+from sdm.assess.importance import permutation_importance
 from sdm.assess.measures.basic import auc
 from sdm.assess.shuffled import ShuffledModel, Shuffles
 
@@ -23,6 +24,9 @@ def test_orders_go_on_beyond_the_numbers_that_are_kept(monkeypatch) -> None:
     shuffles, rng = Shuffles(7, 500), np.random.default_rng(7)
     for order in shuffles.draw(10):
         assert np.array_equal(order, rng.permutation(np.arange(500)))
+    shuffles.skip(3)
+    after = [rng.permutation(np.arange(500)) for _ in range(4)][-1]
+    assert np.array_equal(next(shuffles.draw(1)), after)
 
 
 @pytest.mark.parametrize("features", ["l", "lqp", "lqph", "t", "qt"])
@@ -63,3 +67,11 @@ def test_other_entropies_and_missing_values_are_left_to_predictions(small) -> No
     assert not ShuffledModel.serves(fit_table(small, Maxent("l", entropy=1.5)).model_, rows)
     rows[3, 0] = np.nan
     assert not ShuffledModel.serves(model, rows)
+
+
+def test_threads_change_nothing(small, monkeypatch) -> None:
+    monkeypatch.setattr("sdm.assess.shuffled._MANY", 10)
+    model = fit_table(small, Maxent("lqp")).model_
+    found = [permutation_importance(model, small.presence, small.background, threads=k) for k in (1, 2, 5)]
+    assert found[0] == found[1] == found[2]
+    assert max(one.drop for one in found[0]) > 0

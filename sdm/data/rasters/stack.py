@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 import threading
 import warnings
 from collections import deque
@@ -28,6 +27,7 @@ from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
 from sdm.errors import DataError
+from sdm.executors.ahead import own_threads
 from sdm.reading import refuse_special
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
@@ -243,12 +243,6 @@ class Stack(Grid):
         across = -(-self.width // width)
         needed = np.unique(np.asarray(rows) // height * across + np.asarray(cols) // width)
         return self.windows() if 2 * needed.size > len(tiles) else [tiles[i] for i in needed]
-
-
-def own_threads(threads: int) -> int:
-    """Return how many threads to use for rasters: in the process of a worker as many as it may (SDM_THREADS)."""
-    word = os.environ.get("SDM_THREADS", "")
-    return min(threads, int(word)) if word.isdigit() and int(word) else threads
 
 
 class StackReader(ExitStack):

@@ -27,6 +27,7 @@ GROWTH = 40  # new features per round: more save rounds, fewer make each round c
 # While a round still gains this much (in nats), its Hessian may come from a part of the cells: the step needs no more.
 # Where features are found a few at a time, rounds gain less.
 ROUGH, ROUGH_GROWING = 1e-2, 1e-4
+FINER, FINER_GAIN = 4, 100.0  # then from so many times more cells, until a round gains so many times less
 
 
 def solve_newton(
@@ -86,8 +87,11 @@ def _solve_sparse(
                 new = line_search(problem, state, newton_step(problem, state, pool, members, floor=1.0)) or new
             if new is None or new.objective >= state.objective - ROUNDING:
                 return run.finish(STALLED)
-        if new is None or state.objective - new.objective < rough:
+        if new is None:
             pool.refine()
+        elif state.objective - new.objective < rough:
+            pool.refine(FINER)
+            rough /= FINER_GAIN
         state = new or state
     return run.finish(MAX_ITERATIONS)
 

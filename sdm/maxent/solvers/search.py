@@ -9,6 +9,7 @@ from sdm.maxent.solution import Round, Solution
 from sdm.types import Array
 
 ROUNDING = 1e-14  # objectives are sums of about unit size: changes below this are rounding
+SLACK = 1e-13  # so much can rounding change an objective over a million cells
 
 
 class SolverRun:
@@ -61,13 +62,14 @@ class SolverRun:
 
 def line_search(problem: Problem, state: State, step: Array) -> State | None:
     """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, or None. Enough is
-    a hundredth of what the slope promises; what is below rounding is let through."""
+    a hundredth of what the slope promises; what is below rounding is let through, so that a last step, which promises
+    hardly more than that, is not made shorter for it."""
     penalty = problem.penalty
     promise = float(state.eps @ step) + penalty.value(state.lam + step) - penalty.value(state.lam)
-    share = 1.0
+    share, slack = 1.0, SLACK if -10.0 * SLACK <= promise <= 0.0 else ROUNDING
     for _ in range(50):
         new = problem.state(state.lam + share * step, state.gibbs.tau)
-        if new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + ROUNDING:
+        if new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + slack:
             return new
         share *= 0.5
     return None

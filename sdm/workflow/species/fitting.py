@@ -148,8 +148,9 @@ def fit_species(
     single = estimator(known, table.categorical)
     assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
-        assessed.permutation = permutation_importance(model, table.presence, table.background, **shuffled)
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
+        points = (model, table.presence, table.background)
+        assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
         if group is None:
             assessed.contribution = _contributions(fitted, options)
     if survey is not None:

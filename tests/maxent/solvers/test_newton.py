@@ -184,6 +184,22 @@ def test_more_members_than_the_pool_holds(monkeypatch):
     assert solve_newton(problem).status == "converged"
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_many_cells_are_looked_at_in_part_first(monkeypatch, alpha):
+    """From every 16th cell to every 4th and to all of them: the optimum is that of all cells."""
+    problem = make_pair(small_case(5, n=2000), alpha, "l1", classes="lqph", scale=0.005).problem
+    whole = solve_newton(problem, tolerance=1e-11)
+    monkeypatch.setattr("sdm.maxent.columns.ROUGH_CELLS", 100)
+    strides = []
+    hessian = ColumnPool.hessian
+    monkeypatch.setattr(ColumnPool, "hessian", lambda *given: strides.append(given[0].stride) or hessian(*given))
+    solution = solve_newton(problem, tolerance=1e-11)
+    assert set(strides) == {16, 4, 1}
+    assert strides == sorted(strides, reverse=True)
+    assert solution.status == "converged"
+    assert solution.objective == pytest.approx(whole.objective, abs=2e-11)
+
+
 def test_repeated_fits_are_identical():
     """Same input, same bytes."""
     problem = make_pair(small_case(5), 1.5, "l1", classes="lqph", scale=0.01).problem
