@@ -35,6 +35,7 @@ from sdm.report.charts import (
 from sdm.report.figures.charts import DASHES, draw_curve, draw_panels
 from sdm.report.figures.style import ACCENT, COLUMN, INCH, INK, PAGE, PLAIN, SMALL, Paper, drawable, font_file
 from sdm.report.paper import DPI
+from sdm.report.png import png_bytes
 from sdm.types import Array
 
 LEFT, BOTTOM, RIGHT, TOP_ROOM = 13.0, 10.0, 2.5, 5.0  # millimetres around the axes in their figure
@@ -75,7 +76,7 @@ def draw_profiles(
         chart = profile_chart(profile, scale, y_range)
         path = folder / f"{names[profile.variable]}{suffix[profile.kind]}.png"
         painter.draw(chart)
-        _write(painter.pixels(), path, paper, painter.palette)
+        path.write_bytes(png_bytes(painter.pixels(), paper.dpi, painter.palette))
         if paper.vectors:
             _draw_vectors([chart], path, paper)
         written.append(path)
@@ -88,7 +89,7 @@ def draw_profiles(
         for k, chart in enumerate(effects):
             small.draw(chart if k % across == 0 else replace(chart, y_label=""))
             panels.append(small.pixels())
-        _write(_mosaic(panels, across), written[-1], paper, small.palette)
+        written[-1].write_bytes(png_bytes(_mosaic(panels, across), paper.dpi, small.palette))
         if paper.vectors:
             _draw_vectors(effects, written[-1], paper)
     return written
@@ -98,7 +99,7 @@ def draw_lines(chart: LineChart, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw several lines, with their names below: fast, as response curves are."""
     painter = CurvePainter(paper.width or COLUMN, paper.dpi, len(chart.lines))
     painter.draw(replace(chart, title=""))
-    _write(painter.pixels(), path, paper)
+    path.write_bytes(png_bytes(painter.pixels(), paper.dpi))
     if paper.vectors:
         _draw_vectors([chart], path, paper)
     return path
@@ -117,14 +118,6 @@ def effect_charts(profiles: Sequence[Profile], scale: str) -> list[LineChart | C
     shared = (min(known), max(known)) if known else None
     ways: dict[str, Any] = {"title": "", "y_range": shared}
     return [replace(profile_chart(profile, scale), **ways) for profile in effects]
-
-
-def _write(pixels: NDArray[np.uint8], path: Path, paper: Paper, palette: Sequence[int] = ()) -> None:
-    """Write pixels as PNG; one curve has a palette, so that its picture is small and soon written."""
-    image = Image.fromarray(pixels)
-    if palette:
-        image.putpalette(palette)
-    image.save(path, compress_level=1, dpi=(paper.dpi, paper.dpi))
 
 
 def _draw_vectors(charts: Sequence[LineChart | ColumnChart], path: Path, paper: Paper) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +32,9 @@ from sdm.report.figures.style import (
     safe_text,
     save,
     tidy,
-    write_png,
 )
 from sdm.report.pictures import Picture, read_picture
+from sdm.report.png import png_bytes
 from sdm.types import Array
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def rehearse_map() -> None:
     picture = Picture(np.eye(8, dtype=np.float32), (0.0, 0.0, 8.0, 8.0), True, (8, 8), "EPSG:4326", (1.0, 1.0))
     records = {"record": (np.array([4.0]), np.array([4.0]))}
     figure = _map_figure(picture, Shades("", 1.0), records, "map", True, None, False, PLAIN)
-    write_png(pixels_of(figure), BytesIO(), PLAIN.dpi)
+    png_bytes(pixels_of(figure), PLAIN.dpi)
 
 
 def _map_figure(

@@ -5,7 +5,6 @@ none is smaller than `SMALL`.
 """
 
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,10 +17,10 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
-from PIL import Image
 
 from sdm.report.charts import COLOURS, short
 from sdm.report.paper import PLAIN, Paper
+from sdm.report.png import png_bytes
 
 INCH = 25.4
 COLUMN, PAGE = 85.0, 180.0  # printed widths in millimetres: one column of a journal, and two
@@ -116,7 +115,7 @@ def save(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG to a path, and beside it in the other formats of its paper; equal figures have equal bytes,
     so that neither date nor version is in them."""
     paper = figure.paper if isinstance(figure, Sheet) else PLAIN
-    write_png(pixels_of(figure), path, paper.dpi)
+    path.write_bytes(png_bytes(pixels_of(figure), paper.dpi))
     if paper.vectors:
         with rc_context(_VECTORS):
             for kind in paper.vectors:
@@ -130,12 +129,6 @@ def pixels_of(figure: Figure) -> np.ndarray:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())
-
-
-def write_png(pixels: np.ndarray, path: Path | BytesIO, dpi: float) -> None:
-    """Write pixels (rows, columns, colours) as a PNG that says how many of them are printed per inch."""
-    image = Image.fromarray(np.ascontiguousarray(pixels[:, :, :3]))
-    image.save(path, "PNG", compress_level=1, dpi=(dpi, dpi))
 
 
 def drawable(text: str, longest: int = 40) -> str:
