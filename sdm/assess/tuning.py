@@ -12,6 +12,7 @@ from sdm.assess.assessor import PRESENCE_ONLY, Assessor, Row
 from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import aicc_weights
 from sdm.assess.splits.folds import Divisible, Fold, Split
+from sdm.assess.validation import CrossValidation, gather_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
 from sdm.features.by_variable import capitals
@@ -90,10 +91,17 @@ class Tuning:
     folds: list[Row]  # one per setting and fold
     split: Split | None
     higher: Mapping[str, bool]  # the measures to choose by, and whether more is better
+    measured: list[list[tuple[Row, Any]]]  # of every setting, what an assessor measured of each fold
 
     def best(self, by: str | Sequence[str] = "loss.val.avg", rule: str = "best") -> int:
         """Return the position of the chosen setting; see `choose`."""
         return choose_row(self.rows, by, rule, 0 if self.split is None else len(self.split.folds), self.higher)
+
+    def validation(self, k: int, table: Divisible, assessor: Assessor) -> CrossValidation | None:
+        """Return the cross-validation of a setting, for which nothing needs to be fitted again; None without folds."""
+        if self.split is None:
+            return None
+        return gather_folds(table, self.split, assessor, self.measured[k])
 
 
 def search_settings(
@@ -126,14 +134,14 @@ def search_settings(
     results = [done[k] for k in range(len(jobs))]
     whole: dict[int, dict[str, Any]] = {}
     parts: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(settings))}
-    held: dict[int, list[Any]] = {k: [] for k in range(len(settings))}
+    measured: dict[int, list[tuple[Row, Any]]] = {k: [] for k in range(len(settings))}
     for (chain, fold), rows in zip(itertools.product(chains, places), results):
         for k, (row, alone) in zip(chain, rows):
             if fold is None:
                 whole[k] = row
             else:
                 parts[k].append({**settings[k], "tune.args": tune_args(settings[k]), "fold": fold.name, **row})
-                held[k].append(alone)
+                measured[k].append((row, alone))
     delta, weight = aicc_weights([whole[k]["AICc"] for k in range(len(settings))])
     rows = [
         {
@@ -142,12 +150,12 @@ def search_settings(
             **whole[k],
             "delta.AICc": float(delta[k]),
             "w.AIC": float(weight[k]),
-            **(assessor.average(parts[k], held[k]) if parts[k] else {}),
+            **(assessor.average(parts[k], [alone for _, alone in measured[k]]) if parts[k] else {}),
         }
         for k, setting in enumerate(settings)
     ]
     folds = [row for k in range(len(settings)) for row in parts[k]]
-    return Tuning(list(settings), rows, folds, split, assessor.higher)
+    return Tuning(list(settings), rows, folds, split, assessor.higher, [measured[k] for k in range(len(settings))])
 
 
 def tune_args(setting: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """A model measured on records or sites that it has not seen, fold by fold, under the column names of ENMeval."""
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -36,10 +37,20 @@ def cross_validate(
     """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands."""
     jobs = [(table, estimator, fold, assessor, keep_models) for fold in split.folds]
     found = run_all(validate_fold, jobs, executor, progress, "cross-validation")
-    rows, held, models = ([part[k] for part in found] for k in range(3))
+    models = [model for *_, model in found if model is not None]
+    return gather_folds(table, split, assessor, [(row, held) for row, held, _ in found], models)
+
+
+def gather_folds(
+    table: Divisible, split: Split, assessor: Assessor, measured: Sequence[tuple[Row, Any]], models: Sequence[Any] = ()
+) -> CrossValidation:
+    """Return the measures of every fold, what an assessor measured of each being known, and their averages."""
+    rows = []
+    for fold, (row, _) in zip(split.folds, measured, strict=True):
+        rows.append({"fold": fold.name, **assessor.counts(fold.training(table), fold.testing(table)), **row})
+    held = [part for _, part in measured]
     mean = assessor.average(rows, held, training=True)
-    kept = [model for model in models if model is not None]
-    return CrossValidation(rows, mean, split, kept, assessor.out_of_fold(table, split, held))
+    return CrossValidation(rows, mean, split, list(models), assessor.out_of_fold(table, split, held))
 
 
 def validate_fold(
@@ -54,6 +65,4 @@ def validate_fold(
         fitted = assessor.fit(train, estimator.for_fold(fold.name))
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}") from error
-    row, held = assessor.measure_fold(fitted, train, test)
-    row = {"fold": fold.name, **assessor.counts(train, test), **row}
-    return row, held, fitted.model_ if keep_model else None
+    return *assessor.measure_fold(fitted, train, test), fitted.model_ if keep_model else None

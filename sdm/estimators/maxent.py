@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.knots import Knots, check_knots
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
+from sdm.maxent.columns import ColumnPool
 from sdm.maxent.confidence import PENALTY_OF, theory_shape
 from sdm.maxent.correlation import feature_correlation
 from sdm.maxent.entropy import Entropy
@@ -368,6 +370,7 @@ class Maxent(Classifier):
             options["max_iterations"] = int(self.max_iterations)
         if isinstance(start, np.ndarray):
             options["start"] = start
+            options |= {"pool": self._built.pool} if self.solver == "newton" else {}
         elif start is not None:
             earlier = start if isinstance(start, Model) else start.model_
             options["start"] = carried_weights(earlier, self.feature_set_)
@@ -558,6 +561,11 @@ class BuiltFeatures:
     keep: NDArray[np.bool_]
     features: FeatureSet
     notes: list[str]
+
+    @cached_property
+    def pool(self) -> ColumnPool:
+        """The columns that fits to these features looked at, for the next one."""
+        return ColumnPool(self.features)
 
 
 def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> list[str]:

@@ -282,6 +282,6 @@ def cumulative_table(raw: Array, p: Array) -> Array:
     table = np.column_stack([values[first] * (1.0 - SAME), 100.0 * np.minimum(total[last] / total[-1], 1.0)])
     if table.shape[0] > CUMULATIVE_ROWS:
         levels = np.linspace(table[0, 1], 100.0, CUMULATIVE_ROWS)
-        rows = np.unique(np.append(np.searchsorted(table[:, 1], levels), table.shape[0] - 1).clip(max=len(table) - 1))
-        table = table[rows]
+        rows = np.append(np.searchsorted(table[:, 1].copy(), levels), len(table) - 1).clip(max=len(table) - 1)
+        table = table[rows[np.diff(rows, prepend=-1) > 0]]
     return table

@@ -6,7 +6,7 @@ from typing import Any
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.importance import Contribution, Jackknife, Permutation, jackknife
 from sdm.assess.null_models import NullModels, null_models
-from sdm.assess.splits.folds import Split
+from sdm.assess.splits.folds import Split, same_folds
 from sdm.assess.validation import CrossValidation, cross_validate
 from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
@@ -65,6 +65,7 @@ def assess(
     assessor: Assessor = PRESENCE_ONLY,
     test: Any = None,
     nested: tuple[Any, Split] | None = None,
+    validated: CrossValidation | None = None,
     progress: Progress | None = None,
 ) -> Assessed:
     """Fit again to parts of the data, in every way that the options ask for, and measure.
@@ -72,6 +73,7 @@ def assess(
     The estimator `base` is fitted to folds, and chooses penalties in each of them; `single`, with the penalties that
     were chosen, for the jackknife and null models. `test` are values at test records, or a sample of test sites.
     `nested` are the table with all variables and folds that choose among them, in place of the table and its folds.
+    `validated` are the measures of the same model in the same folds, where its settings were chosen by them.
     """
     assessed, own = Assessed(), options.test
     with workers(options) as pool:
@@ -79,7 +81,10 @@ def assess(
         if split is not None:
             keep = options.output.uncertainty
             whole, folds = (table, split) if nested is None else nested
-            assessed.validation = cross_validate(whole, base, folds, keep_models=keep, **common)
+            if validated is not None and nested is None and not keep and same_folds(validated.split, split):
+                assessed.validation = validated
+            else:
+                assessed.validation = cross_validate(whole, base, folds, keep_models=keep, **common)
         if own.jackknife:
             assessed.jackknife = jackknife(table, single, test, **common)
         if own.null_models and split is not None:

@@ -23,6 +23,7 @@ from sdm.types import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sdm.assess.validation import CrossValidation
     from sdm.assess.variables.choice import VariableChoice
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
@@ -51,6 +52,7 @@ class Prepared:
     fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and its fate
     fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
     chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # where variables were left out, by model
+    validated: "dict[str, CrossValidation]" = field(default_factory=dict)  # where folds chose settings, by model
     of_several: bool = False  # whether this is the part of one of several models
 
     by_model: ClassVar[tuple[str, ...]] = ("tables", "failures", "chosen")  # what there is of each model, by its name

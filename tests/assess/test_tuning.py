@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sdm import Maxent
+from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.assess.splits.methods import split_table
 from sdm.assess.tuning import Range, choose_row, random_settings, search_settings, setting_grid, tune_args
 from sdm.assess.validation import cross_validate, validate_fold
@@ -63,6 +64,24 @@ def test_the_table_of_results(small) -> None:
     # more regularisation, fewer coefficients
     assert found.rows[1]["ncoef"] <= found.rows[2]["ncoef"] <= found.rows[0]["ncoef"]
     assert found.best("AICc") == int(np.argmin([row["AICc"] for row in found.rows]))
+
+
+@pytest.mark.parametrize("method, k", [("random", 3), ("leave-one-out", None)])
+def test_the_cross_validation_of_a_setting_is_known(small, method: str, k: int | None) -> None:
+    table = small.take(np.arange(12))
+    split = split_table(table, method, **({} if k is None else {"k": k}))
+    settings = setting_grid(features=["l", "lq"], multiplier=[1.0, 2.0])
+    found = search_settings(table, settings, split)
+    for place, setting in enumerate(settings):
+        known, fitted = found.validation(place, table, PRESENCE_ONLY), cross_validate(table, Maxent(**setting), split)
+        assert [list(row) for row in known.rows] == [list(row) for row in fitted.rows]
+        assert list(known.mean) == list(fitted.mean)
+        assert known.mean["loss.val.avg"] == found.rows[place]["loss.val.avg"]
+        for row, other in zip(known.rows, fitted.rows):
+            assert row["loss.val"] == pytest.approx(other["loss.val"], abs=2e-3)
+            counted = [name for name, value in other.items() if isinstance(value, (str, int)) and name != "ncoef"]
+            assert [row[name] for name in counted] == [other[name] for name in counted]
+    assert search_settings(table, settings, None).validation(0, table, PRESENCE_ONLY) is None
 
 
 def test_without_folds_only_the_whole_table_is_fitted(small) -> None:

@@ -72,8 +72,10 @@ def test_a_fold_is_measured_by_the_definitions(small, method: str) -> None:
     options = {"random": {"k": 4}, "block": {"size": 2.5, "k": 4, "background": "partition"}}
     split = split_table(small, method, **options.get(method, {"k": 4, "background": "partition"}))
     fold = split.folds[1]
-    row, alone, _ = validate_fold(small, Maxent("lq"), fold)
+    measured, alone, _ = validate_fold(small, Maxent("lq"), fold)
     assert alone is None, "several records are measured by themselves"
+    row = cross_validate(small, Maxent("lq"), split).rows[1]
+    assert measured.items() <= row.items()
     train, test = fold.training(small), fold.testing(small)
     model = fit_table(train, Maxent("lq")).model_
     raw, held = model.predict(train.presence, "raw"), model.predict(test.presence, "raw")

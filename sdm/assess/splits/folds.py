@@ -72,6 +72,16 @@ class Split:
     outlines: tuple[Array, ...] = ()  # lines between blocks, each (points, 2), in the coordinates of the records
 
 
+def same_folds(one: Split, other: Split) -> bool:
+    """Tell whether two divisions hold out the same records, in the same order."""
+    parts = [[(f.train, f.test, f.background_train, f.background_test) for f in split.folds] for split in (one, other)]
+    return len(parts[0]) == len(parts[1]) and all(
+        (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
+        for first, second in zip(*parts)
+        for a, b in zip(first, second)
+    )
+
+
 def by_group(
     method: str,
     group: Index,

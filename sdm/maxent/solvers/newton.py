@@ -7,6 +7,8 @@ one species and several classes, features that are all there from the start and 
 `newton_cg`, and norms without a curvature at zero to `newton_norm`.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,13 +33,21 @@ FINER, FINER_GAIN = 4, 100.0  # then from so many times more cells, until a roun
 
 
 def solve_newton(
-    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 500
+    problem: Problem,
+    *,
+    start: Array | None = None,
+    tolerance: float = 1e-6,
+    max_iterations: int = 500,
+    pool: ColumnPool | None = None,
 ) -> Solution:
     """Minimise the objective, of one species or of classes, to a certified gap of `tolerance` nats. After
-    `max_iterations` the best state so far is returned, with its gap and a status that says so."""
-    smooth = solve_newton_norm if isinstance(problem.penalty, LpNorm) else solve_newton_cg
-    solve = _solve_sparse if problem.penalty.sparse else smooth
-    return solve(problem, start=start, tolerance=tolerance, max_iterations=max_iterations)
+    `max_iterations` the best state so far is returned, with its gap and a status that says so. `pool` has columns of
+    the same features from an earlier run, over every cell, and keeps those of this one."""
+    limits: dict[str, Any] = {"start": start, "tolerance": tolerance, "max_iterations": max_iterations}
+    if problem.penalty.sparse:
+        return _solve_sparse(problem, pool=pool, **limits)
+    solve = solve_newton_norm if isinstance(problem.penalty, LpNorm) else solve_newton_cg
+    return solve(problem, **limits)
 
 
 def solve_structural(
@@ -63,10 +73,12 @@ def _solve_sparse(
     start: Array | None,
     tolerance: float,
     max_iterations: int,
+    pool: ColumnPool | None = None,
 ) -> Solution:
     """Run the working-set loop; `run.problem` is the problem of the current round."""
     run = SolverRun(problem, tolerance)
-    pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
+    if pool is None:
+        pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     rough = ROUGH if growth is None else ROUGH_GROWING
     state = problem.state(np.zeros(problem.mu.size) if start is None else start)
     size, worst, kept = int(np.count_nonzero(state.lam)), 0.0, None

@@ -15,6 +15,7 @@ from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, marginal
 from sdm.assess.splits.folds import Split
+from sdm.assess.validation import CrossValidation
 from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import ClassSample
 from sdm.errors import OptionError
@@ -114,8 +115,9 @@ def fit_classes(
     options: RunOptions,
     progress: Progress | None,
     nested: tuple[ClassSample, Split] | None = None,
+    validated: CrossValidation | None = None,
 ) -> ClassFit:
-    """Fit one class model and measure it; `nested` as for `assess`."""
+    """Fit one class model and measure it; `nested` and `validated` as for `assess`."""
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
     base = class_estimator(options, table.categorical)
@@ -128,8 +130,8 @@ def fit_classes(
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
     model = _with_record(fitted.model_, table, prepared, options)
     bases = base, _as_chosen(base, fitted)
-    ways: dict[str, Any] = {"assessor": CLASSES, "test": test, "nested": nested, "progress": progress}
-    assessed = assess(table, options, *bases, plan.split, **ways)
+    ways: dict[str, Any] = {"assessor": CLASSES, "test": test, "nested": nested, "validated": validated}
+    assessed = assess(table, options, *bases, plan.split, **ways, progress=progress)
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))

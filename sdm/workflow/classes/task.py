@@ -87,7 +87,7 @@ class ClassTask(Task):
         with going_on(progress, "dividing the sites"):
             plan = self.plan(prepared, name, options)
         nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        return fit_classes(plan, prepared, options, progress, nested)
+        return fit_classes(plan, prepared, options, progress, nested, prepared.validated.get(name))
 
     def narrow(self, prepared: ClassPrepared, name: str, variables: Sequence[str]) -> ClassPrepared:
         """Return the inputs with some of the variables of one model."""

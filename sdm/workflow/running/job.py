@@ -20,6 +20,7 @@ from sdm.workflow.variables.choosing import choice_notes, choose_variables, choo
 from sdm.workflow.writing import write_model
 
 if TYPE_CHECKING:
+    from sdm.assess.validation import CrossValidation
     from sdm.workflow.projecting.opening import Opened
     from sdm.workflow.projecting.projection import ProjectionResult
 
@@ -36,6 +37,7 @@ class Chosen:
     write: Callable[[Path, dict[str, Any]], None]
     what: str = "tuning"
     pictures: Sequence[Titled] = ()
+    validation: "CrossValidation | None" = None  # of the model with these options, where they were chosen by it
 
     def draw(self, painter: Painter, folder: Path) -> None:
         """Have the pictures drawn, once."""
@@ -93,6 +95,8 @@ class Job:
         if self.choose is not None:
             chosen = self.choose(self.task, prepared, name, options, progress)
             options = chosen.options
+            if chosen.validation is not None:
+                prepared = replace(prepared, validated={name: chosen.validation})
             if ahead is not None:
                 chosen.draw(ahead.painter, ahead.place)
         fitted = self.task.fit(prepared, name, options, progress, ahead)

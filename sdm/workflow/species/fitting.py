@@ -19,6 +19,7 @@ from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
 from sdm.assess.structure import Structure, describe_structure
+from sdm.assess.validation import CrossValidation
 from sdm.data.place import ELSEWHERE
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
@@ -114,13 +115,14 @@ def fit_species(
     *,
     survey: Survey | None = None,
     nested: tuple[SampleTable, Split] | None = None,
+    validated: CrossValidation | None = None,
     group: "GroupFits | None" = None,
     when_fitted: Callable[[Model], None] | None = None,
     when_measured: Callable[[SpeciesFit], None] | None = None,
 ) -> SpeciesFit:
-    """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`, and `group` are
-    the axes that it shares with others. `when_fitted` is called with the model before it is measured, and
-    `when_measured` with what is measured before its responses are.
+    """Fit one species and measure the result, also on the sites of a survey; `nested` and `validated` as for `assess`,
+    and `group` are the axes that it shares with others. `when_fitted` is called with the model before it is measured,
+    and `when_measured` with what is measured before its responses are.
     """
     table, test, split = plan.table, plan.test, plan.split
     base = estimator(options, table.categorical)
@@ -146,7 +148,8 @@ def fit_species(
     # Fits to one variable need not choose again.
     known = options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
     single = estimator(known, table.categorical)
-    assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
+    ways: dict[str, Any] = {"test": values, "nested": nested, "validated": validated, "progress": progress}
+    assessed = assess(table, options, base, single, split, **ways)
     if options.test.importance:
         shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
         points = (model, table.presence, table.background)

@@ -184,6 +184,7 @@ class SpeciesTask(Task):
             plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
         nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
         ways: dict[str, Any] = {"survey": survey, "nested": nested, "group": prepared.group}
+        ways["validated"] = prepared.validated.get(name)
         if ahead is None:
             return fit_species(plan, options, progress, **ways)
         ways["when_measured"] = lambda found: draw_measured(ahead.painter, found, prepared.stack, options, ahead.place)

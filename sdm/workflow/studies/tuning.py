@@ -114,7 +114,8 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     fit = options.fit.model_copy(update=tuning.settings[best])
     chosen = options.model_copy(update={"fit": fit})
     numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best)
-    return Chosen(chosen, numbers, write, pictures=[_picture(tuning, best, options.tune)])
+    validation = tuning.validation(best, plan.table, task.assessor)
+    return Chosen(chosen, numbers, write, pictures=[_picture(tuning, best, options.tune)], validation=validation)
 
 
 def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import as_json, fail, picture, rows, succeed
+from terminal import as_json, fail, model_answer, picture, rows, succeed
 
 from sdm import Maxent
+from sdm.assess.validation import cross_validate
 from sdm.options.reading import make_options
 from sdm.workflow.registry import task_for
 from sdm.workflow.studies.tuning import run_tuning, settings_to_try
@@ -152,6 +153,46 @@ def test_terminal_run_file_and_python_are_one_on_any_number_of_processes(world, 
     drawn = rows(next((tmp_path / "yaml").glob("*/tune.csv")))
     assert len({row["tune.args"] for row in drawn}) == 3
     assert all(0.5 <= float(row["rm"]) <= 2 and 1 <= float(row["entropy"]) <= 1.5 for row in drawn)
+
+
+@pytest.mark.parametrize("more, again", [((), False), (("--map", "--uncertainty"), True)])
+def test_folds_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatch, more, again: bool) -> None:
+    """The model that was chosen has the cross-validation that chose it, unless models of the folds are mapped."""
+    fitted = []
+    monkeypatch.setattr(
+        "sdm.workflow.assessing.cross_validate",
+        lambda *given, **ways: fitted.append(1) or cross_validate(*given, **ways),
+    )
+    words = (*GRID, "--folds", 2, *more, "-o", tmp_path / "out")
+    found = model_answer("tune", world.records, world.layers, *POINTS, *words)
+    assert bool(fitted) == again
+    own = [row for row in rows(tmp_path / "out" / "tune_folds.csv") if row["tune.args"] == found["tuning"]["chosen"]]
+    told = found["cross_validation"]["rows"]
+    assert [row["fold"] for row in own] == [row["fold"] for row in told]
+    exact = {"abs": 2e-3} if again else {"rel": 1e-9}  # tables have ten digits
+    assert [float(row["loss.val"]) for row in own] == pytest.approx([row["loss.val"] for row in told], **exact)
+    assert sum(row["test_presences"] for row in told) == found["training_presences"]
+
+
+def test_folds_of_a_class_model_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("sdm.workflow.assessing.cross_validate", None)
+    common = ("--response", "presence", "--species", rows(world.survey)[0]["species"], "--categorical", "landcover")
+    words = (
+        "--feature-sets",
+        "l",
+        "--multipliers",
+        "1,3",
+        "--folds",
+        2,
+        "--no-map",
+        "--no-curves",
+        "-o",
+        tmp_path / "out",
+    )
+    found = model_answer("tune", world.survey, world.layers, *common, *words)
+    own = [row for row in rows(tmp_path / "out" / "tune_folds.csv") if row["tune.args"] == found["tuning"]["chosen"]]
+    assert len(own) == 2
+    assert found["measures"]["cross-validation"]["sites"] == found["measures"]["training"]["sites"]
 
 
 def test_records_set_aside_play_no_part_in_the_choice(world, tmp_path: Path) -> None:
