@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm._jit import jit, jit_sum
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
@@ -10,6 +11,7 @@ from sdm.types import Array
 DTYPE = np.float32
 
 
+SLAB = 32  # columns that are kept in one array
 ROUGH_CELLS = 40_000  # a rough Hessian looks at about this many cells: enough to tell a few hundred features apart
 
 
@@ -21,56 +23,106 @@ def rough_stride(n: int) -> int:
 class ColumnPool:
     """Columns of features that were in the working set at some time, so that none is computed twice: over every
     `stride`-th cell only, until `refine` is called. When `capacity` is full, those not asked for in the present round
-    go."""
+    go. Columns are rows of a few arrays, so that many of them can be read by one kernel."""
 
     def __init__(self, features: FeatureSet, stride: int = 1, capacity: int = 400) -> None:
         self.features = features
         self.stride = stride
         self.capacity = capacity
-        self._columns: dict[int, NDArray[np.float32]] = {}
+        self._slabs: list[NDArray[np.float32]] = []  # of SLAB rows each
+        self._row: dict[int, int] = {}  # of every feature that is here, counted over all slabs
+        self._free: list[int] = []  # rows without a feature
 
     def refine(self, times: int | None = None) -> None:
         """Look at every cell from now on, or at so many times more."""
         finer = 1 if times is None else max(self.stride // times, 1)
         if finer < self.stride:
             self.stride = finer
-            self._columns.clear()
+            self._slabs, self._row, self._free = [], {}, []
 
     def renumber(self, features: FeatureSet, keep: NDArray[np.bool_]) -> None:
         """Go on with the features marked in `keep`, in their new numbering."""
         self.features = features
         place = np.cumsum(keep) - 1
-        self._columns = {int(place[j]): column for j, column in self._columns.items() if keep[j]}
+        self._free += [row for j, row in self._row.items() if not keep[j]]
+        self._row = {int(place[j]): row for j, row in self._row.items() if keep[j]}
 
     def columns(self, members: NDArray[np.int64]) -> list[NDArray[np.float32]]:
         """Return the members' columns, computing those that are missing."""
+        return [self._slabs[row // SLAB][row % SLAB] for row in self._rows(members)]
+
+    def _rows(self, members: NDArray[np.int64]) -> list[int]:
+        """Return the rows of the members' columns, computing those that are missing."""
         wanted = [int(j) for j in members]
-        missing = [j for j in wanted if j not in self._columns]
-        if len(self._columns) + len(missing) > self.capacity:
-            self._columns = {j: self._columns[j] for j in wanted if j in self._columns}
+        missing = [j for j in wanted if j not in self._row]
+        if len(self._row) + len(missing) > self.capacity:
+            kept = {j: self._row[j] for j in wanted if j in self._row}
+            self._free += [row for j, row in self._row.items() if j not in kept]
+            self._row = kept
         for j in missing:
-            self._columns[j] = self.features.column(j)[:: self.stride].astype(DTYPE)
-        return [self._columns[j] for j in wanted]
+            column = self.features.column(j)[:: self.stride]
+            if not self._free:
+                first = SLAB * len(self._slabs)
+                self._free = list(range(first + SLAB - 1, first - 1, -1))
+                self._slabs.append(np.empty((SLAB, column.size), dtype=DTYPE))
+            row = self._free.pop()
+            self._slabs[row // SLAB][row % SLAB] = column
+            self._row[j] = row
+        return [self._row[j] for j in wanted]
 
     def hessian(self, members: NDArray[np.int64], weights: Array, block: int = 2048) -> Array:
         """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the cells looked at. Block by
         block of cells, from columns centred on their weighted means, so that no copy of them all is made."""
         if not np.any(weights[:: self.stride]):  # all of the density lies between the cells that are looked at
             self.refine()
-        columns = self.columns(members)
+        rows = np.array(self._rows(members), dtype=np.int64)
         total, weights = weights.sum(), weights[:: self.stride]
         weights = weights * (total / weights.sum())
-        root, w = np.sqrt(weights).astype(DTYPE), (weights / total).astype(DTYPE)
-        centre = np.array([column @ w for column in columns], dtype=DTYPE)[:, None]
+        root, w = np.sqrt(weights).astype(DTYPE), weights / total
+        parts = [(slab, rows[at := np.flatnonzero(rows // SLAB == k)] % SLAB, at) for k, slab in enumerate(self._slabs)]
+        centre = np.empty(members.size, dtype=DTYPE)
+        for slab, own, at in parts:
+            _fill_means(slab, own, at, w, centre)
         out = np.zeros((members.size, members.size))
-        part = np.empty((members.size, block), dtype=DTYPE)
+        centred = np.empty((members.size, min(block, root.size)), dtype=DTYPE)
         for a in range(0, root.size, block):
             b = min(a + block, root.size)
-            centred = part[:, : b - a] if b - a == block else np.empty((members.size, b - a), dtype=DTYPE)
-            for k, column in enumerate(columns):
-                np.subtract(column[a:b], centre[k], out=centred[k])
-            centred *= root[a:b]
+            if b - a < centred.shape[1]:
+                centred = np.empty((members.size, b - a), dtype=DTYPE)
+            for slab, own, at in parts:
+                _fill_centred(slab, own, at, centre, root, a, centred)
             out += centred @ centred.T
         # Single precision leaves an error of about a millionth: lift the diagonal by that, to stay positive definite.
         out[np.diag_indices(members.size)] *= 1.0 + 1e-6
         return out
+
+
+@jit
+def _fill_means(slab, rows, at, w, means):  # type: ignore[no-untyped-def]
+    """means[at[k]] = the weighted mean of a row of a slab."""
+    for k in range(rows.size):
+        means[at[k]] = _mean(slab[rows[k]], w)
+
+
+@jit_sum
+def _mean(x, w):  # type: ignore[no-untyped-def]
+    """Σ w x, in double precision."""
+    total = 0.0
+    for i in range(x.size):
+        total += np.float64(x[i]) * w[i]
+    return total
+
+
+@jit
+def _fill_centred(slab, rows, at, centre, root, first, out):  # type: ignore[no-untyped-def]
+    """out[at[k]] = the part of a row of a slab from `first` on, less its centre, times `root`."""
+    end = first + out.shape[1]
+    for k in range(rows.size):
+        _centre(slab[rows[k], first:end], centre[at[k]], root[first:end], out[at[k]])
+
+
+@jit
+def _centre(x, centre, root, out):  # type: ignore[no-untyped-def]
+    """out[i] = (x[i] − centre) root[i]."""
+    for i in range(out.size):
+        out[i] = (x[i] - centre) * root[i]
