@@ -5,6 +5,8 @@ per species and site the species are named in a column. The rest, without coordi
 were not asked for, is the environment, which may also be in a second table.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -14,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, listed, named_column
 from sdm.data.records.filters import RecordFilters
+from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import ABSENT, as_text
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
@@ -48,7 +49,7 @@ class SiteTable:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, which: np.ndarray) -> "SiteTable":
+    def take(self, which: np.ndarray) -> SiteTable:
         """Return some of the sites, by index or by booleans."""
         at = np.arange(len(self))[which]
         taken: dict[str, Any] = {"labels": self.labels.iloc[at].reset_index(drop=True)}
@@ -149,7 +150,7 @@ class _Table:
         return FileRows(self.frame, self.row, self.name, self.rules)
 
     @classmethod
-    def read(cls, path: str | Path, wanted: NamedColumns, rules: RowRules) -> "_Table":
+    def read(cls, path: str | Path, wanted: NamedColumns, rules: RowRules) -> _Table:
         path = Path(path)
         if not path.is_file():
             raise DataError(f"file '{path}' does not exist: expected a table of sites")
@@ -194,11 +195,11 @@ class _Table:
             return None
         return self.rows.numbers(self.x), self.rows.numbers(self.y)
 
-    def wide(self) -> "_Table":
+    def wide(self) -> _Table:
         """Return one row per site, if the table has one row per species and site."""
         header = [str(name) for name in self.frame.columns]
         species, presence = first_of(header, SPECIES), first_of(header, PRESENCE)
-        if species is None or presence is None or is_numeric_dtype(self.frame[species]):
+        if species is None or presence is None or pd.api.types.is_numeric_dtype(self.frame[species]):
             return self
         keys = [self.site] if self.site else [name for name in (self.x, self.y) if name]
         if not keys:
@@ -218,7 +219,7 @@ class _Table:
         row = out.pop(_ROW).to_numpy()
         return replace(self, frame=out, row=row, notes=(*self.notes, note), pivoted=tuple(labels.columns))
 
-    def join(self, other: "_Table", wanted: NamedColumns) -> "_Table":
+    def join(self, other: _Table, wanted: NamedColumns) -> _Table:
         """Return another table with one row for each of our sites."""
         key = self._key(other, wanted)
         if key is None:
@@ -242,12 +243,14 @@ class _Table:
         frame = other.frame.iloc[np.where(at < 0, 0, at)].reset_index(drop=True)
         note = f"'{other.name}' joined by column '{key}'"
         if absent := int(np.count_nonzero(at < 0)):
-            frame = frame.astype({name: object for name in frame.columns if not is_numeric_dtype(frame[name])})
+            frame = frame.astype(
+                {name: object for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])}
+            )
             frame = frame.mask(pd.Series(at < 0))
             note += f"; {absent:,} sites are not in it"
         return replace(other, frame=frame, row=other.row[at], notes=(*other.notes, note))
 
-    def _key(self, other: "_Table", wanted: NamedColumns) -> str | None:
+    def _key(self, other: _Table, wanted: NamedColumns) -> str | None:
         """Return the column that names sites in both tables."""
         if wanted.site is not None:
             ours, theirs = (
@@ -289,7 +292,9 @@ def _check_columns(tables: Sequence[_Table], wanted: NamedColumns) -> None:
 
 def _flags(column: pd.Series) -> pd.Series:
     """Return TRUE and FALSE as 1 and 0."""
-    if is_bool_dtype(column) or (column.dtype == object and column.map(lambda v: isinstance(v, bool)).any()):
+    if pd.api.types.is_bool_dtype(column) or (
+        column.dtype == object and column.map(lambda v: isinstance(v, bool)).any()
+    ):
         return column.map(lambda v: float(v) if isinstance(v, (bool, np.bool_)) else v)
     return column
 
@@ -312,7 +317,11 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
                     "presence_above needs to know which columns are counts or cover of species: name them with "
                     "--species"
                 )
-            species = [name for name in free if is_numeric_dtype(table.frame[name]) and table.frame[name].min() >= 0]
+            species = [
+                name
+                for name in free
+                if pd.api.types.is_numeric_dtype(table.frame[name]) and table.frame[name].min() >= 0
+            ]
         if not species:
             raise DataError(
                 f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
@@ -381,7 +390,7 @@ def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) 
     for name in names:
         column = _flags(table.frame[name])
         if name in wanted.categorical:
-            chosen[name] = column.to_numpy() if is_numeric_dtype(column) else column.to_numpy(dtype=object)
+            chosen[name] = column.to_numpy() if pd.api.types.is_numeric_dtype(column) else column.to_numpy(dtype=object)
         elif not wanted.environment and pd.to_numeric(column, errors="coerce").isna().all():
             notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
         else:

@@ -15,14 +15,16 @@ A possible code must be further away from the other values than these are from e
 classes up to 254, nor in a mask of 0 and 255. Zero and −1 are never taken for a code: they are ordinary numbers.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from sdm.data.nodata import NodataCodes
+from sdm.data.records.frames import pd
 from sdm.errors import DataError
 
 SURE = frozenset({-32768.0, -32767.0, -2147483648.0, -2147483647.0, 2147483647.0, 2147483648.0, 4294967295.0,
@@ -78,7 +80,7 @@ class Extremes:
         scaling: tuple[float, float] = (1.0, 0.0),
         ends: tuple[float, float] | None = None,
         cells: int | None = None,
-    ) -> "Extremes":
+    ) -> Extremes:
         """Look at values, of which NaN are left out. They are what is stored, times the first number of `scaling` plus
         the second. `ends` are the lowest and the highest, and `cells` how many there are, where that is known."""
         low, high = _ends(values) if ends is None else ends
@@ -97,7 +99,7 @@ class Extremes:
             low, high = sorted((_stored(low, scaling), _stored(high, scaling)))
         return cls(cells, codes, low, high)
 
-    def __add__(self, other: "Extremes") -> "Extremes":
+    def __add__(self, other: Extremes) -> Extremes:
         codes, border = (
             {value: a.get(value, 0) + b.get(value, 0) for value in {**a, **b}}
             for a, b in ((self.codes, other.codes), (self.border, other.border))
@@ -152,7 +154,7 @@ class Untagged:
     @classmethod
     def found_in(
         cls, variable: str, ends: Extremes, dtype: str = "float64", known: Collection[float] = ()
-    ) -> "Untagged | None":
+    ) -> Untagged | None:
         """Return the code in a variable whose numbers are stored as `dtype`; None if there is none."""
         code = ends.untagged(known)
         return code if code is None else cls(variable, code, ends.codes[code], ends.cells, ends.low, ends.high, dtype)

@@ -1,12 +1,14 @@
 """Vector files: GeoPackages that a GIS opens."""
 
+from __future__ import annotations
+
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from sdm.data.records.frames import pd
 from sdm.errors import OutputError
 
 DATE = "2000-01-01T00:00:00.000Z"  # GeoPackages hold a date of their own; a fixed one keeps equal runs equal

@@ -4,11 +4,12 @@ Cleaning has two steps, so that the rasters are read once: `locate` does all tha
 the rasters looks up the values at `Located.cells`, then `finish_cleaning` does the rest. `clean` does all in one call.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pandas as pd
 from rasterio.crs import CRS
 
 from sdm.data.place import without_place
@@ -17,6 +18,7 @@ from sdm.data.rasters.cells import disc, neighbours
 from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
+from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences, reproject
 from sdm.data.records.rows import FILTERED, MOVED, UNREADABLE, with_fate, with_left_out
 from sdm.data.records.suspicious import (
@@ -99,7 +101,7 @@ class CleanPoints:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, which: np.ndarray) -> "CleanPoints":
+    def take(self, which: np.ndarray) -> CleanPoints:
         """Return some of the presences, by index or by a boolean array."""
         names = ("rows", "cols", "x", "y", "index", "values")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
@@ -112,12 +114,12 @@ class Ledger:
 
     counts: dict[str, dict[str, int]]  # by species, in order of appearance
     degrees: bool = True  # False if coordinates were taken for degrees but cannot be
-    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the file, and its fate
+    fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # every row of the file, and its fate
     flags: np.ndarray | None = None  # of all records, in file order; None if suspicious ones were not looked for
     suspicious: tuple[str, ...] = ()  # a line about them; "{}" stands for what the points are
     turned: tuple[str, ...] = ()  # a line about longitudes brought to the convention of the layers
 
-    def only(self, species: str) -> "Ledger":
+    def only(self, species: str) -> Ledger:
         """Return the counts of one species."""
         counts = {species: self.counts[species]} if species in self.counts else {}
         return Ledger(counts, self.degrees)

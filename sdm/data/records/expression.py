@@ -9,6 +9,8 @@ A row without a value satisfies no comparison, nor the opposite of one: ``not (d
 depth is not known.
 """
 
+from __future__ import annotations
+
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -17,10 +19,9 @@ from fnmatch import translate
 from typing import Any, NoReturn
 
 import numpy as np
-import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
 from sdm.data.records.columns import named_column
+from sdm.data.records.frames import pd
 from sdm.data.records.textfile import loose_numbers
 from sdm.errors import OptionError
 
@@ -46,17 +47,17 @@ class _Truth:
     yes: np.ndarray
     no: np.ndarray
 
-    def __and__(self, other: "_Truth") -> "_Truth":
+    def __and__(self, other: _Truth) -> _Truth:
         return _Truth(self.yes & other.yes, self.no | other.no)
 
-    def __or__(self, other: "_Truth") -> "_Truth":
+    def __or__(self, other: _Truth) -> _Truth:
         return _Truth(self.yes | other.yes, self.no & other.no)
 
-    def __invert__(self) -> "_Truth":
+    def __invert__(self) -> _Truth:
         return _Truth(self.no, self.yes)
 
 
-_Node = Callable[[pd.DataFrame, str], _Truth]
+_Node = Callable[["pd.DataFrame", str], _Truth]
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Condition:
     _node: _Node
 
     @classmethod
-    def parse(cls, text: str) -> "Condition":
+    def parse(cls, text: str) -> Condition:
         """Read a condition; raise OptionError, showing the place, if it is none.
 
         Examples
@@ -201,7 +202,7 @@ class _Parser:
     def _turned(negated: bool, node: _Node) -> _Node:
         return (lambda table, source: ~node(table, source)) if negated else node
 
-    def _membership(self, left: "_Side") -> _Node:
+    def _membership(self, left: _Side) -> _Node:
         if not self._take("("):
             self._refuse("expected values in brackets, as in ('a', 'b')")
         values = [self._literal()]
@@ -218,7 +219,7 @@ class _Parser:
             return value if kind == "text" else float(value)
         self._refuse("expected text in single quotation marks" if text_only else "expected a number or 'text'")
 
-    def _side(self) -> "_Side":
+    def _side(self) -> _Side:
         kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
         if kind in ("word", "column"):
             self.at += 1
@@ -260,7 +261,7 @@ def _joined(operation: Callable[[Any, Any], Any], parts: list[_Node], table: pd.
 
 def _by_value(column: pd.Series, test: Callable[[pd.Series], _Truth]) -> _Truth:
     """Return a test of a column; text is tested once for all rows that have it."""
-    if is_numeric_dtype(column):
+    if pd.api.types.is_numeric_dtype(column):
         return test(column)
     code, names = pd.factorize(column)
     truth = test(pd.Series(names, dtype=object))
@@ -270,7 +271,10 @@ def _by_value(column: pd.Series, test: Callable[[pd.Series], _Truth]) -> _Truth:
 def _compared(left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> _Truth:
     """Compare two sides: as numbers if one is a number or all are, else as text; true and false are 1 and 0."""
     sides = [_as_truth(left, right), _as_truth(right, left)]
-    if any(isinstance(side, float) or (isinstance(side, pd.Series) and is_numeric_dtype(side)) for side in sides):
+    if any(
+        isinstance(side, float) or (isinstance(side, pd.Series) and pd.api.types.is_numeric_dtype(side))
+        for side in sides
+    ):
         one, two = (_as_numbers(side) for side in sides)
         known = ~(np.isnan(one) | np.isnan(two))
     else:

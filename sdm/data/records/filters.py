@@ -1,5 +1,7 @@
 """Filters of records: how certain their coordinates are, when and how they were made, and what is wrong with them."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,10 +9,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from sdm.data.records.columns import UNCERTAINTY, first_of, listed, named_column
 from sdm.data.records.expression import Condition
+from sdm.data.records.frames import pd
 from sdm.data.records.textfile import column_key, loose_numbers
 from sdm.errors import OptionError
 

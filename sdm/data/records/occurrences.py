@@ -1,5 +1,7 @@
 """Records of where species were found, read from tables and vector files."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from pandas.api.types import is_numeric_dtype
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
 
 from sdm.data.rasters.grid import crs_name, same_crs
 from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, species_column
 from sdm.data.records.filters import uncertainty_metres
+from sdm.data.records.frames import pd
 from sdm.data.records.labels import ABSENT
 from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
@@ -40,7 +41,7 @@ class Occurrences:
     y: np.ndarray
     crs: str = WGS84  # anything that rasterio and pyproj understand
     row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    extra: pd.DataFrame = field(default_factory=pd.DataFrame)  # the other columns
+    extra: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # the other columns
     source: str = ""
     notes: tuple[str, ...] = ()
     left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
@@ -116,7 +117,7 @@ class Occurrences:
         species = pd.Categorical(self.species)
         return pd.DataFrame(dict(zip(LEFT_OUT, (row, self.identifier, species, self.x, self.y))))
 
-    def leave_out(self, drop: np.ndarray, reason: str) -> "Occurrences":
+    def leave_out(self, drop: np.ndarray, reason: str) -> Occurrences:
         """Return the records without some, which are counted in a note and listed with the reason."""
         if not (count := int(np.count_nonzero(drop))):
             return self
@@ -124,7 +125,7 @@ class Occurrences:
         left = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
         return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{count:,} rows {reason} left out"))
 
-    def take(self, which: np.ndarray) -> "Occurrences":
+    def take(self, which: np.ndarray) -> Occurrences:
         """Return some of the records, by index or by a boolean array."""
         row, extra = (self.row[which] if len(self.row) else self.row), self.extra
         extra = extra.iloc[np.arange(len(self))[which]].reset_index(drop=True) if len(extra) else extra
@@ -186,7 +187,7 @@ def read_occurrences(
 
 def as_text(column: pd.Series) -> np.ndarray:
     """Return a column as text, whole numbers without a decimal point; empty where there is nothing."""
-    if is_numeric_dtype(column):
+    if pd.api.types.is_numeric_dtype(column):
         whole = [int(value) if not pd.isna(value) and value == int(value) else value for value in column.tolist()]
         return np.array(["" if pd.isna(value) else str(value) for value in whole], dtype=str)
     return np.array(["" if pd.isna(value) else str(value).strip() for value in column], dtype=str)

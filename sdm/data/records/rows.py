@@ -5,17 +5,18 @@ rows are left out, counted and listed, and a file with too many of them is refus
 filters, and what is never a record of a wild living species, leave rows out in the same way.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from pandas.api.types import union_categoricals
 
 from sdm.data.records.columns import first_of, listed
 from sdm.data.records.filters import RecordFilters
+from sdm.data.records.frames import pd
 from sdm.data.records.textfile import TextTable, to_numbers
 from sdm.errors import BadRowsError
 
@@ -55,7 +56,7 @@ class FileRows:
         only: list[str] | None = None,
         rules: RowRules | None = None,
         as_numbers: Collection[str] = (),
-    ) -> "FileRows":
+    ) -> FileRows:
         """Read a text table; the rest is as for `TextTable.read`."""
         rows = cls(*text.read(as_text, only, strict=False, as_numbers=as_numbers), text.path.name, rules)
         fault = f"more fields than the {len(text.header)} of the header"
@@ -70,7 +71,7 @@ class FileRows:
             self._bad.setdefault(at, f"column '{values.name}': '{str(values.iloc[at])[:60]}' is not a number")
         return number
 
-    def joined(self, other: "FileRows") -> "FileRows":
+    def joined(self, other: FileRows) -> FileRows:
         """Take over what is unreadable in the same rows of another table."""
         for at, why in other._bad.items():
             self._bad.setdefault(at, f"'{other.source}', {why}")
@@ -148,7 +149,9 @@ def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
     left = left_out.assign(**other | {"fate": "left out"})
     words = [name for name in fate.columns if str(fate[name].dtype) == "category"]
     parts = {name: pd.concat([fate[name], left[name]], ignore_index=True) for name in fate.columns if name not in words}
-    parts |= {name: pd.Series(union_categoricals([_plain(fate[name]), _plain(left[name])])) for name in words}
+    parts |= {
+        name: pd.Series(pd.api.types.union_categoricals([_plain(fate[name]), _plain(left[name])])) for name in words
+    }
     both = pd.DataFrame({name: parts[name] for name in fate.columns})
     return both.iloc[np.argsort(both["row"].to_numpy(), kind="stable")].reset_index(drop=True)
 

@@ -1,16 +1,17 @@
 """Samples with data (SWD): tables of records that carry the values of the variables."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
 from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.place import PLACE, is_place, refuse_place_names, without_place
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
+from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
@@ -33,12 +34,12 @@ class Swd:
     weight: np.ndarray | None = None
     effort: np.ndarray | None = None
     fold: np.ndarray | None = None  # labels as text, empty where there is none
-    text: pd.DataFrame = field(default_factory=pd.DataFrame)  # other columns that were named
+    text: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # other columns that were named
     row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     identifier: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=object))
     left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
 
-    def take(self, which: np.ndarray) -> "Swd":
+    def take(self, which: np.ndarray) -> Swd:
         """Return some of the rows, by index or by booleans."""
         at = np.arange(len(self.species))[which]
         arrays = {name: getattr(self, name) for name in ("species", "x", "y", "weight", "effort", "fold", "row")}
@@ -57,7 +58,7 @@ class Swd:
         """The different species, in order of appearance, without background."""
         return [str(name) for name in pd.unique(self.species) if name != "background"]
 
-    def with_place(self) -> "Swd":
+    def with_place(self) -> Swd:
         """Return the table with its coordinates as variables of place."""
         name = Path(self.source).name
         refuse_place_names([str(column) for column in self.table], "column", f"'{name}'", row=True)
@@ -80,7 +81,7 @@ class Swd:
         reasons = ("", "without a value for every variable", "where the sampling effort is zero or missing")
         return with_left_out(with_fate(lines, why, reasons), self.left_out)
 
-    def sites(self) -> "Swd":
+    def sites(self) -> Swd:
         """Return one row of each place where any species was found: the background of a target group. Rows are of one
         place if their coordinates are the same, or, where a table has none, all their variables."""
         records = np.flatnonzero(~self.is_background)
@@ -166,7 +167,7 @@ def read_swd(
     for name in chosen:
         values = frame[name]
         if name in categorical:
-            table[name] = values.to_numpy() if is_numeric_dtype(values) else values.to_numpy(dtype=object)
+            table[name] = values.to_numpy() if pd.api.types.is_numeric_dtype(values) else values.to_numpy(dtype=object)
         elif variables is None and pd.to_numeric(values, errors="coerce").isna().all():
             notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
         else:

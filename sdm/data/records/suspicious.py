@@ -4,15 +4,17 @@ A flag is a bit of the number that a record gets, so that one array says everyth
 chance gives: records of few decimals lie on whole degrees, or have equal coordinates, now and then without any mistake.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from rasterio.crs import CRS
 
 from sdm.data.rasters.cells import disc, neighbours
 from sdm.data.rasters.stack import Stack
+from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import OptionError
 
@@ -44,7 +46,7 @@ class Suspicion:
     names: bool = True  # whether names tell species apart, so that a point of many species can be told
 
     @classmethod
-    def of(cls, words: Sequence[str], *, names: bool = True) -> "Suspicion":
+    def of(cls, words: Sequence[str], *, names: bool = True) -> Suspicion:
         """Read what the user wrote: names of flags, or ``all``."""
         for word in words:
             if word not in (*FLAGS, "all"):

@@ -1,5 +1,7 @@
 """Text tables as people write them: any delimiter, decimal sign, encoding and style of quotes."""
 
+from __future__ import annotations
+
 import codecs
 import csv
 import io
@@ -14,9 +16,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-import pandas as pd
-from pandas.api.types import is_numeric_dtype, union_categoricals
 
+from sdm.data.records.frames import pd
 from sdm.errors import DataError
 from sdm.reading import open_zipped, refuse_special
 
@@ -190,7 +191,7 @@ class TextTable:
         if self.quoting == csv.QUOTE_NONE or not numeric:
             return
         for name in frame.columns:
-            if is_numeric_dtype(frame[name]):
+            if pd.api.types.is_numeric_dtype(frame[name]):
                 continue
             code, texts = pd.factorize(frame[name])
             for k in (k for k, text in enumerate(texts) if "\n" in str(text)):
@@ -231,8 +232,8 @@ class TextTable:
             if len(pieces) == 1:
                 columns[name] = pieces[0]
             elif name in kinds:
-                columns[name] = union_categoricals([piece.array for piece in pieces])
-            elif len({is_numeric_dtype(piece) for piece in pieces if piece.notna().any()}) > 1:
+                columns[name] = pd.api.types.union_categoricals([piece.array for piece in pieces])
+            elif len({pd.api.types.is_numeric_dtype(piece) for piece in pieces if piece.notna().any()}) > 1:
                 if name not in as_numbers:
                     return self._read_chunks(encoding, kinds | {name: str}, options, as_numbers)
                 columns[name] = pd.Series(np.concatenate([piece.to_numpy(dtype=object) for piece in pieces]))
@@ -270,7 +271,7 @@ def is_number(word: str) -> bool:
 
 def to_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return a column as float64, NaN where it is empty or no number, and the places of the latter."""
-    if is_numeric_dtype(column):
+    if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(0, dtype=np.int64)
     number = pd.to_numeric(_objects(column), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan).copy()
     rest = np.flatnonzero(np.isnan(number) & column.notna().to_numpy())
@@ -291,7 +292,7 @@ def _objects(column: pd.Series) -> pd.Series:
 def loose_numbers(column: pd.Series) -> np.ndarray:
     """Return a column as float64, NaN where it is empty or no number. A comma may be decimal, as in 12,5; in 1,500 it
     may also divide thousands, so that is no number."""
-    if is_numeric_dtype(column):
+    if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     code, values = pd.factorize(column)
     names = pd.Series(values, dtype=object)

@@ -3,12 +3,14 @@
 Of two records that cannot both stay, the one with the smaller coordinate uncertainty does; then the earlier one.
 """
 
+from __future__ import annotations
+
 import zlib
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from sdm.data.records.frames import pd
 from sdm.errors import OptionError
 
 

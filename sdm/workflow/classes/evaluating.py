@@ -1,17 +1,19 @@
 """A class model on points, or on proportions, that it has not seen."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sdm.assess.measures.classes import measure_classes
 from sdm.conditional.targets import scale_proportions
 from sdm.data.nodata import NodataCodes
 from sdm.data.records.columns import named_column
+from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import as_text
 from sdm.data.records.rows import FileRows
 from sdm.data.untagged import blank_codes, refuse_codes

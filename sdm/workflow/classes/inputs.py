@@ -3,6 +3,8 @@
 Presence and absence in a column (`occurrences.response`) are two classes, and every species has a sample of its own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob
@@ -10,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 import rasterio
 from numpy.typing import NDArray
 
@@ -20,6 +21,7 @@ from sdm.data.encode import Encoder
 from sdm.data.rasters.layers import open_stack
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
+from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion

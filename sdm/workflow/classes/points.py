@@ -1,14 +1,16 @@
 """Points with their classes or proportions, as files have them: coordinates to look up, or the values themselves."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column
+from sdm.data.records.frames import pd
 from sdm.data.records.labels import ABSENT
 from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
 from sdm.data.records.samples import read_swd
@@ -26,16 +28,16 @@ class Points:
     records: Occurrences
     table: pd.DataFrame | None = None
 
-    def take(self, rows: NDArray[np.bool_]) -> "Points":
+    def take(self, rows: NDArray[np.bool_]) -> Points:
         """Return some of the rows."""
         table = None if self.table is None else self.table.loc[rows].reset_index(drop=True)
         return Points(self.records.take(rows), table)
 
-    def without_left_out(self) -> "Points":
+    def without_left_out(self) -> Points:
         """Return the rows without a list of those that were left out."""
         return replace(self, records=replace(self.records, left_out=self.records.left_out[:0]))
 
-    def leave_out(self, drop: NDArray[np.bool_], reason: str) -> "Points":
+    def leave_out(self, drop: NDArray[np.bool_], reason: str) -> Points:
         """Return the rows without some, which the records list with the reason."""
         table = None if self.table is None else self.table.loc[~drop].reset_index(drop=True)
         return Points(self.records.leave_out(drop, reason), table)

@@ -1,16 +1,18 @@
 """What a joint model is fitted to: sites with several species, their environment, and the graph of species."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from sdm.data.encode import Encoder
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
+from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
 from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion
@@ -35,7 +37,7 @@ class Community:
     stack: Stack | None = None  # where the environment comes from layers
     edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
-    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and its fate
+    fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # every row of the table of sites, and its fate
     categorical: tuple[str, ...] = ()  # variables whose values are categories
     warnings: list[str] = field(default_factory=list)
     random: str | None = None  # the column of the random effect, if there is one

@@ -1,5 +1,7 @@
 """Everything that a run leaves behind for one species."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -8,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 from rasterio.windows import Window
 
 from sdm.assess.structure import Structure
 from sdm.commit import staging
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
+from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
 from sdm.executors.painter import Painter
 from sdm.files import safe_name
@@ -126,9 +128,7 @@ def _take_map_ahead(fitted: SpeciesFit, progress: Progress | None) -> None:
     fitted.numbers |= {"map": made.numbers, **counted}
 
 
-def _write_map(
-    fitted: SpeciesFit, stack: "Stack", raster: Path, area: StudyArea | None, common: dict[str, Any]
-) -> None:
+def _write_map(fitted: SpeciesFit, stack: Stack, raster: Path, area: StudyArea | None, common: dict[str, Any]) -> None:
     """Write the map, or take the one that was made together with those of other species."""
     if fitted.mapped:
         fitted.numbers |= {"map": take_map(fitted.mapped["map"], raster).numbers, **fitted.counted}
