@@ -38,6 +38,7 @@ class Chosen:
     what: str = "tuning"
     pictures: Sequence[Titled] = ()
     validation: "CrossValidation | None" = None  # of the model with these options, where they were chosen by it
+    notes: Sequence[str] = ()  # what to say of the model, before anything else
 
     def draw(self, painter: Painter, folder: Path) -> None:
         """Have the pictures drawn, once."""
@@ -102,6 +103,7 @@ class Job:
         fitted = self.task.fit(prepared, name, options, progress, ahead)
         if chosen is not None:
             fitted.numbers[chosen.what] = chosen.numbers
+            fitted.notes[:0] = chosen.notes
         variables = prepared.chosen.get(name)
         if variables is not None:
             fitted.numbers["variable_selection"] = variables.numbers()

@@ -114,8 +114,26 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     fit = options.fit.model_copy(update=tuning.settings[best])
     chosen = options.model_copy(update={"fit": fit})
     numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best)
-    validation = tuning.validation(best, plan.table, task.assessor)
-    return Chosen(chosen, numbers, write, pictures=[_picture(tuning, best, options.tune)], validation=validation)
+    return Chosen(
+        chosen,
+        numbers,
+        write,
+        pictures=[_picture(tuning, best, options.tune)],
+        validation=tuning.validation(best, plan.table, task.assessor),
+        notes=_notes(tuning, task, options, tested=plan.test is not None),
+    )
+
+
+def _notes(tuning: Tuning, task: Task, options: RunOptions, tested: bool) -> list[str]:
+    """Say that folds which chose a setting praise it, where nothing else tests it."""
+    by_folds = any(name in fold_measures(task) for name in options.tune.choose_by)
+    if tested or not by_folds or len(tuning.settings) < 2 or method(options.test) is None:
+        return []
+    compared = f"{len(tuning.settings):,} settings were compared by the same folds"
+    return [
+        f"{compared}, so what cross-validation says of the chosen one is a little too good: records set aside "
+        "(--test-percent) would test the choice as well"
+    ]
 
 
 def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:

@@ -172,6 +172,7 @@ def test_folds_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatc
     exact = {"abs": 2e-3} if again else {"rel": 1e-9}  # tables have ten digits
     assert [float(row["loss.val"]) for row in own] == pytest.approx([row["loss.val"] for row in told], **exact)
     assert sum(row["test_presences"] for row in told) == found["training_presences"]
+    assert "4 settings were compared by the same folds" in found["notes"][0]
 
 
 def test_folds_of_a_class_model_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatch) -> None:
@@ -199,6 +200,7 @@ def test_records_set_aside_play_no_part_in_the_choice(world, tmp_path: Path) -> 
     words = ("--test-percent", 50, "--folds", 2)
     found = as_json("tune", world.records, world.layers, *POINTS, *GRID, *words, "-o", tmp_path / "out")
     assert found["models"][0]["numbers"]["training_presences"] == 30
+    assert not any("compared by the same folds" in note for note in found["models"][0]["notes"]), "there is a test"
     folds = rows(tmp_path / "out" / "tune_folds.csv")
     plain = as_json("tune", world.records, world.layers, *POINTS, *GRID, "--folds", 2, "-o", tmp_path / "all")
     assert plain["models"][0]["numbers"]["training_presences"] == 60
