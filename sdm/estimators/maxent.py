@@ -254,7 +254,10 @@ class Maxent(Classifier):
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, base_weight: ArrayLike | None = None
     ) -> Self:
         """Fit to one variable as `fit` does, but for rounding, at the cost of its distinct values: background points of
-        the same value are one cell of `domain_`, which has the base measure of them all."""
+        the same value are one cell of `domain_`, which has the base measure of them all. Other kinds of model than
+        `Maxent` itself are fitted to every point."""
+        if type(self) is not Maxent:
+            return self.fit(X, y, sample_weight, base_weight=base_weight)
         self.check_options()
         encoder, x, present, weight, base = self._read_rows(X, y, sample_weight, base_weight)
         if x.shape[1] != 1:

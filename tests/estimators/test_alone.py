@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdm import Maxent
+from sdm import Maxent, StructMaxent
 from sdm.assess.fits import fit_table
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
@@ -57,6 +57,16 @@ def test_a_column_of_a_table_is_fitted_alone() -> None:
         every = Maxent("lqh", tolerance=1e-8, categorical=[0] if v else [])
         every.fit(rows[:, None], np.repeat([1, 0], [len(presence), len(background)]))
         assert fitted.solution_.gain == pytest.approx(every.solution_.gain, abs=2e-8)
+
+
+def test_other_kinds_are_fitted_to_every_point() -> None:
+    rng = np.random.default_rng(4)
+    x, y = np.round(rng.normal(size=(300, 1)), 1), np.repeat([1, 0], [40, 260])
+    alone, every = (StructMaxent("l,trees:1", lam=0.1, beta=0.1) for _ in range(2))
+    alone.fit_alone(x, y)
+    every.fit(x, y)
+    assert alone.domain_.n == every.domain_.n == 300
+    assert np.array_equal(alone.predict(x), every.predict(x))
 
 
 def test_several_variables_are_refused() -> None:
