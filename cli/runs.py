@@ -10,9 +10,6 @@ from sdm.errors import OptionError
 from sdm_cli.console import Console, command_line
 from sdm_cli.options import from_words
 
-_FIGURES = "sdm.report.figures"
-DRAWS = ("sdm.report.titled", f"{_FIGURES}.maps", f"{_FIGURES}.curves", f"{_FIGURES}.assessment")
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -28,9 +25,9 @@ def helped(*, pictures: bool) -> "Iterator[None]":
     from sdm.workflow.species.compile_ahead import compiling_ahead
 
     if pictures:
-        from sdm.report.titled import rehearse
+        from sdm.report.titled import get_ready
 
-        start_painter(DRAWS, rehearse)
+        start_painter(get_ready)
     try:
         with compiling_ahead():
             yield

@@ -4,28 +4,26 @@ loads and computes other things; or a thread, where no such process was started.
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sdm.executors.local import LocalProcesses, load_modules
+from sdm.executors.local import LocalProcesses
 
 log = logging.getLogger("sdm")
 
 _waiting: list[LocalProcesses] = []  # the process that was started and has nothing to draw yet
 
 
-def start_painter(modules: Sequence[str], rehearse: Callable[[], None] | None = None) -> None:
-    """Start a process that will draw the next pictures, and have it load the modules that do, and `rehearse`. Nothing
-    happens where the plotting library is loaded already, or there is no second processor."""
+def start_painter(get_ready: Callable[[], None]) -> None:
+    """Start a process that will draw the next pictures, and have it get ready. Nothing happens where the plotting
+    library is loaded already, or there is no second processor."""
     if _waiting or "matplotlib" in sys.modules or (os.cpu_count() or 1) < 2:
         return
     process = LocalProcesses(1)
-    process.submit(load_modules, *modules)
-    if rehearse is not None:
-        process.submit(rehearse)
+    process.submit(get_ready)
     _waiting.append(process)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from sdm.executors import painter
 from sdm.executors.local import LocalProcesses
+from sdm.report.titled import get_ready
 
 
 def write(path: Path, text: str, files: dict[str, Any]) -> None:
@@ -84,7 +85,7 @@ def test_a_failure_of_the_run_ends_the_process_at_once(process, tmp_path: Path) 
 
 def test_no_process_is_started_where_the_library_is_loaded() -> None:
     __import__("matplotlib")
-    painter.start_painter(["sdm.report.figures.maps"])
+    painter.start_painter(get_ready)
     assert not painter.has_painter()
 
 

@@ -19,6 +19,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sdm.report.charts import COLOURS, short
+from sdm.report.figures.rulers import put_rulers
 from sdm.report.paper import PLAIN, Paper
 from sdm.report.png import png_bytes
 
@@ -104,6 +105,7 @@ def log_ticks(axis: Axis) -> None:
 
 def lay_out(figure: Figure) -> None:
     """Give all parts of a figure their final places; what is added afterwards, such as a scale bar, moves none."""
+    put_rulers(figure)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         figure.set_layout_engine("none")
@@ -115,6 +117,7 @@ def save(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG to a path, and beside it in the other formats of its paper; equal figures have equal bytes,
     so that neither date nor version is in them."""
     paper = figure.paper if isinstance(figure, Sheet) else PLAIN
+    put_rulers(figure)
     path.write_bytes(png_bytes(pixels_of(figure), paper.dpi))
     if paper.vectors:
         with rc_context(_VECTORS):

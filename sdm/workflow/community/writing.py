@@ -31,7 +31,7 @@ def write_joint(
     progress: Progress | None,
 ) -> list[str]:
     """Write the model, its tables, pictures and maps into a folder, and note their names."""
-    from sdm.report.figures.community import draw_network
+    from sdm.report.figures.community.network import draw_network
     from sdm.report.paper import paper_of
 
     paper = paper_of(options.output)
@@ -51,7 +51,7 @@ def write_joint(
     if joint.random is not None:
         _write_random(joint.random, fitted, folder, files, paper)
     if "fourth_corner" in joint.meta:
-        from sdm.report.figures.associations import draw_corner
+        from sdm.report.figures.community.associations import draw_corner
 
         rows = joint.meta["fourth_corner"]
         files["fourth corner"] = write_rows(folder / "fourth_corner.csv", rows).name
@@ -79,7 +79,7 @@ def write_joint(
 
 def _write_parts(fitted: JointFit, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
     """Write which part of a species' log-odds comes from which variable, and from the other species."""
-    from sdm.report.figures.associations import draw_partition
+    from sdm.report.figures.community.associations import draw_partition
 
     joint, community = fitted.joint, fitted.community
     labels = read_labels(community.sites.labels, joint.species, len(community.sites))
@@ -93,7 +93,7 @@ def _write_parts(fitted: JointFit, folder: Path, files: Files, paper: Any) -> di
 
 def _write_random(random: RandomEffect, fitted: JointFit, folder: Path, files: Files, paper: Any) -> None:
     """Write the effects of the levels on every species, and how far they spread."""
-    from sdm.report.figures.associations import draw_levels
+    from sdm.report.figures.community.associations import draw_levels
 
     sites = fitted.community.sites
     labels = read_labels(sites.labels, fitted.joint.species, len(sites))
@@ -107,7 +107,7 @@ def _write_random(random: RandomEffect, fitted: JointFit, folder: Path, files: F
 
 def _write_pairs(fitted: JointFit, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
     """Estimate and write the associations of all pairs of species."""
-    from sdm.report.figures.associations import draw_matrix
+    from sdm.report.figures.community.associations import draw_matrix
 
     single, community = fitted.stacked, fitted.community
     labels = read_labels(community.sites.labels, single.species, len(community.sites))

@@ -27,8 +27,9 @@ from sdm.maxent.paths.multiplier import follow_path
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.models.colours import palette
 from sdm.report.charts import Biplot, LineChart, NamedTip
-from sdm.report.figures import assessment, axes, classes, community, maps, paths, structure, variables
+from sdm.report.figures import assessment, axes, classes, maps, paths, structure, variables
 from sdm.report.figures.charts import draw_panels
+from sdm.report.figures.community import network
 from sdm.report.figures.composed import draw_publication
 from sdm.report.figures.curves import draw_profiles
 from sdm.report.figures.projection.scenarios import draw_scenarios
@@ -132,7 +133,7 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "class_profile": lambda p, w: classes.draw_class_profile(
             _class_profile(), ["bog", "forest", "meadow"], palette(3), p, w
         ),
-        "network": lambda p, w: community.draw_network(SPECIES, *_links(), [0.1, 0.3, 0.5, 0.7, 0.9], p, w),
+        "network": lambda p, w: network.draw_network(SPECIES, *_links(), [0.1, 0.3, 0.5, 0.7, 0.9], p, w),
         "biplot": lambda p, w: axes.draw_biplot(_biplot(), p, w),
         "strengths": lambda p, w: axes.draw_strengths(_strengths(), p, w),
         "axes": lambda p, w: axes.draw_axes({"axis 1 (60 %)": signed, "axis 2 (20 %)": signed}, p, w),
