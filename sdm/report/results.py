@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,8 @@ FIXED = {"classes": "probability", "strata": "density"}  # the scale of kinds wh
 class Results:
     """The results of one model, of any kind: what is in `<name>.json`, and every option of `run.yaml`.
 
-    Its page is found by its `kind`: species, classes, community, group or strata. `repeat` is how to repeat the run.
+    Its page is found by its `kind`: species, classes, community, group or strata. `repeat` is how to repeat the run;
+    `packed` are the maps of its page, if they were made for it already.
     """
 
     folder: Path
@@ -40,6 +41,7 @@ class Results:
     run: dict[str, Any]
     command: str
     repeat: str
+    packed: Any = field(default=None, repr=False, compare=False)
 
     @property
     def title(self) -> str:

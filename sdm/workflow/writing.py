@@ -1,6 +1,7 @@
 """What every model leaves behind beside its own files: what repeats the run, the records, the numbers, and the page."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,8 @@ from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sdm.report.pages.maps.live_map import PackedMaps
+
 
 def write_model(
     task: Task,
@@ -43,22 +46,27 @@ def write_model(
     name = task.file_name(fitted.name)
     files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt"}
     notes = [*fitted.notes, *task.write(fitted, prepared, options, folder, files, painter, progress)]
+    write_run(task, task.repeat(options, fitted.name), folder, command)
+    numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
+    numbers["notices"] = list(prepared.notices)
+    numbers["warnings"] = warnings = [*prepared.warnings, *fitted.numbers.get("warnings", [])]
+    beside: dict[str, Any] = {}  # what is written while pictures are drawn
+    if prepared.single:
+        task.write_shared(prepared, options, folder, beside)
+    records = task.records(prepared, fitted.name)
+    if records is not None:
+        beside["records"] = write_rows(folder / "records.csv", records[0]).name
+        numbers["records"] = records[1]
+    write_fate(prepared, prepared.fate_of(fitted.name), options, folder, beside)
+    now = Results(folder, name, task.kind, numbers, options.model_dump(), "", "")
+    packed = _pack_maps(now) if options.output.report and also is None else None
     with going_on(progress, "pictures"):
         files |= painter.names()
     files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
     if also is not None:
         also(folder, files)
-    write_run(task, task.repeat(options, fitted.name), folder, command)
-    numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
-    numbers["notices"] = list(prepared.notices)
-    numbers["warnings"] = warnings = [*prepared.warnings, *fitted.numbers.get("warnings", [])]
-    if prepared.single:
-        task.write_shared(prepared, options, folder, files)
-    records = task.records(prepared, fitted.name)
-    if records is not None:
-        files["records"] = write_rows(folder / "records.csv", records[0]).name
-        numbers["records"] = records[1]
-    write_fate(prepared, prepared.fate_of(fitted.name), options, folder, files)
+    files |= beside
+    numbers["files"] = files
     if options.output.gpkg:
         _add_to_package(fitted, prepared, folder, files)
     style_folder(folder)
@@ -67,7 +75,7 @@ def write_model(
         from sdm.report.previews import write_preview
 
         files["page"] = f"{name}.html"
-        made = write_preview(Results(folder, name, task.kind, numbers, options.model_dump(), "", ""))
+        made = write_preview(now)
         if made is not None:
             files["preview"] = made.name
     if options.output.metadata:
@@ -78,13 +86,19 @@ def write_model(
     if options.output.report:
         from sdm.report.pages.registry import write_page
 
-        write_page(read_results(folder / files["numbers"]))
+        write_page(replace(read_results(folder / files["numbers"]), packed=packed))
     if options.output.metadata:
         from sdm.report.metadata import write_metadata
 
         write_metadata(read_results(folder / files["numbers"]))
     counts = None if records is None else records[1]
     return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
+
+
+def _pack_maps(results: Results) -> "PackedMaps | None":
+    from sdm.report.pages.maps.live_map import pack_maps
+
+    return pack_maps(results)
 
 
 def _add_to_package(fitted: Fitted, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:

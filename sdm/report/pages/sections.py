@@ -35,7 +35,7 @@ def shown_map(results: Results) -> Context:
     """Return the live map, and the stored picture for where it cannot be shown."""
     layers = map_layers(results)
     first = image(results, "probability picture", WITHOUT_SCRIPTS) if len(results.classes) == 2 else None
-    live = live_map(results)
+    live = live_map(results, results.packed)
     if live is not None:
         projected = projection_of(results)  # whose maps the live map shows too
         cases = StoredProjection(projected.folder, projected.numbers).cases if projected else []

@@ -123,8 +123,18 @@ def pack_steps(steps: NDArray[np.floating], effort: int = 9) -> str:
     return base64.b64encode(zlib.compress(planes.tobytes(), effort)).decode("ascii")
 
 
-def live_map(results: Results, budget: int = BUDGET) -> dict[str, Any] | None:
-    """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map.
+@dataclass(frozen=True)
+class PackedMaps:
+    """The layers of a live map as text, which takes longest of all on a page, and the layers that they are of."""
+
+    layers: list[MapLayer]
+    main: Picture
+    top: float
+    told: list[dict[str, Any]]
+
+
+def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
+    """Return the layers of a live map; None where there is no map.
 
     Every layer has an overview and, if the budget of letters allows for one, a finer level; the first layer has most of
     the budget. All layers have all cells if the run asks for it (`output.page_map`).
@@ -150,19 +160,29 @@ def live_map(results: Results, budget: int = BUDGET) -> dict[str, Any] | None:
             told[k] = _layer(others[k - 1], fitting, top) | {"fine": None}
     left = budget - sum(map(_letters, told[1:]))
     _refine(told[0], *shown[0], None if full else left)
+    return PackedMaps(layers, main, top, told)
+
+
+def live_map(results: Results, packed: PackedMaps | None = None) -> dict[str, Any] | None:
+    """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map. The
+    layers may be `packed` already."""
+    packed = packed or pack_maps(results)
+    if packed is None:
+        return None
+    main, told = packed.main, packed.told
     names = _legend_names(results)
     for layer in told:
         layer["classes"] = {code: (names.get(label, label), tint) for code, (label, tint) in layer["classes"].items()}
     fine = told[0]["fine"]
     records, reasons = _records(results, main)
     return {
-        "top": top,
+        "top": packed.top,
         "levels": LEVELS,
         "nothing": NOTHING,
         "geographic": main.geographic,
         "unit": unit_metres(main),
         "layers": told,
-        "left_out": [layer.name for layer in layers[MOST_LAYERS:]],
+        "left_out": [layer.name for layer in packed.layers[MOST_LAYERS:]],
         "reduced": (main.values.shape if fine is None else (fine["height"], fine["width"])) != main.cells,
         "shown_cells": main.values.shape if fine is None else (fine["height"], fine["width"]),
         "records": records,
