@@ -53,7 +53,8 @@ def do_run(
     from sdm.workflow.registry import kind_of_model
 
     output = options.output
-    pictures = output.curves or (output.map and output.map_picture)
+    for_print = [kind for kind in output.figure_format if kind != "png"]  # a map alone needs no plotting library
+    pictures = output.curves or (output.map and output.map_picture and bool(for_print))
     helpers = helped(pictures=pictures) if kind_of_model(options) == "species" else nullcontext()
     with helpers:
         if run is None:

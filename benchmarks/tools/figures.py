@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.lines import Line2D
 
-from sdm.report.figures.maps import Shades, paint
+from sdm.report.figures.maps.drawn import paint
+from sdm.report.figures.maps.plan import Shades
 from sdm.report.figures.style import COLOURS, COLUMN, PAGE, SMALL, TITLE, Sheet, new_figure, one_plot, save, tidy
 from sdm.report.pictures import read_picture
 from sdm.types import Array

@@ -202,7 +202,8 @@ def draw_raster(
     species: bool = True,
 ) -> "Axes":
     """Draw a raster of results on axes; `shades` are what its values are called, and the largest that there can be."""
-    from sdm.report.figures.maps import Shades, plot_map
+    from sdm.report.figures.maps.drawn import plot_map
+    from sdm.report.figures.maps.plan import Shades
     from sdm.report.figures.style import safe_text
     from sdm.report.pictures import read_picture
 

@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from sdm.options.writing import OutputOptions
 
 DPI = 300
+INCH = 25.4
+COLUMN, PAGE = 85.0, 180.0  # printed widths in millimetres: one column of a journal, and two
+SMALL, TEXT, TITLE = 7.0, 8.0, 9.0  # sizes of letters in points: of ticks and legends, of labels, of titles
+NOWHERE = "#e8e8e8"  # cells of a map without data
 
 
 @dataclass(frozen=True)

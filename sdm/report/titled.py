@@ -47,16 +47,17 @@ def get_ready() -> None:
     from matplotlib import artist
 
     artist.kwdoc = lambda artist: ""
-    for module in ("maps", "curves", "assessment"):
+    for module in ("maps.picture", "maps.painted", "maps.drawn", "curves", "assessment"):
         import_module(f"sdm.report.figures.{module}")
-    from sdm.report.figures.maps import rehearse_map
+    from sdm.report.figures.maps.drawn import rehearse_map
 
     rehearse_map()
 
 
 def draw_species_map(raster: Path, scale: str, ways: dict[str, Any], files: dict[str, Any]) -> None:
     """Draw the map of a species beside it."""
-    from sdm.report.figures.maps import draw_map, suitability
+    from sdm.report.figures.maps.picture import draw_map
+    from sdm.report.figures.maps.plan import suitability
 
     files["picture"] = draw_map(raster, raster.with_suffix(".png"), shades=suitability(scale), **ways).name
 

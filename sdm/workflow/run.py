@@ -190,7 +190,7 @@ def _drawing(options: RunOptions) -> list[str]:
     """Return the modules that draw what a run is to give, as far as no other process does so."""
     output, modules = options.output, []
     if output.map and output.map_picture and not has_painter():
-        modules.append("sdm.report.figures.maps")
+        modules.append("sdm.report.figures.maps.painted")
     if output.curves and not has_painter():
         modules.append("sdm.report.figures.curves")
     if output.report:

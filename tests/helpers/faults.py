@@ -168,7 +168,8 @@ def _load() -> None:
         "sdm_cli.app",
         "sdm_cli.commands.fit",
         "sdm_cli.commands.predict",
-        "sdm.report.figures.maps",
+        "sdm.report.figures.maps.drawn",
+        "sdm.report.figures.maps.painted",
         "geopandas",
     )
     for name in (*modules, "sdm.workflow.predicting", "sdm.maps.species"):

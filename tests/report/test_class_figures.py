@@ -9,9 +9,11 @@ from rasterio import Affine
 from sdm.assess.measures.classes import ClassProfile
 from sdm.models.colours import hex_colour, palette
 from sdm.report.charts import LEGEND
-from sdm.report.figures import charts, maps
+from sdm.report.figures import charts, style
 from sdm.report.figures.classes import draw_class_profile
-from sdm.report.figures.maps import draw_map, probability
+from sdm.report.figures.maps.picture import draw_map
+from sdm.report.figures.maps.plan import probability
+from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture
 
 CLASSES = 30
@@ -22,13 +24,13 @@ LABELS = [f"class {k}" for k in range(CLASSES)]
 def figures(monkeypatch) -> list[Figure]:
     """The figures that are saved."""
     saved: list[Figure] = []
-    keep = maps.save
+    keep = style.save
 
     def save(figure: Figure, path):
         saved.append(figure)
         return keep(figure, path)
 
-    for module in (maps, charts):
+    for module in (style, charts):
         monkeypatch.setattr(module, "save", save)
     return saved
 
@@ -79,7 +81,8 @@ def test_the_probability_of_one_class_is_drawn(tmp_path, figures) -> None:
     bands = np.stack([np.full((2, 3), 0.25, dtype=np.float32), np.full((2, 3), 0.75, dtype=np.float32)])
     bands[:, 0, 0] = -1
     raster = write(tmp_path / "p.tif", bands, -1)
-    draw_map(raster, tmp_path / "p.png", band=2, title="owl", shades=probability("presence"))
+    paper = Paper(("png", "svg"))
+    draw_map(raster, tmp_path / "p.png", band=2, title="owl", shades=probability("presence"), paper=paper)
     (image,) = figures[0].axes[0].get_images()
     assert image.get_array().compressed().tolist() == [0.75] * 5
     assert image.get_clim() == (0, 1)

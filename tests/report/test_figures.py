@@ -10,8 +10,9 @@ from PIL import Image
 
 from sdm.assess.profiles import Profile
 from sdm.report.figures.curves import CurvePainter, draw_profiles, effect_charts, profile_chart
-from sdm.report.figures.map_axes import MapFrame, scale_bar
-from sdm.report.figures.maps import draw_map, suitability
+from sdm.report.figures.maps.axes import scale_bar
+from sdm.report.figures.maps.picture import draw_map
+from sdm.report.figures.maps.plan import MapFrame, suitability
 from sdm.report.figures.style import own_axes
 
 INK, RANGE = 31, 238  # shades of one curve

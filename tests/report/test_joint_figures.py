@@ -13,7 +13,7 @@ from sdm.joint.graph import Forest, chain, edgeless
 from sdm.joint.graph import forest_of_edges as edges_given
 from sdm.report.figures.community.associations import draw_matrix, draw_partition, likeness_order
 from sdm.report.figures.community.network import draw_network, hang, link_style
-from sdm.report.figures.maps import draw_richness
+from sdm.report.figures.maps.drawn import draw_richness
 
 
 def rows_of(forest: Forest, weights, sd=float("nan")):

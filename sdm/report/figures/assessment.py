@@ -25,7 +25,8 @@ from sdm.report.charts import (
 )
 from sdm.report.figures.charts import draw_bars, draw_curve, draw_panels
 from sdm.report.figures.curves import draw_lines, in_order
-from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
+from sdm.report.figures.maps.axes import label_axes, scale_bar
+from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.style import (
     COLOURS,
     COLUMN,

@@ -9,8 +9,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 
 from sdm.report.charts import Biplot
-from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
-from sdm.report.figures.maps import PIXELS, SIDE_PIXELS, Shades, paint
+from sdm.report.figures.maps.axes import label_axes, scale_bar
+from sdm.report.figures.maps.drawn import SIDE_PIXELS, paint
+from sdm.report.figures.maps.picture import PIXELS
+from sdm.report.figures.maps.plan import MapFrame, Shades
 from sdm.report.figures.style import (
     ACCENT,
     COLUMN,

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
 from sdm.report.charts import RULE, SHADE, WHISKER, BarChart, ColumnChart, LineChart, colour_of
-from sdm.report.figures.maps import class_keys
+from sdm.report.figures.maps.drawn import class_keys
 from sdm.report.figures.style import (
     ACCENT,
     COLUMN,

@@ -12,8 +12,9 @@ from sdm.assess.profiles import Profile
 from sdm.report.charts import EFFECTS, Bars, importance_chart, response_range
 from sdm.report.figures.charts import plot_bars, plot_curve
 from sdm.report.figures.curves import profile_chart
-from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
-from sdm.report.figures.maps import paint, suitability
+from sdm.report.figures.maps.axes import label_axes, scale_bar
+from sdm.report.figures.maps.drawn import paint
+from sdm.report.figures.maps.plan import MapFrame, suitability
 from sdm.report.figures.style import (
     PAGE,
     PLAIN,

@@ -20,16 +20,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from sdm.report.charts import COLOURS, short
 from sdm.report.figures.rulers import put_rulers
-from sdm.report.paper import PLAIN, Paper
+from sdm.report.paper import COLUMN, INCH, PLAIN, SMALL, TEXT, TITLE, Paper
+from sdm.report.paper import NOWHERE as NOWHERE
+from sdm.report.paper import PAGE as PAGE
 from sdm.report.png import png_bytes
 
-INCH = 25.4
-COLUMN, PAGE = 85.0, 180.0  # printed widths in millimetres: one column of a journal, and two
-SMALL, TEXT, TITLE = 7.0, 8.0, 9.0  # sizes of letters in points: of ticks and legends, of labels, of titles
 INK, ACCENT = COLOURS[:2]
 GREY = "#8a8f94"
 PALE = "#f3efe2"
-NOWHERE = "#e8e8e8"  # cells of a map without data
 _VECTORS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "sdm",

@@ -134,7 +134,8 @@ def _write_replicate_maps(fitted: ClassFit, stack: Stack, folder: Path, name: st
 
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any], options: RunOptions) -> None:
-    from sdm.report.figures.maps import draw_map, entropy, probability
+    from sdm.report.figures.maps.picture import draw_map
+    from sdm.report.figures.maps.plan import entropy, probability
 
     labels = fitted.model.labels
     ways: dict[str, Any] = {"title": fitted.name, "species": fitted.presence is not None}

@@ -142,7 +142,7 @@ def _write_maps(
     run: JointFit, options: RunOptions, folder: Path, files: Files, progress: Progress | None
 ) -> dict[str, Any]:
     """Write the maps on the layers, with a picture of richness; there are none of tables."""
-    from sdm.report.figures.maps import draw_richness
+    from sdm.report.figures.maps.drawn import draw_richness
     from sdm.report.paper import paper_of
 
     community, sites = run.community, run.community.sites

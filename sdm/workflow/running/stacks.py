@@ -87,7 +87,7 @@ def write_stacks(
     summaries = write_stack(maps, places, tags=tags, threads=options.threads, progress=progress)
     for path in places.values():
         write_styles(path)
-    from sdm.report.figures.maps import draw_richness  # matplotlib takes its time to load
+    from sdm.report.figures.maps.drawn import draw_richness
     from sdm.report.paper import paper_of
 
     picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE, paper_of(options.output))

@@ -331,7 +331,8 @@ def _draw(
     found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files, options: RunOptions
 ) -> None:
     """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map if its picture is wanted."""
-    from sdm.report.figures.maps import draw_map, suitability
+    from sdm.report.figures.maps.picture import draw_map
+    from sdm.report.figures.maps.plan import suitability
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
     from sdm.report.paper import paper_of
 

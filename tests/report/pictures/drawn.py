@@ -27,11 +27,14 @@ from sdm.maxent.paths.multiplier import follow_path
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.models.colours import palette
 from sdm.report.charts import Biplot, LineChart, NamedTip
-from sdm.report.figures import assessment, axes, classes, maps, paths, structure, variables
+from sdm.report.figures import assessment, axes, classes, paths, structure, variables
 from sdm.report.figures.charts import draw_panels
 from sdm.report.figures.community import network
 from sdm.report.figures.composed import draw_publication
 from sdm.report.figures.curves import draw_profiles
+from sdm.report.figures.maps.drawn import draw_richness
+from sdm.report.figures.maps.picture import draw_map
+from sdm.report.figures.maps.plan import suitability
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.projection.shifts import draw_change
 from sdm.report.figures.style import Paper
@@ -95,16 +98,16 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
     coded, signed = landscape(folder / "codes.tif", codes=True), landscape(folder / "sign.tif", sign=True)
     colours = landscape(folder / "rgb.tif", rgb=True)
     records = {"x": XY[:, 0], "y": XY[:, 1]}
-    shown = maps.suitability("cloglog")
+    shown = suitability("cloglog")
     scenarios = [{"gcm": gcm, "period": year} for gcm in ("A", "B") for year in ("2050", "2090")]
     out = project(folder / "projected", ("Aus bus",), scenarios)
     stored = StoredProjection(out, read_results(find_projections(out)[0]).numbers)
     split = blocks(XY, AROUND, 300.0, 4, geographic=True)
     return {
-        "map": lambda p, w: maps.draw_map(island, p, title="Aus bus", species=True, shades=shown, **records, paper=w),
-        "map_plane": lambda p, w: maps.draw_map(plane, p, title="Aus bus", species=True, shades=shown, paper=w),
-        "map_classes": lambda p, w: maps.draw_map(coded, p, title="habitat", paper=w),
-        "richness": lambda p, w: maps.draw_richness(
+        "map": lambda p, w: draw_map(island, p, title="Aus bus", species=True, shades=shown, **records, paper=w),
+        "map_plane": lambda p, w: draw_map(plane, p, title="Aus bus", species=True, shades=shown, paper=w),
+        "map_classes": lambda p, w: draw_map(coded, p, title="habitat", paper=w),
+        "richness": lambda p, w: draw_richness(
             {"richness": island, "richness difference": signed}, p, XY[:, 0], XY[:, 1], w
         ),
         "curve": partial(_curve, "temperature.png"),

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from sdm.models.colours import RED_TO_BLUE
 from sdm.report.charts import SCALES, TOP
-from sdm.report.figures.map_axes import MapFrame, scale_bar
-from sdm.report.figures.maps import Shades, class_keys, paint
+from sdm.report.figures.maps.axes import scale_bar
+from sdm.report.figures.maps.drawn import class_keys, paint
+from sdm.report.figures.maps.plan import MapFrame, Shades
 from sdm.report.figures.style import (
     COLUMN,
     INCH,

@@ -12,7 +12,8 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES
-from sdm.report.figures.map_axes import MapFrame, label_axes
+from sdm.report.figures.maps.axes import label_axes
+from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.style import (
     COLOURS,
     INK,

@@ -1,7 +1,7 @@
 """Maps as pictures: suitability, probability, classes, entropy and richness, with records and outlines on them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
-from sdm.report.charts import SCALES, TOP, most_frequent
-from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
+from sdm.report.charts import most_frequent
+from sdm.report.figures.maps.axes import label_axes, scale_bar
+from sdm.report.figures.maps.plan import TALLEST, MapFrame, MapPlan, Shades, dot_size
 from sdm.report.figures.style import (
     ACCENT,
     COLUMN,
@@ -40,73 +41,20 @@ from sdm.types import Array
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
 
-PIXELS = 900
 SIDE_PIXELS = 500  # of maps side by side
-TALLEST = 220.0  # millimetres of a map
 LONGEST = 28  # letters of a class in a legend
 NOTHING = np.nextafter(np.float32(0), np.float32(1))  # values below it are exactly zero
-
-
-@dataclass(frozen=True)
-class Shades:
-    """How the values of a map become colours: what they are called, from where to where, and by which colours."""
-
-    label: str
-    high: float | None = None
-    low: float = 0.0
-    colours: str | Sequence[str] = "viridis"  # the name of a ramp, or its steps
-
-
-def suitability(scale: str) -> Shades:
-    """Return the shades of a species' map on one of the scales."""
-    return Shades(SCALES[scale], 1.0 if TOP.get(scale) == 1.0 else None)
-
-
-def probability(subject: str) -> Shades:
-    """Return the shades of the probability of a class, from zero to one."""
-    return Shades(safe_text(f"Probability of {subject}", 50), 1.0)
-
-
-def entropy(classes: int) -> Shades:
-    """Return the shades of how undecided classes are: from zero to the logarithm of their number."""
-    return Shades("Entropy of the classes (nats)", float(np.log(classes)), colours="magma")
-
-
-def draw_map(
-    raster: Path,
-    path: Path,
-    *,
-    title: str,
-    species: bool = False,
-    shades: Shades | None = None,
-    band: int = 1,
-    x: Array | None = None,
-    y: Array | None = None,
-    test: tuple[Array, Array] | None = None,
-    area: "StudyArea | None" = None,
-    edges: bool = False,
-    paper: Paper = PLAIN,
-) -> Path:
-    """Draw a map with the records (and `test` records) and the outline of the study area, from the raster's overviews.
-
-    A map of classes has its own colours, and a legend. With `edges`, cells of exactly zero are pale, and the range has
-    a line around it. The title is in italics if it is that of a `species`.
-    """
-    picture = read_picture(raster, PIXELS if paper.width in (None, COLUMN) else 2 * PIXELS, band)
-    records = {"training record": (x, y)} if x is not None and y is not None else {}
-    records |= {} if test is None else {"test record": test}
-    return save(_map_figure(picture, shades or Shades(""), records, title, species, area, edges, paper), path)
 
 
 def rehearse_map() -> None:
     """Draw a small map for nobody: the first figure of a process takes twice as long as others."""
     picture = Picture(np.eye(8, dtype=np.float32), (0.0, 0.0, 8.0, 8.0), True, (8, 8), "EPSG:4326", (1.0, 1.0))
     records = {"record": (np.array([4.0]), np.array([4.0]))}
-    figure = _map_figure(picture, Shades("", 1.0), records, "map", True, None, False, PLAIN)
+    figure = map_figure(picture, Shades("", 1.0), records, "map", True, None, False, PLAIN)
     png_bytes(pixels_of(figure), PLAIN.dpi)
 
 
-def _map_figure(
+def map_figure(
     picture: Picture,
     shades: Shades,
     records: Mapping[str, tuple[Array, Array]],
@@ -119,7 +67,7 @@ def _map_figure(
     """Return the figure of a map, with its title, colours and legend."""
     frame = MapFrame.of(picture, list(records.values()))
     words = max((len(label) for label, _ in picture.legend.values()), default=0)
-    plan = MapPlan.of(frame, min(words, LONGEST), bool(records or area is not None or edges), paper)
+    plan = MapPlan.of(frame, min(words, LONGEST), len(records) + (area is not None) + edges, paper)
     figure = new_figure(plan.width, plan.height, replace(paper, width=None), layout=None)
     axes = figure.add_axes(plan.axes)
     image = plot_map(picture, shades, axes, records=records, area=area, edges=edges, legend=False).images[0]
@@ -142,39 +90,9 @@ def _map_figure(
         high = min(plan.axes[3], 60.0 / plan.height)
         side = (right + 2.0 / plan.width, plan.axes[1] + (plan.axes[3] - high) / 2, 3.0 / plan.width, high)
         strip = figure.colorbar(image, cax=figure.add_axes(side))
-        tidy(strip.ax, y=shades.label)
+        tidy(strip.ax, y=safe_text(shades.label, 60))
         strip.outline.set_linewidth(0.6)
     return figure
-
-
-@dataclass(frozen=True)
-class MapPlan:
-    """Where the parts of a map's figure are: its size in millimetres, and where its axes are in it, in shares."""
-
-    width: float
-    height: float
-    axes: tuple[float, float, float, float]
-    below: float  # millimetres of what is written under the axes
-
-    @property
-    def letters(self) -> int:
-        """How many letters a title may have."""
-        return max(12, int(0.55 * self.width))
-
-    @classmethod
-    def of(cls, frame: MapFrame, words: int, keys: bool, paper: Paper) -> "MapPlan":
-        """Plan the map of a frame; a legend beside it has a number of letters (`words`), `keys` are written below."""
-        plane = frame.metres is not None and not frame.geographic
-        left, top, below = (14.0 if plane else 10.0), 6.5, (9.0 if plane else 5.5)
-        right, bottom = (12.0 + 1.45 * words if words else 16.5), below + (5.0 if keys else 1.0)
-        width = paper.width or (PAGE if frame.tall < 0.6 else COLUMN)
-        wide = max(width - left - right, 20.0)
-        high = min(wide * frame.tall, TALLEST)
-        wide = max(min(wide, high / frame.tall), 3.0)
-        high = max(high, 3.0)
-        height = max(high + top + bottom, 30.0)
-        x, y = (width - left - right - wide) / 2 + left, bottom + (height - top - bottom - high) / 2
-        return cls(width, height, (x / width, y / height, wide / width, high / height), below)
 
 
 def plot_map(
@@ -197,15 +115,14 @@ def plot_map(
         axes.plot(*_outline(area), color=ACCENT, lw=0.9, label="study area")
     for (noun, places), face in zip(records.items(), ("white", ACCENT)):
         said = f"{len(places[0]):,} {noun}{'' if len(places[0]) == 1 else 's'}"
-        size = 2.6 if len(places[0]) < 2000 else 1.2
-        axes.plot(*places, "o", ms=size, mfc=face, mec="black", mew=0.4, label=said, ls="none")
+        axes.plot(*places, "o", ms=dot_size(len(places[0])), mfc=face, mec="black", mew=0.4, label=said, ls="none")
     label_axes(axes, frame)
     scale_bar(axes, frame, np.isfinite(picture.values))
     if legend and picture.legend:
         axes.legend(handles=_legend_of(picture), fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     elif legend:
         bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
-        tidy(bar.ax, y=(shades or Shades("")).label)
+        tidy(bar.ax, y=safe_text((shades or Shades("")).label, 60))
     return axes
 
 
