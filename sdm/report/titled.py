@@ -47,11 +47,11 @@ def get_ready() -> None:
     from matplotlib import artist
 
     artist.kwdoc = lambda artist: ""
-    for module in ("maps.picture", "maps.painted", "maps.drawn", "curves", "assessment"):
+    for module in ("maps.picture", "maps.painted", "assessment"):
         import_module(f"sdm.report.figures.{module}")
-    from sdm.report.figures.maps.drawn import rehearse_map
+    from sdm.report.figures.curves import rehearse_curve
 
-    rehearse_map()
+    rehearse_curve()
 
 
 def draw_species_map(raster: Path, scale: str, ways: dict[str, Any], files: dict[str, Any]) -> None:

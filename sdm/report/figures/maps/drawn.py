@@ -29,13 +29,11 @@ from sdm.report.figures.style import (
     few_ticks,
     new_figure,
     own_axes,
-    pixels_of,
     safe_text,
     save,
     tidy,
 )
 from sdm.report.pictures import Picture, read_picture
-from sdm.report.png import png_bytes
 from sdm.types import Array
 
 if TYPE_CHECKING:
@@ -44,14 +42,6 @@ if TYPE_CHECKING:
 SIDE_PIXELS = 500  # of maps side by side
 LONGEST = 28  # letters of a class in a legend
 NOTHING = np.nextafter(np.float32(0), np.float32(1))  # values below it are exactly zero
-
-
-def rehearse_map() -> None:
-    """Draw a small map for nobody: the first figure of a process takes twice as long as others."""
-    picture = Picture(np.eye(8, dtype=np.float32), (0.0, 0.0, 8.0, 8.0), True, (8, 8), "EPSG:4326", (1.0, 1.0))
-    records = {"record": (np.array([4.0]), np.array([4.0]))}
-    figure = map_figure(picture, Shades("", 1.0), records, "map", True, None, False, PLAIN)
-    png_bytes(pixels_of(figure), PLAIN.dpi)
 
 
 def map_figure(
