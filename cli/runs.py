@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def helped(*, pictures: bool) -> "Iterator[None]":
-    """For a run over species, have processes beside this one load what draws the pictures, before this one loads what
-    fits (both take about a second), and compile what was never compiled on this machine."""
+def helped(*, charts: bool) -> "Iterator[None]":
+    """For a run over species, have processes beside this one load what draws `charts`, before this one loads what fits
+    (both take about a second), and compile what was never compiled on this machine."""
     from sdm.executors.painter import dismiss_painter, start_painter
     from sdm.workflow.species.compile_ahead import compiling_ahead
 
-    if pictures:
+    if charts:
         from sdm.report.titled import get_ready
 
         start_painter(get_ready)
@@ -33,6 +33,14 @@ def helped(*, pictures: bool) -> "Iterator[None]":
             yield
     finally:
         dismiss_painter()
+
+
+def draws_charts(options: "RunOptions") -> bool:
+    """Tell whether a run draws more than maps, which need no plotting library, as far as its options tell."""
+    output, test = options.output, options.test
+    measured = bool(test.folds or test.jackknife or output.uncertainty or output.surfaces or output.publication)
+    for_print = any(kind != "png" for kind in output.figure_format)
+    return output.curves or measured or (output.map and output.map_picture and for_print)
 
 
 def do_run(
@@ -53,9 +61,8 @@ def do_run(
     from sdm.workflow.registry import kind_of_model
 
     output = options.output
-    for_print = [kind for kind in output.figure_format if kind != "png"]  # a map alone needs no plotting library
-    pictures = output.curves or (output.map and output.map_picture and bool(for_print))
-    helpers = helped(pictures=pictures) if kind_of_model(options) == "species" else nullcontext()
+    charts = run is not None or draws_charts(options)
+    helpers = helped(charts=charts) if kind_of_model(options) == "species" else nullcontext()
     with helpers:
         if run is None:
             from sdm.workflow.run import run as fit_all
