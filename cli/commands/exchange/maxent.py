@@ -57,7 +57,7 @@ def maxent(
     if command["printversion"]:
         console.say(f"sdm {__version__}, for MaxEnt version 3.4.4")
         return
-    with helped(charts=command["pictures"] or command["responsecurves"]):
+    with helped(charts=command["responsecurves"] or command["jackknife"]):
         from sdm.workflow.java.run import run_java
 
         if command.ignored:
