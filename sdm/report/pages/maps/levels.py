@@ -1,6 +1,6 @@
 """Finer levels of a map inside a page: tiles of its cells, as many as a budget of letters allows, or all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rasterio.errors import CRSError, RasterioError
 from rasterio.windows import Window
 
 from sdm.errors import DataError
+from sdm.executors.ahead import ahead, own_threads
 from sdm.report.pictures import PIXELS, Picture
 
 BUDGET = 1_000_000  # letters of all layers of a map together, so that a page has less than 2 MB
@@ -56,18 +57,21 @@ def fine_level(
     shape = max(1, round(high / shrink)), max(1, round(wide / shrink))
     if max(shape) < WORTH * max(overview.values.shape):
         return None
-    tiles: list[str] = []
+
+    def cut(source: rasterio.DatasetReader) -> Iterator[NDArray[np.float32]]:
+        for k in range(ceil(shape[0] / TILE)):
+            rows = range(k * TILE, min((k + 1) * TILE, shape[0]))
+            ends = [round(row * high / shape[0]) for row in (rows[0], rows[-1] + 1)]
+            window = Window(0, ends[0], wide, max(ends[1] - ends[0], 1))
+            strip = source.read(band, window=window, out_shape=(len(rows), shape[1]), masked=True)
+            values = strip.astype(np.float32).filled(np.nan)
+            yield from (values[:, c : c + TILE] for c in range(0, shape[1], TILE))
+
     try:
         with rasterio.open(path) as source:
             if source.transform.e > 0:  # its rows run from south to north: no run writes that
                 return None
-            for k in range(ceil(shape[0] / TILE)):
-                rows = range(k * TILE, min((k + 1) * TILE, shape[0]))
-                ends = [round(row * high / shape[0]) for row in (rows[0], rows[-1] + 1)]
-                window = Window(0, ends[0], wide, max(ends[1] - ends[0], 1))
-                strip = source.read(band, window=window, out_shape=(len(rows), shape[1]), masked=True)
-                values = strip.astype(np.float32).filled(np.nan)
-                tiles += [packed(values[:, c : c + TILE]) for c in range(0, shape[1], TILE)]
+            tiles = list(ahead(packed, cut(source), own_threads(2)))
     except RasterioError as error:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
     return {"width": shape[1], "height": shape[0], "tile": TILE, "tiles": tiles}
