@@ -9,7 +9,6 @@ from sdm.errors import DataError, OptionError
 from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
-from sdm.report.pages.maps.live_map import map_layers
 from sdm.report.results import Results, number, read_results
 from sdm.types import Progress
 
@@ -113,6 +112,8 @@ _NOWHERE: tuple[Any, Any] = ([], [])  # no records are drawn on a picture of man
 
 def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> SpeciesMap | None:
     """Return the map of a species with its cutoff; None where there is no map."""
+    from sdm.report.pages.maps.live_map import map_layers
+
     layer = next(iter(map_layers(results)), None)
     if layer is None:
         return None

@@ -1,0 +1,98 @@
+"""What a command loads is decided by what it does: every command, each in a process of its own."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sdm_cli.commands.listed import COMMANDS
+
+HEAVY = (
+    "numpy",
+    "pandas",
+    "numba",
+    "rasterio",
+    "geopandas",
+    "pyproj",
+    "shapely",
+    "matplotlib",
+    "PIL",
+    "jinja2",
+    "rich",
+)
+RASTERS = {"numpy", "rasterio"}
+MODELS = {*RASTERS, "numba"}
+FITS = {*MODELS, "pandas"}
+LEAN = ("-q", "--fc", "l", "--no-curves", "--no-importance", "--no-report", "--no-map")
+Words = Callable[[Any, Any], tuple[object, ...]]
+CASES: dict[str, tuple[Words, set[str]]] = {
+    "fit": (lambda w, f: (w.records, w.layers, *LEAN), FITS),
+    "tune": (lambda w, f: (w.records, w.layers, *LEAN, "--feature-sets", "l", "--multipliers", "1,2"), FITS),
+    "path": (lambda w, f: (w.records, w.layers, *LEAN, "--points", "200"), {*FITS, "matplotlib", "PIL"}),
+    "classify": (
+        lambda w, f: (w.survey, w.layers, *LEAN, "--class-column", "species", "--multiplier", "1"),
+        {*FITS, "matplotlib", "PIL"},
+    ),
+    "joint": (
+        lambda w, f: (w.survey, w.layers, "-q", "--fc", "l", "--no-map", "--no-report", "--cost", "1"),
+        {*FITS, "matplotlib", "PIL"},
+    ),
+    "check": (lambda w, f: (w.records, w.layers), {*RASTERS, "pandas"}),
+    "variables": (lambda w, f: (w.records, w.layers, "-q"), {*FITS, "matplotlib", "PIL"}),
+    "project": (lambda w, f: (f.model, "--scenarios", w.layers, "-q"), {*MODELS, "matplotlib", "PIL", "jinja2"}),
+    "predict": (lambda w, f: (f.model, w.layers, "-q"), MODELS),
+    "evaluate": (lambda w, f: (f.model, "--presences", w.survey, "--layers", w.layers, "-q"), FITS),
+    "report": (lambda w, f: (f.folder,), {*RASTERS, "PIL", "jinja2"}),
+    "status": (lambda w, f: ("nothing",), {"numpy"}),
+    "info": (lambda w, f: (f.model,), RASTERS),
+    "convert": (lambda w, f: (f.model, "model.lambdas"), RASTERS),
+    "cite": (lambda w, f: (), set()),
+    "init": (lambda w, f: ("run.yaml",), set()),
+    "schema": (lambda w, f: (), set()),
+    "simulate": (lambda w, f: ("made", "--size", "32", "-q"), MODELS),
+    "example": (lambda w, f: ("example",), set()),
+    "help": (lambda w, f: (), set()),
+    "maxent": (
+        lambda w, f: ("-e", w.layers, "-s", w.records, "-t", "landcover", "-a", "linear", "nopictures"),
+        {*FITS, "PIL", "jinja2"},
+    ),
+    "version": (lambda w, f: (), set()),
+    "curve": (
+        lambda w, f: (
+            "sensitivity",
+            w.records,
+            w.layers,
+            "-q",
+            "--feature-sets",
+            "l",
+            "--multipliers",
+            "1,2",
+            "--partitions",
+            "2",
+        ),
+        {*FITS, "matplotlib", "PIL"},
+    ),
+}
+PLACES = {"fit", "tune", "path", "classify", "joint", "variables", "project", "predict", "maxent", "curve"}
+
+
+def test_all_commands_are_here() -> None:
+    assert sorted(CASES) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_a_command_loads_what_it_needs(world, fit, tmp_path: Path, command: str) -> None:
+    words, needed = CASES[command]
+    place = {"predict": ("-o", tmp_path / "map.tif"), "maxent": (f"outputdirectory={tmp_path}",)}
+    where = place.get(command, ("-o", tmp_path / "out")) if command in PLACES else ()
+    line = [str(word) for word in ("sdm", command, *words(world, fit), *where)]
+    said = f"print('LOADED', *[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    code = f"import atexit, sys\nfrom sdm_cli.main import main\nsys.argv = {line!r}\n"
+    code += f"atexit.register(lambda: {said})\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == (1 if command == "status" else 0), done.stderr
+    (loaded,) = (line.split()[1:] for line in done.stderr.splitlines() if line.startswith("LOADED"))
+    assert set(loaded) <= needed
