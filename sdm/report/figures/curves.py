@@ -4,7 +4,6 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,7 +33,8 @@ from sdm.report.charts import (
     response_range,
 )
 from sdm.report.figures.charts import DASHES, draw_curve, draw_panels
-from sdm.report.figures.style import ACCENT, COLUMN, INCH, INK, PAGE, PLAIN, SMALL, Paper, drawable, font_file
+from sdm.report.figures.lettering import drawable, font_of, turned_words
+from sdm.report.figures.style import ACCENT, COLUMN, INCH, INK, PAGE, PLAIN, SMALL, Paper
 from sdm.report.paper import DPI
 from sdm.report.png import png_bytes
 from sdm.types import Array
@@ -240,7 +240,7 @@ class CurvePainter:
 
     @property
     def _font(self) -> ImageFont.FreeTypeFont:
-        return _font(round(SMALL * self.point))
+        return font_of(SMALL * self.point)
 
     def _draw_axes(self, across: list[tuple[float, str]], low: float, high: float) -> None:
         """Draw the two axes with their ticks as one line, and place the labels."""
@@ -282,7 +282,7 @@ class CurvePainter:
         wide, high = image.size
         for x, y, text, anchor in self.texts:
             pen.text((x * wide, (1 - y) * high), text, dark, font, anchor)
-        label = _upright(self.beside, round(SMALL * self.point))
+        label = turned_words(self.beside, SMALL * self.point)
         middle = (1 - self.bottom - self.high / 2) * high
         image.paste(dark, (round(self.point), round(middle - label.height / 2)), label)
         return np.asarray(image)
@@ -311,21 +311,6 @@ def _mosaic(panels: Sequence[NDArray[np.uint8]], across: int) -> NDArray[np.uint
         row, col = divmod(k, across)
         out[row * high : (row + 1) * high, col * wide : (col + 1) * wide] = panel
     return out
-
-
-@cache
-def _font(pixels: int) -> ImageFont.FreeTypeFont:
-    """Return the font of the pictures."""
-    return ImageFont.truetype(font_file(), pixels)
-
-
-@cache
-def _upright(text: str, pixels: int) -> Image.Image:
-    """Return a text as a mask, turned to be read from the right."""
-    left, top, right, bottom = _font(pixels).getbbox(text)
-    mask = Image.new("L", (int(right - left) + 2, int(bottom - top) + 2))
-    ImageDraw.Draw(mask).text((1 - left, 1 - top), text, 255, _font(pixels))
-    return mask.rotate(90, expand=True)
 
 
 def _to_white(colour: str, by: int) -> list[tuple[int, ...]]:

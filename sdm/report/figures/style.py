@@ -4,7 +4,6 @@ A figure is laid out at the width that it is printed at, so that its letters hav
 none is smaller than `SMALL`.
 """
 
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +14,10 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from sdm.report.charts import COLOURS, short
+from sdm.report.charts import COLOURS
+from sdm.report.figures.lettering import drawable
 from sdm.report.figures.rulers import put_rulers
 from sdm.report.paper import COLUMN, INCH, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.paper import NOWHERE as NOWHERE
@@ -132,23 +131,6 @@ def pixels_of(figure: Figure) -> np.ndarray:
     return np.asarray(canvas.buffer_rgba())
 
 
-def drawable(text: str, longest: int = 40) -> str:
-    """Keep a name from running out of the picture, with a box for each letter that the font does not have."""
-    text = short(text, longest)
-    return "".join(letter if ord(letter) in _letters() else "□" for letter in text)
-
-
 def safe_text(text: str, longest: int = 40) -> str:
     """Return a name as matplotlib is to show it: cut, and no formula."""
     return drawable(text, longest).replace("$", r"\$")
-
-
-def font_file() -> str:
-    """Return where the font of the figures is."""
-    return findfont(FontProperties())
-
-
-@cache
-def _letters() -> frozenset[int]:
-    """Return the letters that the font has; for others matplotlib would warn."""
-    return frozenset(get_font(font_file()).get_charmap())

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from math import ceil, floor, log10
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from sdm.models.colours import read_colour
 from sdm.report.charts import COLOURS, short
+from sdm.report.figures.lettering import SLANTED, UPRIGHT, drawable, font_of, turned_words
 from sdm.report.figures.maps.plan import MapFrame, MapPlan, Points, ScaleBar, Shades, degrees, dot_size
 from sdm.report.paper import INCH, NOWHERE, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture
@@ -31,7 +30,7 @@ BLACK, WHITE, ACCENT = (0, 0, 0), (255, 255, 255), read_colour(COLOURS[1])
 LINE, TICK, PAD = 0.6, 2.5, 3.5  # points: width of lines, length of ticks, and from a tick to its number
 PHASES = 4  # places of a dot within a pixel, each way
 SAMPLES = 3  # of an outline, within a pixel, each way
-UPRIGHT, SLANTED = "DejaVuSans.ttf", "DejaVuSans-Oblique.ttf"
+LONGEST = 200  # letters; what is longer was cut before
 Pixels = NDArray[np.uint8]
 
 
@@ -183,7 +182,7 @@ class _Sheet:
         self, x: float, y: float, words: str, size: float = SMALL, anchor: str = "ms", face: str = UPRIGHT
     ) -> None:
         """Write words; by the anchor `y` is their line."""
-        self.pen.text((x, y), _drawable(words), BLACK, _font(face, size * self.point), anchor)
+        self.pen.text((x, y), drawable(words, LONGEST), BLACK, font_of(size * self.point, face), anchor)
 
     def axes(self) -> None:
         """Draw the edge of the map, with degrees or kilometres beside it."""
@@ -201,7 +200,7 @@ class _Sheet:
             y, words = float(self.down(np.array(place))), self._number(place, "NS", unit)
             self.line((self.left - TICK * point, y, self.left, y), LINE)
             self.text(self.left - end, y + digit / 2, words, anchor="rs")
-            widest = max(widest, _font(UPRIGHT, SMALL * point).getlength(words))
+            widest = max(widest, font_of(SMALL * point).getlength(words))
         if frame.metres is not None and not frame.geographic:
             middle = (self.left + self.right) / 2, (self.top + self.bottom) / 2
             self.text(middle[0], self.bottom + end + digit + 6 * point + self._digit(TEXT), "Easting (km)", TEXT)
@@ -214,15 +213,11 @@ class _Sheet:
 
     def _digit(self, size: float) -> float:
         """Return how high a digit is."""
-        return -float(_font(UPRIGHT, size * self.point).getbbox("0", anchor="ls")[1])
+        return -float(font_of(size * self.point).getbbox("0", anchor="ls")[1])
 
     def upright(self, x: float, y: float, words: str, size: float, side: str = "left") -> None:
         """Write words that are read from the right, their middle at `y`, and their left or right side at `x`."""
-        font = _font(UPRIGHT, size * self.point)
-        left, top, right, bottom = font.getbbox(words)
-        mask = Image.new("L", (int(right - left) + 2, int(bottom - top) + 2))
-        ImageDraw.Draw(mask).text((1 - left, 1 - top), words, 255, font)
-        turned = mask.rotate(90, expand=True)
+        turned = turned_words(drawable(words, LONGEST), size * self.point)
         across = x - turned.width if side == "right" else x
         self.image.paste(BLACK, (round(across), round(y - turned.height / 2)), turned)
 
@@ -236,7 +231,7 @@ class _Sheet:
         y = self.bottom - bar.y * high
         for colour, width in ((WHITE, 4.2), (BLACK, 2.0)):
             self.line((left, y, right, y), width, colour)
-        font = _font(UPRIGHT, SMALL * self.point)
+        font = font_of(SMALL * self.point)
         foot = y - bar.up * high - font.getbbox("p", anchor="ls")[3]
         anchor = {"left": "ls", "right": "rs"}.get(bar.side, "ms")
         place, halo = (self.left + bar.at * wide, foot), max(round(self.point), 1)
@@ -269,16 +264,16 @@ class _Sheet:
             y = bottom - (place - low) / span * tall
             self.line((right, y, right + TICK * point, y), LINE)
             self.text(right + (TICK + PAD) * point, y + digit / 2, number, anchor="ls")
-            widest = max(widest, _font(UPRIGHT, SMALL * point).getlength(number))
+            widest = max(widest, font_of(SMALL * point).getlength(number))
         if power:
             self.text(left, top - 3 * point, f"1e{power}".replace("-", "−"), anchor="ls")
         if label:
-            self.upright(right + (TICK + PAD + 4) * point + widest, (top + bottom) / 2, _drawable(label), TEXT)
+            self.upright(right + (TICK + PAD + 4) * point + widest, (top + bottom) / 2, label, TEXT)
 
     def keys(self, keys: Sequence[_Key]) -> None:
         """Write what the dots and lines are below the map, in two columns."""
         size, digit = SMALL * self.point, self._digit(SMALL)
-        font = _font(UPRIGHT, size)
+        font = font_of(size)
         down = max(-(-len(keys) // 2), 1)
         columns = [keys[k : k + down] for k in range(0, len(keys), down)]
         widths = [2.4 * size + max(font.getlength(key.words) for key in column) for column in columns]
@@ -355,24 +350,3 @@ def _dot(size: float, edge: float, face: Colour, column: int, row: int) -> tuple
     share = np.divide(inner, whole, out=np.zeros_like(inner), where=whole > 0)[:, :, None]
     colours = (share * np.array(face, dtype=float)).round().astype(np.uint8)
     return Image.fromarray(colours), Image.fromarray(np.round(255 * whole).astype(np.uint8)), reach
-
-
-@cache
-def _font(face: str, pixels: float) -> ImageFont.FreeTypeFont:
-    """Return a font of the plotting library, which is not loaded for it."""
-    home = find_spec("matplotlib")
-    folder = Path(str(home.origin if home else "")).parent / "mpl-data" / "fonts" / "ttf"
-    return ImageFont.truetype(str(folder / face), round(pixels))
-
-
-@cache
-def _has_letter(letter: str) -> bool:
-    """Tell whether the font has a letter: it shows one that it does not have as the same box as all others."""
-    font = _font(UPRIGHT, 20)
-    box, shown = (font.getmask(one) for one in ("\uffff", letter))
-    return letter.isspace() or bytes(box) != bytes(shown)
-
-
-def _drawable(text: str) -> str:
-    """Return a text with a box for each letter that the font does not have."""
-    return "".join(letter if _has_letter(letter) else "□" for letter in text)
