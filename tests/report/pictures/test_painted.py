@@ -18,7 +18,8 @@ from PIL import Image
 
 from sdm.models.colours import VIRIDIS, read_colour
 from sdm.report.figures.maps import picture
-from sdm.report.figures.maps.painted import ACCENT, number_words, paint_map, round_numbers
+from sdm.report.figures.maps.numbers import number_words, round_numbers
+from sdm.report.figures.maps.painted import ACCENT, paint_map
 from sdm.report.figures.maps.plan import Shades, entropy, probability, suitability
 from sdm.report.paper import PLAIN, Paper
 from sdm.report.pictures import Picture
