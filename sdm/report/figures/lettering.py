@@ -15,8 +15,12 @@ UPRIGHT, SLANTED = "DejaVuSans.ttf", "DejaVuSans-Oblique.ttf"
 def font_of(pixels: float, face: str = UPRIGHT) -> ImageFont.FreeTypeFont:
     """Return the font of all pictures, in a size."""
     home = find_spec("matplotlib")
-    folder = Path(str(home.origin if home else "")).parent / "mpl-data" / "fonts" / "ttf"
-    return ImageFont.truetype(str(folder / face), round(pixels))
+    place = Path(str(home.origin if home else "")).parent / "mpl-data" / "fonts" / "ttf" / face
+    if not place.is_file():  # some systems keep it elsewhere, which only the library knows
+        from matplotlib import get_data_path
+
+        place = Path(get_data_path()) / "fonts" / "ttf" / face
+    return ImageFont.truetype(str(place), round(pixels))
 
 
 @lru_cache(maxsize=64)

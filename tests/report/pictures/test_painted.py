@@ -13,10 +13,12 @@ import shapely
 from affine import Affine
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from sdm.models.colours import VIRIDIS, read_colour
+from sdm.report.figures import lettering
 from sdm.report.figures.maps import picture
 from sdm.report.figures.maps.numbers import number_words, round_numbers
 from sdm.report.figures.maps.painted import ACCENT, paint_map
@@ -149,3 +151,19 @@ def test_a_map_alone_loads_no_plotting_library(grids: dict, tmp_path: Path) -> N
     words = [sys.executable, "-c", code, str(grids["plane"]), str(tmp_path / "a.png")]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.split() == ["False"]
     assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+def test_the_font_is_found_where_the_library_keeps_it_elsewhere(monkeypatch) -> None:
+    found = lettering.font_of(12)
+    monkeypatch.setattr(lettering, "find_spec", lambda name: None)
+    lettering.font_of.cache_clear()
+    assert Path(str(lettering.font_of(12).path)).name == Path(str(found.path)).name
+    lettering.font_of.cache_clear()
+
+
+def test_letters_that_the_font_does_not_have_are_boxes() -> None:
+    """The same as the list of letters in the font says."""
+    letters = "aÄß−×10⁻ ☃種🦥Ж\u0600\u3042√"
+    known = get_font(findfont(FontProperties())).get_charmap()
+    wanted = "".join(letter if ord(letter) in known else "□" for letter in letters)
+    assert lettering.drawable(letters) == wanted
