@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 BLACK, WHITE, ACCENT = (0, 0, 0), (255, 255, 255), read_colour(COLOURS[1])
 LINE, TICK, PAD = 0.6, 2.5, 3.5  # points: width of lines, length of ticks, and from a tick to its number
 PHASES = 4  # places of a dot within a pixel, each way
+MANY = 20_000  # records of which those are left out that lie less than half a dot from another
 SAMPLES = 3  # of an outline, within a pixel, each way
 LONGEST = 200  # letters; what is longer was cut before
 Pixels = NDArray[np.uint8]
@@ -148,7 +149,9 @@ class _Sheet:
         far = 2 * size * self.point
         at = at[((at > -far) & (at < [right - left + far, bottom - top + far])).all(axis=1)]
         phases = np.floor(at * PHASES).astype(int)
-        _, first = np.unique(phases, axis=0, return_index=True)  # at one place the first is as good as all
+        near = 1 if len(x) < MANY else max(1, int(0.5 * PHASES * size * self.point))
+        cells = phases // near
+        _, first = np.unique(cells @ [1, 1 << 32], return_index=True)  # at one place the first is as good as all
         map_ = self.image.crop(self.box)
         for column, row in phases[np.sort(first)].tolist():
             dot, mask, reach = _dot(size * self.point, 0.4 * self.point, face, column % PHASES, row % PHASES)
