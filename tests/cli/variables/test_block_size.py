@@ -9,6 +9,7 @@ from terminal import BARE, as_json, fail, files, model_answer, picture, rows, sd
 
 POINTS = ("--background-points", 600)
 AUTO = ("--split", "block", "--block-size", "auto", "--folds", 3)
+LEAN = ("--no-report", "--dpi", 50)  # where nobody looks at pages and pictures
 CATEGORICAL = ("--categorical", "landcover")
 
 
@@ -27,16 +28,16 @@ def test_blocks_of_records(world, tmp_path: Path) -> None:
     assert picture(out / "plots" / "variograms.png").std() > 10
     page = (out / f"{name}.html").read_text(encoding="utf-8")
     assert "Blocks of " in page
-    fixed = model_answer(
-        *words, "--split", "block", "--block-size", blocks["size_km"], "--folds", 3, "-o", tmp_path / "b"
-    )
+    words = (*words, *LEAN)
+    size = ("--split", "block", "--block-size", blocks["size_km"], "--folds", 3)
+    fixed = model_answer(*words, *size, "-o", tmp_path / "b")
     assert fixed["cross_validation"]["rows"] == answer["cross_validation"]["rows"], "the size is all that is measured"
     said = succeed(*words, *AUTO, "-o", tmp_path / "c").stdout
     assert re.search(r"blocks of +[\d.,]+ km: the median range of autocorrelation of 4 variables", said)
 
 
 def test_the_run_file_measures_it_again(world, tmp_path: Path) -> None:
-    words = ("fit", world.records, world.layers, *BARE, *POINTS, *AUTO)
+    words = ("fit", world.records, world.layers, *BARE, *POINTS, *AUTO, *LEAN)
     one = model_answer(*words, "-o", tmp_path / "one")
     two = model_answer("fit", tmp_path / "one" / "run.yaml", "-o", tmp_path / "two")
     assert one["cross_validation"] == two["cross_validation"]
@@ -46,7 +47,7 @@ def test_a_size_is_suggested_where_none_was_given(world, tmp_path: Path) -> None
     words = ("fit", world.records, world.layers, *BARE, *POINTS)
     said = fail(*words, "--split", "block", "-o", tmp_path / "out", code=2)
     size = float(re.search(r"suggest --block-size ([\d.]+) \(or auto\)", said)[1])
-    measured = model_answer(*words, *AUTO, "-o", tmp_path / "auto")["cross_validation"]["blocks"]
+    measured = model_answer(*words, *AUTO, *LEAN, "-o", tmp_path / "auto")["cross_validation"]["blocks"]
     assert size == pytest.approx(float(f"{measured['size_km']:.2g}"), rel=0.3)
     assert not (tmp_path / "out").exists()
     check = sdm("check", world.records, world.layers, *CATEGORICAL, *POINTS, "--split", "block")
@@ -57,26 +58,16 @@ def test_a_size_is_suggested_where_none_was_given(world, tmp_path: Path) -> None
 
 
 def test_classes_and_communities(world, tmp_path: Path) -> None:
-    words = (
-        "fit",
-        world.survey,
-        world.layers,
-        *CATEGORICAL,
-        "--response",
-        "presence",
-        "--fc",
-        "l",
-        "--rm",
-        1,
-        "--no-map",
-    )
-    answer = as_json(*words, "--no-curves", *AUTO, "-o", tmp_path / "classes")
+    words = ("fit", world.survey, world.layers, *CATEGORICAL, "--response", "presence", "--fc", "l", "--rm", 1)
+    words = (*words, "--no-map", "--no-curves", "--no-importance", *LEAN)
+    answer = as_json(*words, *AUTO, "-o", tmp_path / "classes")
     sizes = [model["numbers"]["cross_validation"]["blocks"]["size_km"] for model in answer["models"]]
     assert sizes[0] == pytest.approx(sizes[1]), "both species were looked for at the same sites"
     for model in answer["models"]:
         assert (Path(model["folder"]) / "plots" / "variograms.png").exists()
     out = tmp_path / "joint"
     words = ("joint", world.survey, world.layers, *CATEGORICAL, "--learner", "crf-l2", "--cost", 1, "--no-map")
+    words = (*words, *LEAN)
     joint = model_answer(*words, *AUTO, "-o", out)
     assert joint["test"]["blocks"]["size_km"] == pytest.approx(sizes[0])
     assert {"variograms.csv", "variograms.png"} <= set(files(out))
@@ -86,7 +77,7 @@ def test_classes_and_communities(world, tmp_path: Path) -> None:
 
 
 def test_tuning_uses_it(world, tmp_path: Path) -> None:
-    words = ("tune", world.records, world.layers, *CATEGORICAL, *POINTS, "--no-map", "--no-curves")
+    words = ("tune", world.records, world.layers, *CATEGORICAL, *POINTS, "--no-map", "--no-curves", *LEAN)
     answer = model_answer(*words, "--feature-sets", "l", "--multipliers", "1,2", *AUTO, "-o", tmp_path / "out")
     assert answer["tuning"]["method"] == "block"
     assert answer["cross_validation"]["blocks"]["size_km"] > 0

@@ -11,6 +11,7 @@ from terminal import BARE, QUICK, as_json, fail, files, model_answer, picture, r
 from sdm.models.file import load_model
 
 POINTS = ("--background-points", 600)
+LEAN = ("--no-report", "--dpi", 50)  # where nobody looks at pages and pictures
 ALL = {"elevation", "flat", "height", "landcover", "precipitation", "slope", "temperature", "total"}
 
 
@@ -22,7 +23,7 @@ def kept(folder: Path) -> set[str]:
 def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("fit", redundant.records, redundant.layers, *QUICK, *POINTS, "--projections", redundant.warmer)
-    answer = model_answer(*words, "--drop-correlated", 0.7, "-o", out)
+    answer = model_answer(*words, "--drop-correlated", 0.7, "--dpi", 50, "-o", out)
     found = answer["variable_selection"]
     gone = {row["variable"]: row for row in found["dropped"]}
     assert gone
@@ -49,7 +50,7 @@ def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, t
 
 def test_the_run_file_repeats_it_and_the_model_predicts_from_the_layers_that_it_has(redundant, tmp_path: Path) -> None:
     words = ("fit", redundant.records, redundant.layers, *QUICK, *POINTS, "--drop-correlated", 0.7, "--drop-vif", 5)
-    answer = model_answer(*words, "-o", tmp_path / "one")
+    answer = model_answer(*words, *LEAN, "-o", tmp_path / "one")
     gone = [row["by"] for row in answer["variable_selection"]["dropped"]]
     rest = 8 - gone.count("correlation")  # from which the second rule starts
     assert any(f"left out of {rest}," in note or f"of {rest} variables left out" in note for note in answer["notes"])
@@ -67,7 +68,7 @@ def test_the_run_file_repeats_it_and_the_model_predicts_from_the_layers_that_it_
 
 
 def test_a_sum_of_others_goes_by_its_vif(redundant, tmp_path: Path) -> None:
-    words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS)
+    words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS, *LEAN)
     answer = model_answer(*words, "--drop-vif", 10, "-o", tmp_path / "out")
     gone = {row["variable"] for row in answer["variable_selection"]["dropped"]}
     assert gone & {"elevation", "precipitation", "total"}
@@ -83,7 +84,8 @@ def test_a_sum_of_others_goes_by_its_vif(redundant, tmp_path: Path) -> None:
 
 def test_every_species_has_variables_of_its_own(redundant, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    answer = as_json("fit", redundant.both, redundant.layers, *BARE, *POINTS, "--drop-correlated", 0.7, "-o", out)
+    words = ("fit", redundant.both, redundant.layers, *BARE, *POINTS, *LEAN)
+    answer = as_json(*words, "--drop-correlated", 0.7, "-o", out)
     for model in answer["models"]:
         folder = Path(model["folder"])
         assert kept(folder) == set(model["numbers"]["variable_selection"]["kept"])
@@ -92,13 +94,13 @@ def test_every_species_has_variables_of_its_own(redundant, tmp_path: Path) -> No
 
 def test_folds_choose_by_their_own_training_records(redundant, tmp_path: Path) -> None:
     words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS, "--drop-correlated", 0.6, "--folds", 3)
-    more = ("--jackknife", "--null-models", 2, "--test-percent", 20)
+    more = ("--jackknife", "--null-models", 2, "--test-percent", 20, *LEAN)
     answer = model_answer(*words, *more, "-o", tmp_path / "out")
     assert len(answer["cross_validation"]["rows"]) == 3
     assert any("every fold chose among correlated variables" in note for note in answer["notes"])
     assert len(answer["importance"]["jackknife"]) == 1 + 2 * len(answer["variable_selection"]["kept"])
     maps = ("fit", redundant.records, redundant.layers, *QUICK, *POINTS, "--drop-correlated", 0.6, "--folds", 3)
-    shared = model_answer(*maps, "--uncertainty", "-o", tmp_path / "maps")
+    shared = model_answer(*maps, *LEAN, "--uncertainty", "-o", tmp_path / "maps")
     assert any("had a say in the choice of variables" in note for note in shared["notes"])
 
 
@@ -106,6 +108,7 @@ def test_folds_choose_by_their_own_training_records(redundant, tmp_path: Path) -
 def test_reduction(redundant, tmp_path: Path, more) -> None:
     out = tmp_path / "out"
     words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS, "--repeats", 2, *(more or ("--reduce",)))
+    words = (*words, "--dpi", 50)
     answer = model_answer(*words, "-o", out)
     steps = rows(out / "reduction.csv")
     assert [int(row["variables"]) for row in steps] == list(range(8, 8 - len(steps), -1))
@@ -130,7 +133,7 @@ def test_reduction(redundant, tmp_path: Path, more) -> None:
 def test_the_first_to_go_is_what_matters_least(redundant, tmp_path: Path) -> None:
     """A variable of one value has no importance at all, and no other is worth less in this world with so few folds."""
     words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS, "--repeats", 2, "--reduce", "--folds", 3)
-    succeed(*words, "-o", tmp_path / "out")
+    succeed(*words, *LEAN, "-o", tmp_path / "out")
     steps = rows(tmp_path / "out" / "reduction.csv")
     assert float(steps[1]["importance"]) <= 1e-9
     assert len(rows(tmp_path / "out" / next(p.name for p in (tmp_path / "out").glob("*_crossValidation.csv")))) == 3
@@ -138,14 +141,14 @@ def test_the_first_to_go_is_what_matters_least(redundant, tmp_path: Path) -> Non
 
 def test_tuning_tries_settings_with_the_variables_that_are_kept(redundant, tmp_path: Path) -> None:
     words = ("tune", redundant.records, redundant.layers, "--categorical", "landcover", "--no-map", "--no-curves")
-    more = ("--feature-sets", "l,lq", "--multipliers", "1,2", "--drop-correlated", 0.7, *POINTS)
+    more = ("--feature-sets", "l,lq", "--multipliers", "1,2", "--drop-correlated", 0.7, *POINTS, *LEAN)
     answer = model_answer(*words, *more, "-o", tmp_path / "out")
     assert kept(tmp_path / "out") == set(answer["variable_selection"]["kept"]) < ALL
     assert {"tune.csv", "variables.csv"} <= set(files(tmp_path / "out"))
 
 
 def test_path_and_curves_have_fewer_variables_and_strata_none(redundant, tmp_path: Path) -> None:
-    words = (redundant.records, redundant.layers, "--categorical", "landcover", "--fc", "l", *POINTS)
+    words = (redundant.records, redundant.layers, "--categorical", "landcover", "--fc", "l", *POINTS, *LEAN)
     path = model_answer("path", *words, "--drop-correlated", 0.7, "--no-map", "--no-curves", "-o", tmp_path / "path")
     assert kept(tmp_path / "path") == set(path["variable_selection"]["kept"]) < ALL
     curve = ("curve", "sensitivity", *words, "--sets", "l", "--strengths", "1", "--partitions", 2, "--drop-vif", 5)
@@ -156,34 +159,25 @@ def test_path_and_curves_have_fewer_variables_and_strata_none(redundant, tmp_pat
 
 def test_presence_and_absence(redundant, tmp_path: Path) -> None:
     words = ("fit", redundant.survey, redundant.layers, "--response", "presence", "--fc", "l", "--rm", 1, "--no-curves")
-    more = ("--categorical", "landcover", "--drop-correlated", 0.7, "--folds", 3)
-    answer = as_json(*words, *more, "-o", tmp_path / "out")
+    more = ("--categorical", "landcover", "--drop-correlated", 0.7, "--folds", 3, "--no-map-picture", *LEAN)
+    first = rows(redundant.survey)[0]["species"]
+    answer = as_json(*words, "--species", first, *more, "-o", tmp_path / "out")
     for model in answer["models"]:
         assert kept(Path(model["folder"])) == set(model["numbers"]["variable_selection"]["kept"]) < ALL
         assert any("over 150 sites" in note for note in model["notes"])
         assert any("every fold chose" in note for note in model["notes"])
         assert len(model["numbers"]["cross_validation"]["rows"]) == 3
-    first = answer["models"][0]["name"]
+    fewer = ("--reduce-to", 3, "--repeats", 2, "--folds", 2, "--no-map", *LEAN)
     reduced = model_answer(
-        *words, "--species", first, "--categorical", "landcover", "--reduce-to", 3, "--repeats", 2, "--folds", 2,
-        "--no-map", "-o", tmp_path / "reduced",
-    )  # fmt: skip
+        *(*words, "--species", first, "--categorical", "landcover", *fewer, "-o", tmp_path / "reduced")
+    )
     assert len(kept(tmp_path / "reduced")) == 3
     assert [step["variables"] for step in reduced["variable_selection"]["steps"]] == [8, 7, 6, 5, 4, 3]
 
 
 def test_communities(redundant, tmp_path: Path) -> None:
-    words = (
-        "joint",
-        redundant.survey,
-        redundant.layers,
-        "--categorical",
-        "landcover",
-        "--learner",
-        "crf-l2",
-        "--cost",
-        1,
-    )
+    words = ("joint", redundant.survey, redundant.layers, "--categorical", "landcover", "--learner", "crf-l2")
+    words = (*words, "--cost", 1, *LEAN)
     more = ("--drop-correlated", 0.7, "--drop-vif", 10, "--projections", f"warmer={redundant.warmer}", "--folds", 2)
     answer = model_answer(*words, *more, "-o", tmp_path / "out")
     found = answer["variable_selection"]

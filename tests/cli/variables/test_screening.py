@@ -57,7 +57,7 @@ def test_tables_picture_and_suggestion(redundant, tmp_path: Path) -> None:
 def test_what_it_suggests_is_what_a_run_does(redundant, tmp_path: Path) -> None:
     words = (redundant.records, redundant.layers, *CATEGORICAL, *POINTS, "--fc", "lq", "--drop-correlated", 0.6)
     suggested = model_answer("variables", *words, "--drop-vif", 1e9)
-    done = model_answer("fit", *words, "--no-map", "--no-curves", "-o", tmp_path / "out")
+    done = model_answer("fit", *words, "--no-map", "--no-curves", "--no-report", "--dpi", 50, "-o", tmp_path / "out")
     assert suggested["kept"] == done["variable_selection"]["kept"]
     assert suggested["dropped"] == done["variable_selection"]["dropped"]
 
@@ -70,7 +70,17 @@ def test_without_a_folder_nothing_is_written(redundant, tmp_path: Path, monkeypa
 
 
 def test_results_are_not_overwritten(redundant, tmp_path: Path) -> None:
-    words = ("variables", redundant.records, redundant.layers, *CATEGORICAL, *POINTS, "-o", tmp_path / "out")
+    words = (
+        "variables",
+        redundant.records,
+        redundant.layers,
+        *CATEGORICAL,
+        *POINTS,
+        "-o",
+        tmp_path / "out",
+        "--dpi",
+        50,
+    )
     succeed(*words)
     assert "--overwrite" in fail(*words)
     succeed(*words, "--overwrite")
