@@ -9,7 +9,8 @@ from terminal import as_json, fail, model_answer, read, rows, sdm, succeed, writ
 
 from sdm.models.file import load_model
 
-LEAN = ("--fc", "l", "--rm", "1", "--no-map", "--no-curves", "--no-report", "--categorical", "landcover")
+LEAN = ("--fc", "l", "--rm", "1", "--no-map", "--no-curves", "--no-report", "--no-importance")
+LEAN = (*LEAN, "--categorical", "landcover", "--dpi", "50")
 SPLITS = [
     ("random", "--folds", "3"),
     ("leave-one-out", "--split", "leave-one-out"),
@@ -81,6 +82,7 @@ def test_a_test_file_tests_classes(world, survey, tmp_path: Path) -> None:
 
 def test_settings_of_classes_are_tuned(world, survey, tmp_path: Path) -> None:
     words = ("--response", "presence", "--categorical", "landcover", "--no-map", "--no-curves", "--no-report")
+    words = (*words, "--no-importance", "--dpi", "50")
     grid = ("--feature-sets", "l,lq", "--multipliers", "0.5,2", "--folds", "3", "--choose-by", "tss.val.avg")
     found = model_answer("tune", survey, world.layers, *words, *grid, "-o", tmp_path / "out")
     tried = rows(tmp_path / "out" / "tune.csv")
@@ -99,7 +101,7 @@ def whole(world, survey, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("whole") / "out"
     words = ("--response", "presence", "--fc", "l", "--rm", "0.3", "--categorical", "landcover", "--folds", "3")
     more = ("--null-models", "3", "--jackknife", "--uncertainty", "--threshold", "maxsss", "--test-percent", "20",
-            "--replicate-maps", "--beta-lqp", "0.4")  # fmt: skip
+            "--replicate-maps", "--beta-lqp", "0.4", "--dpi", "50")  # fmt: skip
     succeed("fit", survey, world.layers, *words, *more, "-o", folder)
     return folder
 
@@ -138,6 +140,7 @@ def test_every_replicate_has_its_map(whole: Path, world, survey, tmp_path: Path)
     maps = [read(whole / "replicates" / f"survey_{k}.tif") for k in (1, 2, 3)]
     np.testing.assert_allclose(np.ma.mean(maps, axis=0), read(whole / "survey_mean.tif"), atol=1e-6)
     words = ("--class-column", "habitat", "--fc", "l", "--rm", "0.1", "--no-curves", "--no-report", "--no-map-picture")
+    words = (*words, "--no-importance", "--dpi", "50")
     more = ("--folds", "2", "--uncertainty", "--replicate-maps", "--beta-categorical", "0.3")
     succeed("classify", survey, world.layers, *words, *more, "--categorical", "landcover", "-o", tmp_path / "out")
     place = tmp_path / "out" / "replicates"
@@ -164,7 +167,19 @@ def test_the_page_shows_the_map_the_roc_curve_calibration_and_odmap(whole: Path)
 
 def test_a_table_with_the_values_needs_no_layers(world, survey, tmp_path: Path) -> None:
     """Samples with data: the model is the one of the layers, at the cells of the points."""
-    words = ("--response", "presence", "--fc", "l", "--rm", "1", "--no-curves", "--no-report")
+    words = (
+        "--response",
+        "presence",
+        "--fc",
+        "l",
+        "--rm",
+        "1",
+        "--no-curves",
+        "--no-report",
+        "--no-importance",
+        "--dpi",
+        "50",
+    )
     layered = model_answer(
         "fit", survey, world.layers, *words, "--categorical", "landcover", "--no-map", "-o", tmp_path / "a"
     )
@@ -190,7 +205,7 @@ def sample(path: Path, places: list[dict[str, str]]) -> list[float]:
 
 def test_one_kind_of_run_over_another_leaves_nothing_behind(world, survey, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ("--fc", "l", "--rm", "1", "--no-map", "--no-curves", "--categorical", "landcover")
+    words = ("--fc", "l", "--rm", "1", "--no-map", "--no-curves", "--categorical", "landcover", "--dpi", "50")
     succeed("classify", survey, world.layers, "--class-column", "habitat", *words, "-o", out)
     before = {path.name for path in out.iterdir()}
     succeed("fit", world.records, world.layers, *words, "-o", out, "--overwrite")

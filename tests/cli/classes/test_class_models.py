@@ -46,6 +46,7 @@ def run(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     succeed(
         *("classify", table, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "l"),
         *("--rm", 0.2, "--projections", f"warmer={world.folder / 'warmer'}", "-o", folder / "out"),
+        *("--dpi", 50),
     )
     return folder / "out"
 
@@ -87,6 +88,7 @@ def test_bands_are_called_by_the_classes_and_colours_are_kept(world, tmp_path: P
         out.write(np.where(np.isin(band, known), band, 0).astype("uint8"), 1)
         out.write_colormap(1, {k: (10 * k, 200 - 10 * k, 3, 255) for k in known})
     words = ("classify", world.layers / "temperature.tif", world.layers / "elevation.tif", "--classes", classes)
+    words = (*words, "--no-map-picture", "--no-importance", "--no-report")
     succeed(*words, "--points", 400, "--fc", "l", "--rm", 1, "--least", 2, "--no-curves", "-o", tmp_path / "out")
     model = tmp_path / "out" / "cover.npz"
     succeed("predict", model, world.layers, "-o", tmp_path / "map.tif")

@@ -49,6 +49,7 @@ def run(world, plots, tmp_path_factory):
         *("classify", plots, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "lq"),
         *FIXED,
         *("--test-percent", 25, "--folds", 3, "--projections", f"warmer={world.folder / 'warmer'}", "-o", folder),
+        *("--dpi", 50),
     )
     return folder, result.output
 
@@ -140,7 +141,7 @@ def test_the_page_stands_alone(run):
 def test_names_do_not_get_out_of_their_place(world, plots, tmp_path):
     table = spoilt(tmp_path, plots, lambda body: [[*row[:2], f'<b>{row[2]}</b>, "$x_'] for row in body])
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--categorical", "landcover")
-    succeed(*words, *FIXED, "-o", tmp_path / "out")
+    succeed(*words, *FIXED, "--dpi", 50, "-o", tmp_path / "out")
     assert "<b>forest" not in (tmp_path / "out" / "habitat.html").read_text()
     assert '<b>forest</b>, "$x_' in [row["class"] for row in rows(tmp_path / "out" / "habitat_classes.csv")]
 
@@ -158,14 +159,14 @@ def test_a_scenario_is_mapped(run):
 
 def test_a_run_file_repeats_a_run(run, tmp_path):
     folder, _ = run
-    succeed("classify", folder / "run.yaml", "-o", tmp_path / "again")
+    succeed("classify", folder / "run.yaml", "--no-curves", "--no-report", "-o", tmp_path / "again")
     for name in ("habitat.npz", "habitat.tif", "habitat_probability.tif", "habitat_sites.csv"):
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
 
 
 def test_a_raster_of_classes_is_sampled_by_seed(world, tmp_path):
     words = ("classify", world.layers, "--classes", world.layers / "landcover.tif", "--points", 300, "--fc", "l")
-    words = (*words, *FIXED, "--least", 5, "--no-curves", "--no-map")
+    words = (*words, *FIXED, "--least", 5, "--no-curves", "--no-map", "--no-report", "--no-importance")
     first, again, other = (
         model_answer(*words, "--seed", seed, "-o", tmp_path / str(k)) for k, seed in enumerate((1, 1, 2))
     )
@@ -185,7 +186,16 @@ def test_proportions_as_targets(world, tmp_path):
     )
     found = model_answer(
         *("classify", table, world.layers, "--proportions", "bare,forest,meadow", "--fc", "l", "--entropy", 2),
-        *("--categorical", "landcover", "--no-curves", *FIXED, "-o", tmp_path / "out"),
+        *(
+            "--categorical",
+            "landcover",
+            "--no-curves",
+            "--no-report",
+            "--no-map-picture",
+            *FIXED,
+            "-o",
+            tmp_path / "out",
+        ),
     )
     assert found["classes"] == ["bare", "forest", "meadow"]
     assert found["order"] == 2
@@ -245,6 +255,7 @@ def test_rows_are_those_of_the_file(world, tmp_path, shares, message):
 def test_an_earlier_model_leaves_nothing_behind(world, plots, tmp_path):
     folder = tmp_path / "out"
     words = ("classify", plots, world.layers, "--fc", "l", *FIXED, "--categorical", "landcover", "-o", folder)
+    words = (*words, "--dpi", 50)
     succeed(*words, "--class-column", "habitat", "--projections", f"warmer={world.folder / 'warmer'}")
     (folder / "mine.txt").write_text("keep me")
     succeed(*words, "--class-column", "habitat", "--no-map", "--no-curves", "--no-report", "--overwrite")
@@ -280,7 +291,8 @@ def test_more_folds_than_sites_are_refused(world, plots, tmp_path):
 def test_how_far_it_is(world, plots, tmp_path):
     """Fits and folds of many classes take minutes: whoever waits sees where it is."""
     words = {"records": str(plots), "layers": [str(world.layers)], "class_column": "habitat", "features": "l"}
-    chosen = make_options(words, {"folds": 3, "map": False, "curves": False, "output": str(tmp_path / "out")})
+    bare = {"map": False, "curves": False, "importance": False, "report": False}
+    chosen = make_options(words, {"folds": 3, "penalty_folds": 2, "output": str(tmp_path / "out"), **bare})
     seen = []
     run_models(chosen, progress=lambda *step: seen.append(step))
     stages = list(dict.fromkeys(text for _, _, text in seen))
@@ -290,17 +302,8 @@ def test_how_far_it_is(world, plots, tmp_path):
     for text in stages:
         done, total, _ = [step for step in seen if step[2] == text][-1]
         assert done == total, f"{text} ends"
-    said = succeed(
-        "classify",
-        plots,
-        world.layers,
-        *("--class-column", "habitat", "--fc", "l", "--folds", 2),
-        "-v",
-        "--no-map",
-        "--no-curves",
-        "-o",
-        tmp_path / "again",
-    ).stderr
+    spoken = ("classify", plots, world.layers, "--class-column", "habitat", "--fc", "l", *FIXED, "--folds", 2, "-v")
+    said = succeed(*spoken, "--no-map", "--no-curves", "--no-report", "-o", tmp_path / "again").stderr
     assert "fitting 3 classes to 240 sites" in said
     assert "cross-validation: 2 of 2 in " in said
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
-from terminal import BARE, QUICK, as_json, fail, files, model_answer, picture, read, rows, sdm, succeed, write_table
+from terminal import BARE, as_json, fail, files, model_answer, picture, read, rows, sdm, succeed, write_table
 
 from sdm.assess.class_assessor import Classes
 from sdm.models.classes import ClassModel
@@ -22,6 +22,7 @@ def species(world) -> str:
 
 def test_it_is_classify_with_two_classes(world, species: str, tmp_path: Path) -> None:
     common = ("--categorical", "landcover", "--features", "lq", "--folds", 3, "--no-curves")
+    common = (*common, "--no-map", "--no-importance", "--no-report", "--penalty-folds", 2)
     fitted = model_answer(
         *("fit", world.survey, world.layers, "--response", "presence", "--species", species, *common),
         *("-o", tmp_path / "fit"),
@@ -73,7 +74,8 @@ def test_other_commands_refuse_it(world, tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-QUIET = ("--categorical", "landcover", "--fc", "l", "--rm", "1", "--no-curves", "--no-map")
+COARSE = ("--no-importance", "--dpi", "50")
+QUIET = ("--categorical", "landcover", "--fc", "l", "--rm", "1", "--no-curves", "--no-map", *COARSE)
 
 
 def survey(world, path: Path, head: list[str], change) -> Path:
@@ -112,7 +114,7 @@ def shown(index: str) -> dict[str, Any]:
 
 def test_an_index_shows_every_species_and_its_map(world, tmp_path: Path) -> None:
     words = ("fit", world.survey, world.layers, "--response", "presence", "--features", "l", "--no-curves")
-    result = succeed(*words, "-o", tmp_path / "all")
+    result = succeed(*words, "--rm", 1, *COARSE, "-o", tmp_path / "all")
     assert f"index: {tmp_path / 'all' / 'index.html'}" in result.stdout
     before = (tmp_path / "all" / "index.html").read_bytes()
     assert shown(before.decode())["preview"] == [1, 1]
@@ -209,7 +211,7 @@ def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> 
         ["species", "longitude", "latitude", "seen"],
         lambda k, row: [row["species"], row["longitude"], row["latitude"], words[row["presence"]]],
     )
-    common = ("--species", species, "--categorical", "landcover", "--fc", "l", "--no-curves")
+    common = ("--species", species, "--categorical", "landcover", "--fc", "l", "--rm", 1, "--no-curves", *COARSE)
     folders = [tmp_path / "words", tmp_path / "numbers"]
     stem = species.replace(" ", "_")
     for file, column, folder in ((table, "seen", folders[0]), (world.survey, "presence", folders[1])):
@@ -225,7 +227,7 @@ def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> 
 def test_the_map_says_1_where_presence_is_likelier(world, species: str, tmp_path: Path) -> None:
     folder, stem = tmp_path / "out", species.replace(" ", "_")
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species)
-    succeed(*words, "--categorical", "landcover", "--fc", "l", "--no-curves", "-o", folder)
+    succeed(*words, "--categorical", "landcover", "--fc", "l", "--rm", 1, "--no-curves", *COARSE, "-o", folder)
     with rasterio.open(folder / f"{stem}.tif") as source:
         assert source.nodata == 255
         assert source.descriptions == (species,)
@@ -245,7 +247,7 @@ def test_the_map_says_1_where_presence_is_likelier(world, species: str, tmp_path
 def test_every_option_that_is_given_counts(world, species: str, tmp_path: Path) -> None:
     """Also one that is given as the default of a fit, where that of classes is another."""
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--fc", "h")
-    words = (*words, "--categorical", "landcover", "--no-map", "--no-curves", "--no-report", "--rm", 1)
+    words = (*words, "--categorical", "landcover", "--no-map", "--no-curves", "--no-report", "--rm", 1, *COARSE)
     said = {}
     for knots in ((), ("--knots", "maxent"), ("--knots", 5), ("--knots", 30)):
         folder = tmp_path / "_".join(map(str, ("k", *knots)))
@@ -266,12 +268,13 @@ def test_all_visits_to_a_cell_count(world, tmp_path: Path) -> None:
     table = write_table(tmp_path / "visits.csv", ["species", "lon", "lat", "seen"], body)
     share = np.mean([row[3] for row in body])
     words = ("fit", table, world.layers, "--response", "seen", "--categorical", "landcover", "--fc", "l", "--no-curves")
+    words = (*words, "--no-map-picture", "--no-report", *COARSE)
     found = model_answer(*words, "-o", tmp_path / "all")
     assert found["sites"] == 1200
     assert any("1,200 points, 1,200 used in 60 cells: every visit counts" in note for note in found["notices"])
     with rasterio.open(tmp_path / "all" / "owl_probability.tif") as source:
         assert source.read(2, masked=True).mean() == pytest.approx(share, abs=0.03)
-    removed = model_answer(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
+    removed = model_answer(*words, "--rm", 1, "--no-keep-duplicates", "--no-map", "-o", tmp_path / "one")
     assert removed["sites"] < 130
     assert any("in a cell that had one of their class already" in note for note in removed["notices"])
 
@@ -336,6 +339,7 @@ def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
     table.write_text("\n".join(["species,longitude,latitude,presence", *body, *three]) + "\n")
     out = tmp_path / "out"
     words = ("fit", table, world.layers, "--response", "presence", "--fc", "l", "--no-curves", "-o", out, "--overwrite")
+    words = (*words, "--rm", 1, *COARSE)
     succeed(*words)
     assert '"Third"' in (out / "index.html").read_text(encoding="utf-8")
     succeed(*words, "--species", names[1], "--species", names[0])
@@ -367,7 +371,7 @@ def visits(world, path: Path, count: int = 40, times: int = 6) -> Path:
 def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, test) -> None:
     """A site whose other visits trained the model is no test of it."""
     table = visits(world, tmp_path / "visits.csv")
-    words = ("fit", table, world.layers, "--response", "seen", *BARE, "--no-report", *test)
+    words = ("fit", table, world.layers, "--response", "seen", *BARE, *COARSE, "--no-report", *test)
     found = model_answer(*words, "--rm", 1, "-o", tmp_path / "out")
     assert any("sites, by column 'site': a site's are tested together" in note for note in found["notices"])
     named = sides(table, tmp_path / "out", "site")
@@ -427,7 +431,7 @@ def _noise(row, rng):
 def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path) -> None:
     """Figures of a model mean little without those of knowing nothing but how frequent the species is."""
     table = noise(world, tmp_path / "noise.csv")
-    words = ("fit", table, world.layers, "--response", "seen", *QUICK, "--folds", 3)
+    words = ("fit", table, world.layers, "--response", "seen", *BARE, *COARSE, "--folds", 3)
     species = list(dict.fromkeys(row["species"] for row in rows(table)))
     found = sdm(*words, "--rm", 0.01, "--species", species[0], "-o", tmp_path / "worse")
     assert found.exit_code == 0, found.output
@@ -448,7 +452,7 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
     measured = succeed("evaluate", model, "--sites", table, "--layers", world.layers)
     assert f"(constant model {own:.4f})" in measured.output
     assert len(species) > 1
-    several = as_json(*words, "--no-map", "-o", tmp_path / "all")
+    several = as_json(*words, "-o", tmp_path / "all")
     summary = rows(tmp_path / "all" / "summary.csv")
     for row, one in zip(summary, several["models"], strict=True):
         best = one["numbers"]["measures"]["cross-validation"]
@@ -458,7 +462,18 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
 
 
 def test_the_multiplier_is_chosen_and_the_search_is_kept(world, species: str, tmp_path: Path) -> None:
-    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, *BARE)
+    words = (
+        "fit",
+        world.survey,
+        world.layers,
+        "--response",
+        "presence",
+        "--species",
+        species,
+        *BARE,
+        *COARSE,
+        "--no-report",
+    )
     found = model_answer(*words, "-o", tmp_path / "auto")
     name = next((tmp_path / "auto").glob("*_multipliers.csv"))
     table = rows(name)
@@ -474,6 +489,7 @@ def test_the_page_compares_with_absences(world, species: str, tmp_path: Path) ->
     """ROC, cutoffs and folds of a survey are about sites without the species, not about a background."""
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--rm", 1)
     words = (*words, "--categorical", "landcover", "--fc", "l", "--no-curves", "--test-percent", 30, "--folds", 2)
+    words = (*words, "--no-map-picture", *COARSE)
     found = model_answer(*words, "-o", tmp_path / "out")
     stem = species.replace(" ", "_")
     sites = rows(tmp_path / "out" / f"{stem}_sites.csv")
