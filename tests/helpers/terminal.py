@@ -30,6 +30,8 @@ from sdm_cli.app import app
 # Enough for a real model, and fast: no hinges, no curves; where the map does not matter, no map.
 QUICK = ("--fc", "lq", "--no-curves", "--categorical", "landcover")
 BARE = (*QUICK, "--no-map")
+# Where nobody looks at pages, pictures and the importance of variables.
+PLAIN = ("--no-report", "--no-importance", "--dpi", "50")
 
 
 def sdm(*words: Any) -> Result:

@@ -15,6 +15,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.estimators.community import JointModel
 from sdm.models.community import FittedJoint
 
+LEAN = ("--no-report", "--dpi", 50)  # where nobody looks at pages and pictures
 OWN = ("--environment", "heat,rain", "--learner", "crf-l2")
 
 
@@ -24,7 +25,7 @@ def mapped(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("joint") / "out"
     said = succeed(
         *("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2", "--folds", 3),
-        *("--projections", f"warmer={world.folder / 'warmer'}", "-o", out),
+        *("--projections", f"warmer={world.folder / 'warmer'}", "--dpi", 50, "-o", out),
     ).output
     assert "300 rows are 150 sites" in said
     assert "held out, mean of 3 folds" in said
@@ -159,7 +160,7 @@ def test_species_called_like_other_maps(world, tmp_path: Path) -> None:
     survey.to_csv(tmp_path / "survey.csv", index=False)
     out = tmp_path / "out"
     words = ("joint", tmp_path / "survey.csv", world.layers, "--categorical", "landcover", "--learner", "crf-l2")
-    numbers = model_answer(*words, "-o", out)
+    numbers = model_answer(*words, "--cost", 1, *LEAN, "-o", out)
     own = numbers["files"]["maps"]
     paths = [*own["species"].values(), *own["present"].values(), own["richness"], own["labeled richness"]]
     assert len({name.casefold() for name in paths}) == 6
@@ -174,7 +175,7 @@ def test_species_called_like_other_maps(world, tmp_path: Path) -> None:
 
 def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
     path = write_community(tmp_path)
-    result = model_answer("joint", path, *OWN, "-o", tmp_path / "out")
+    result = model_answer("joint", path, *OWN, "--dpi", 50, "-o", tmp_path / "out")
     frame = draw_community()
     model = JointModel("crf-l2", seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
     np.testing.assert_array_equal(FittedJoint.load(tmp_path / "out" / "joint.npz").weights, model.model_.weights)
@@ -186,7 +187,7 @@ def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
 
 def test_a_posterior_that_repeats_the_prior_is_no_uncertainty(tmp_path: Path) -> None:
     """Laplace MEDN has a spread for weights that the sites ask for; M³N's is the prior's, and is not printed."""
-    words = ("joint", write_community(tmp_path), "--environment", "heat,rain", "--cost", 0.1)
+    words = ("joint", write_community(tmp_path), "--environment", "heat,rain", "--cost", 0.1, "--dpi", 50)
     succeed(*words, "--learner", "laplace", "--shrinkage", 20, "-o", tmp_path / "laplace")
     effects = rows(tmp_path / "laplace" / "effects.csv")
     assert any(row["sd"] and float(row["sd"]) > 0 for row in effects if abs(float(row["weight"])) > 0.3)
@@ -225,7 +226,7 @@ def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(t
 
 def test_constants_by_cross_validation_are_kept_as_a_table(tmp_path: Path) -> None:
     write_community(tmp_path, draw_community(60))
-    numbers = model_answer("joint", tmp_path / "sites.csv", *OWN, "-o", tmp_path / "out")["numbers"]
+    numbers = model_answer("joint", tmp_path / "sites.csv", *OWN, *LEAN, "-o", tmp_path / "out")["numbers"]
     tried = [row for row in rows(tmp_path / "out" / "tuning.csv") if row["model"] == "joint"]
     best = min(tried, key=lambda row: float(row["loss"]))
     assert numbers["C"] == pytest.approx(float(best["C"]))
@@ -235,7 +236,7 @@ def test_two_tables_and_blocks(tmp_path: Path) -> None:
     frame = draw_community()
     frame[["site", *SPECIES]].to_csv(tmp_path / "species.csv", index=False)
     frame[["site", "longitude", "latitude", "heat", "rain"]][::-1].to_csv(tmp_path / "env.csv", index=False)
-    words = ("joint", tmp_path / "species.csv", tmp_path / "env.csv", "--learner", "crf-l2", "--no-report")
+    words = ("joint", tmp_path / "species.csv", tmp_path / "env.csv", "--learner", "crf-l2", "--cost", 1, *LEAN)
     result = succeed(*words, "--split", "block", "--block-size", 60, "--folds", 3, "-o", tmp_path / "out")
     assert "joined by column 'site'" in result.output
     numbers = json.loads((tmp_path / "out" / "joint.json").read_text())
@@ -248,7 +249,9 @@ def test_missing_labels_are_used_for_what_is_known_and_said(tmp_path: Path) -> N
     frame = draw_community().astype(dict.fromkeys(SPECIES, float))
     frame.loc[:9, "owl"] = np.nan
     frame.loc[5:6, list(SPECIES)] = np.nan
-    result = succeed("joint", write_community(tmp_path, frame), *OWN, "--folds", 2, "-o", tmp_path / "out")
+    result = succeed(
+        "joint", write_community(tmp_path, frame), *OWN, "--cost", 1, *LEAN, "--folds", 2, "-o", tmp_path / "out"
+    )
     assert result.output.count("16 of 640 labels are missing, at 10 of 160 sites") == 1
     assert json.loads((tmp_path / "out" / "joint.json").read_text())["missing"] == 16
 
@@ -317,7 +320,7 @@ def test_options_that_make_no_sense(tmp_path: Path, words, said) -> None:
 def test_more_folds_than_sites_are_refused_and_what_is_not_defined_is_a_dash(tmp_path: Path) -> None:
     """A fold of one site has no AUC of any species."""
     sites = write_community(tmp_path, draw_community(12))
-    words = ("joint", sites, *OWN, "--no-report", "-o", tmp_path / "out")
+    words = ("joint", sites, *OWN, "--cost", 1, *LEAN, "-o", tmp_path / "out")
     assert "there are 12 sites for 500 folds: use --folds 12 at most" in fail(*words, "--folds", 500)
     said = succeed(*words, "--folds", 12).output
     line = next(line for line in said.splitlines() if "mean AUC" in line)
@@ -370,9 +373,10 @@ def test_nothing_is_overwritten_unless_asked_and_old_maps_go(mapped: Path, tmp_p
     out.mkdir()
     (out / "precious.txt").write_text("x")
     assert "has files in it already" in fail("joint", path, *OWN, "-o", out)
-    succeed("joint", path, *OWN, "-o", out, "--overwrite")
+    words = ("joint", path, *OWN, "--cost", 1, "--dpi", 50, "-o", out, "--overwrite")
+    succeed(*words)
     assert "joint.html" in files(out)
-    succeed("joint", path, *OWN, "-o", out, "--overwrite", "--no-report")
+    succeed(*words, "--no-report")
     assert "joint.html" not in files(out)
     assert (out / "precious.txt").read_text() == "x"
 
@@ -392,9 +396,8 @@ def test_eucalypts(shared: Path, tmp_path: Path) -> None:
     if not folder.is_dir():
         pytest.skip(f"no {folder}")
     words = ("joint", folder / "presence_absence.csv", folder / "env.csv", "--learner", "crf-l2", "--cost", 1)
-    numbers = model_answer(*words, "--split", "block", "--block-size", 10, "--folds", 4, "-o", tmp_path / "out")[
-        "numbers"
-    ]
+    words = (*words, "--split", "block", "--block-size", 10, "--folds", 4, *LEAN)
+    numbers = model_answer(*words, "-o", tmp_path / "out")["numbers"]
     assert (len(numbers["species"]), numbers["sites"], numbers["edges"]) == (12, 458, 11)
     mean = numbers["test"]["mean"]
     assert mean["joint"]["auc"] > 0.7

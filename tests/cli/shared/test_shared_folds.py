@@ -24,14 +24,15 @@ def test_a_fold_is_measured_on_axes_that_never_saw_it(group: Group, tmp_path: Pa
     half = [("west" if float(row[1]) < middle else "east") for row in body]
     marked = [(*row, fold) for row, fold in zip(body, half)]
     both = replace(group, records=write_table(tmp_path / "both.csv", [*HEAD, "part"], marked))
-    words = ("--split", "own", "--fold-column", "part", "--model", model)
+    common = ("--model", model, "--background-points", 10000)  # those that a model is evaluated with
+    words = ("--split", "own", "--fold-column", "part", *common)
     assert sdm(*both.bare(tmp_path / "both", *words)).exit_code == 0
     table = rows(tmp_path / "both" / NAME / f"{NAME}_crossValidation.csv")
     found = {row["fold"]: float(row["auc.val"]) for row in table if row["fold"] == "west"}
     kept = [row for row, part in zip(body, half) if part == "east"]
     held = write_records(tmp_path / "held.csv", [row for row, part in zip(body, half) if part == "west"])
     alone = replace(group, records=write_records(tmp_path / "kept.csv", kept))
-    assert sdm(*alone.bare(tmp_path / "kept", "--model", model)).exit_code == 0
+    assert sdm(*alone.bare(tmp_path / "kept", *common)).exit_code == 0
     by_hand, leaking = (auc_of(tmp_path / run / NAME / f"{NAME}.npz", held, group.layers) for run in ("kept", "both"))
     assert found["west"] == pytest.approx(by_hand, abs=1e-4)
     assert abs(leaking - by_hand) > 0.01, "else this test could not tell"

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from shared_axes.runs import HEAD, Group, write_records
-from terminal import fail, read, sdm, succeed, write_table
+from terminal import PLAIN, fail, read, sdm, succeed, write_table
 
 from sdm import load_model
 
@@ -18,7 +19,7 @@ NAME = "Planta_numerus000"
 @pytest.fixture(scope="module")
 def three(group: Group, tmp_path_factory: pytest.TempPathFactory) -> Group:
     """Three species, all of which can be fitted."""
-    return Group(write_records(tmp_path_factory.mktemp("three") / "records.csv", group.body[:63]), group.layers)
+    return replace(group, records=write_records(tmp_path_factory.mktemp("three") / "records.csv", group.body[:63]))
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +78,10 @@ def test_options_change_the_axes_as_they_say(
 
 def test_a_record_of_weight_two_counts_as_two(three: Group, plain: Path, tmp_path: Path) -> None:
     body = [(*row, 2 if k % 3 else 1) for k, row in enumerate(three.body)]
-    weighted = Group(write_table(tmp_path / "weighted.csv", [*HEAD, "count"], body), three.layers)
+    weighted = replace(three, records=write_table(tmp_path / "weighted.csv", [*HEAD, "count"], body))
     succeed(*weighted.bare(tmp_path / "weighted", "--record-weights", "count"))
     twice = [row[:3] for row in body for _ in range(row[3])]
-    copied = Group(write_records(tmp_path / "copied.csv", twice), three.layers)
+    copied = replace(three, records=write_records(tmp_path / "copied.csv", twice))
     succeed(*copied.bare(tmp_path / "copied", "--keep-duplicates"))
     one, two, old = (axes_of(folder) for folder in (tmp_path / "weighted", tmp_path / "copied", plain))
     np.testing.assert_allclose(one.axes @ one.places, two.axes @ two.places, atol=0.02)
@@ -89,7 +90,18 @@ def test_a_record_of_weight_two_counts_as_two(three: Group, plain: Path, tmp_pat
 
 def test_uncertainty_scenarios_and_richness(three: Group, world, tmp_path: Path) -> None:
     out, warmer = tmp_path / "out", world.folder / "warmer"
-    more = ("--no-curves", "--no-report", "--folds", 2, "--uncertainty", "--scenarios", warmer, "--stack", "sum")
+    more = (
+        "--no-curves",
+        *PLAIN,
+        "--no-map-picture",
+        "--folds",
+        2,
+        "--uncertainty",
+        "--scenarios",
+        warmer,
+        "--stack",
+        "sum",
+    )
     succeed(*three.words(out, *more))
     maps = [read(out / f"Planta_numerus{k:03d}" / f"Planta_numerus{k:03d}.tif") for k in range(3)]
     np.testing.assert_allclose(read(out / "richness_sum.tif").compressed(), sum(maps).compressed(), atol=1e-5)
@@ -142,7 +154,7 @@ def test_names_of_species_lead_nowhere(group: Group, tmp_path: Path) -> None:
     known = list(dict.fromkeys(row[0] for row in group.body[:-1]))
     body = [(odd[known.index(row[0])], *row[1:]) for row in group.body[:-1]]
     place = Group(write_records(tmp_path / "odd.csv", body), group.layers)
-    succeed(*place.words(tmp_path / "deep" / "er" / "out", "--no-curves", "--no-map"))
+    succeed(*place.words(tmp_path / "deep" / "er" / "out", "--no-curves", "--no-map", "--no-importance", "--dpi", 50))
     out = tmp_path / "deep" / "er" / "out"
     assert list(axes_of(out).species) == odd
     folders = {path.parent.name for path in out.glob("*/*.npz")} - {"group"}

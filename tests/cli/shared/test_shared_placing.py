@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from shared_axes.runs import Group, write_records
-from terminal import fail, sdm, succeed, write_table
+from terminal import PLAIN, fail, sdm, succeed, write_table
 
 from sdm import load_model
 
@@ -27,7 +27,7 @@ def rare(group: Group, tmp_path: Path) -> Path:
 
 
 def test_three_records_are_enough(group: Group, out: Path, rare: Path, axes, tmp_path: Path) -> None:
-    succeed("fit", rare, group.layers, *axes, "-o", tmp_path / "new")
+    succeed("fit", rare, group.layers, *axes, "--no-curves", "--dpi", 50, "-o", tmp_path / "new")
     numbers = json.loads((tmp_path / "new" / "Nova_rara.json").read_text())
     assert len(numbers["shared"]["places"]) == load_model(out / "group" / "group.npz").rank
     assert numbers["status"] == "converged"
@@ -40,7 +40,7 @@ def test_several_species_are_placed_and_one_fails_alone(group: Group, rare: Path
         ("Nova altera", *row[1:]) for row in group.body[:9]
     ]
     both = write_records(tmp_path / "both.csv", [*rows, group.body[-1]])
-    bare = ("--no-curves", "--no-map", "--no-report")
+    bare = ("--no-curves", "--no-map", *PLAIN)
     result = sdm("fit", both, group.layers, *axes, *bare, "-o", tmp_path / "both")
     assert result.exit_code == 1
     assert "2 of 3 species fitted" in result.output
@@ -106,7 +106,7 @@ def fit_samples(body: list[tuple[Any, ...]], place: Path, *more: Any, head: list
     own = () if "--axes" in more else ("--features", "lq", "--strength", 1)
     records = write_table(place.with_suffix(".csv"), head, body)
     model = () if "--model" in more else ("--model", "shared")
-    bare = ("--categorical", "soil", "--no-report", "--no-curves", "-o", place)
+    bare = ("--categorical", "soil", *PLAIN, "--no-curves", "-o", place)
     succeed("fit", records, *model, *own, *bare, *more)
     return place
 

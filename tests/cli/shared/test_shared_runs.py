@@ -43,11 +43,13 @@ def test_two_processes_give_the_same_bytes(group: Group, bare: dict[str, bytes],
 def test_run_file_and_python_give_the_same_bytes(group: Group, bare: dict[str, bytes], tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(
         f"occurrences: {group.records}\nlayers: {{files: {group.layers}, categorical: landcover}}\n"
-        "fit: {model: shared, features: lq, strength: 1}\noutput: {curves: false, map: false, report: false}\n"
+        "background: {points: 800}\nfit: {model: shared, features: lq, strength: 1}\ntest: {importance: false}\n"
+        "output: {curves: false, map: false, report: false, dpi: 50}\n"
     )
     assert sdm("fit", tmp_path / "run.yaml", "-o", tmp_path / "yaml" / "out").exit_code == 1
     assert without_names(result_bytes(tmp_path / "yaml" / "out")) == without_names(bare)
     about = {"model": "shared", "features": "lq", "strength": 1, "curves": False, "map": False, "report": False}
+    about |= {"background_points": 800, "importance": False, "dpi": 50}
     places = {"occurrences.file": str(group.records), "layers.files": [str(group.layers)]}
     options = make_options({**about, **places, "categorical": ["landcover"], "output": str(tmp_path / "py" / "out")})
     found = run(options)

@@ -8,7 +8,7 @@ import pytest
 import rasterio
 import yaml
 from sklearn.metrics import brier_score_loss, roc_auc_score
-from terminal import BARE, QUICK, as_json, fail, model_answer, picture, read, rows, succeed, write_table
+from terminal import BARE, PLAIN, QUICK, as_json, fail, model_answer, picture, read, rows, succeed, write_table
 
 from sdm import load_model
 from sdm.options.reading import make_options
@@ -25,7 +25,7 @@ def results(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("fit", world.records, world.layers, "--fc", "lq", "--categorical", "landcover", *POINTS, "-o", out),
         *("--folds", 4, "--split", "block", "--block-size", 30, "--validation-background", "partition"),
         *("--test-percent", 20, "--jackknife", "--null-models", 4, "--uncertainty"),
-        *("--surfaces", "temperature:precipitation,landcover:temperature", "--threshold", "10p"),
+        *("--surfaces", "temperature:precipitation,landcover:temperature", "--threshold", "10p", "--dpi", 50),
     )
     return out
 
@@ -78,7 +78,7 @@ def test_importance_in_tables_json_and_maxents_own_file(results: Path) -> None:
 def test_the_jackknife_is_that_of_fits_to_fewer_variables(results: Path, world, tmp_path: Path) -> None:
     (java,) = rows(results / "maxentResults.csv")
     rest = [path for path in sorted(world.layers.glob("*.tif")) if path.stem != "elevation"]
-    words = ("--fc", "lq", "--no-curves", "--no-map", "--test-percent", 20)
+    words = ("--fc", "lq", "--no-curves", "--no-map", "--test-percent", 20, *PLAIN)
     only = as_json("fit", world.records, world.layers / "elevation.tif", *words, *POINTS, "-o", tmp_path / "only")
     without = as_json(
         "fit", world.records, *rest, *words, "--categorical", "landcover", *POINTS, "-o", tmp_path / "without"
@@ -157,7 +157,7 @@ def test_thresholds_have_binomial_probabilities(results: Path) -> None:
     ],
 )
 def test_every_way_to_divide(world, tmp_path: Path, words, method, folds) -> None:
-    result = succeed("fit", world.records, world.layers, *BARE, *POINTS, "-o", tmp_path / "out", *words)
+    result = succeed("fit", world.records, world.layers, *BARE, *PLAIN, *POINTS, "-o", tmp_path / "out", *words)
     found = numbers_of(tmp_path / "out")["cross_validation"]
     assert (found["method"], len(found["rows"])) == (method, folds)
     assert f"{folds} {'replicates' if method in ('bootstrap', 'subsample') else 'folds'}" in result.stdout
@@ -172,7 +172,7 @@ def test_one_at_a_time(world, tmp_path: Path, words) -> None:
     few = write_table(
         tmp_path / "few.csv", ["lon", "lat"], [(r["longitude"], r["latitude"]) for r in rows(world.records)[:12]]
     )
-    succeed("fit", few, world.layers, *BARE, *POINTS, "-o", tmp_path / "out", *words)
+    succeed("fit", few, world.layers, *BARE, *PLAIN, *POINTS, "-o", tmp_path / "out", *words)
     found = numbers_of(tmp_path / "out")["cross_validation"]["rows"]
     assert [row["test_presences"] for row in found] == [1] * 12
     near = sum(row["training_presences"] < 11 for row in found)
@@ -192,7 +192,7 @@ def test_own_folds_follow_their_records_through_cleaning(world, tmp_path: Path) 
     """Duplicates go, the labels of the others stay with them."""
     path = labelled(world, tmp_path / "records.csv")
     words = ("--split", "own", "--fold-column", "side")
-    succeed("fit", path, world.layers, *BARE, *POINTS, "-o", tmp_path / "out", *words)
+    succeed("fit", path, world.layers, *BARE, *PLAIN, *POINTS, "-o", tmp_path / "out", *words)
     folds = table_of(tmp_path / "out", "folds")
     assert len(folds) == 60
     assert all((float(row["X"]) < -15) == (row["fold"] == "west") for row in folds)
@@ -212,7 +212,7 @@ def test_own_folds_in_a_table_divide_its_background_too(tmp_path: Path) -> None:
     body = [("p" if k < 40 else "background", *(rng.normal(size=2) + (k < 40)), 1 + k % 3) for k in range(400)]
     path = write_table(tmp_path / "swd.csv", ["species", "heat", "rain", "part"], body)
     words = ("--split", "own", "--fold-column", "part", "--validation-background", "partition")
-    succeed("fit", path, "--fc", "lq", "--no-curves", "-o", tmp_path / "out", *words)
+    succeed("fit", path, "--fc", "lq", "--no-curves", *PLAIN, "-o", tmp_path / "out", *words)
     numbers = numbers_of(tmp_path / "out")
     assert load_model(tmp_path / "out" / "p.npz").names == ("heat", "rain"), "the labels are no variable"
     assert [row["fold"] for row in numbers["cross_validation"]["rows"]] == ["1", "2", "3"]
@@ -226,12 +226,22 @@ def test_terminal_run_file_and_python_are_one(world, tmp_path: Path) -> None:
         "background": {"points": 300},
         "fit": {"features": "l"},
         "test": {"split": "checkerboard", "aggregation": [4], "jackknife": True, "null_models": 2},
-        "output": {"curves": False, "map": False},
+        "output": {"curves": False, "map": False, "report": False, "dpi": 50},
     }
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(settings))
     succeed("fit", tmp_path / "run.yaml", "-o", tmp_path / "yaml")
     words = ("--split", "checkerboard", "--aggregation", 4, "--jackknife", "--null-models", 2, "--fc", "l")
-    more = ("--categorical", "landcover", "--background-points", 300, "--no-curves", "--no-map")
+    more = (
+        "--categorical",
+        "landcover",
+        "--background-points",
+        300,
+        "--no-curves",
+        "--no-map",
+        "--no-report",
+        "--dpi",
+        50,
+    )
     succeed("fit", world.both, world.layers, *words, *more, "-o", tmp_path / "words")
     done = run(make_options(settings, {"output": str(tmp_path / "python")}))
     assert not done.failed
@@ -246,7 +256,7 @@ def test_terminal_run_file_and_python_are_one(world, tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes_on_any_number_of_processes(world, tmp_path: Path) -> None:
     words = ("--folds", 3, "--jackknife", "--null-models", 2, "--uncertainty", "--fc", "l")
     for name, count in (("a", 1), ("b", 2)):
-        more = ("--categorical", "landcover", "--processes", count, *POINTS, "-o", tmp_path / name)
+        more = ("--categorical", "landcover", "--processes", count, *POINTS, "--dpi", 50, "-o", tmp_path / name)
         succeed("fit", world.records, world.layers, *words, *more)
     for one in sorted((tmp_path / "a").rglob("*.*")):
         if one.name not in ("run.yaml", "command.txt") and one.suffix != ".html":
@@ -308,7 +318,7 @@ def test_folds_that_the_records_do_not_give(world, tmp_path: Path) -> None:
 def test_absences_among_the_test_records_are_used(world, tmp_path: Path) -> None:
     """One command gives what `sdm evaluate` gives of the same sites, and what scikit-learn computes."""
     out = tmp_path / "out"
-    result = succeed("fit", world.records, world.layers, *QUICK, *POINTS, "-o", out, "--test", world.survey)
+    result = succeed("fit", world.records, world.layers, *QUICK, *PLAIN, *POINTS, "-o", out, "--test", world.survey)
     assert "survey      AUC" in result.stdout
     numbers = numbers_of(out)
     found = numbers["presence_absence"]
@@ -331,7 +341,7 @@ def test_absences_among_the_test_records_are_used(world, tmp_path: Path) -> None
 
 
 def test_a_survey_of_several_species_is_divided_among_them(world, tmp_path: Path) -> None:
-    succeed("fit", world.both, world.layers, *BARE, *POINTS, "-o", tmp_path / "out", "--test", world.survey)
+    succeed("fit", world.both, world.layers, *BARE, *PLAIN, *POINTS, "-o", tmp_path / "out", "--test", world.survey)
     names = {row["species"] for row in rows(world.survey)}
     for name in names:
         numbers = numbers_of(tmp_path / "out" / name.replace(" ", "_"))
@@ -340,7 +350,7 @@ def test_a_survey_of_several_species_is_divided_among_them(world, tmp_path: Path
 
 
 def test_test_records_without_absences_are_as_they_were(world, tmp_path: Path) -> None:
-    succeed("fit", world.records, world.layers, *BARE, *POINTS, "-o", tmp_path / "out", "--test", world.records)
+    succeed("fit", world.records, world.layers, *BARE, *PLAIN, *POINTS, "-o", tmp_path / "out", "--test", world.records)
     numbers = numbers_of(tmp_path / "out")
     assert numbers["test_presences"] == 60
     assert "presence_absence" not in numbers
@@ -355,7 +365,7 @@ def test_grassland_in_one_command(shared: Path, tmp_path: Path) -> None:
     classes = ",".join(path.stem for path in sorted(folder.glob("categorical/*.tif")))
     result = succeed(
         *("fit", folder / "occurrence_PO.csv", *layers, "--categorical", classes, "--crs", 25833, "--fc", "lqh"),
-        *("--test", folder / "occurrence_PA.csv", "-o", tmp_path / "out", "--no-curves"),
+        *("--test", folder / "occurrence_PA.csv", "-o", tmp_path / "out", "--no-curves", "--no-map-picture", *PLAIN),
     )
     assert "(46 presences, 76 absences)" in result.stdout
     found = numbers_of(tmp_path / "out")["presence_absence"]

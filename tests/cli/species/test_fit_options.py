@@ -9,14 +9,15 @@ import pytest
 import rasterio
 import yaml
 from shapely.geometry import box
-from terminal import BARE, QUICK, as_json, fail, read, rows, succeed, write_table
+from terminal import BARE, PLAIN, QUICK, as_json, fail, read, rows, succeed, write_table
 
 from sdm.models.file import load_model
 
 
 def numbers(world, folder: Path, *words) -> dict:
     """Fit quickly; return the numbers of the only species."""
-    return as_json("fit", world.records, world.layers, *QUICK, "-o", folder, *words)["models"][0]["numbers"]
+    quick = (*QUICK, *PLAIN, "--no-map-picture")
+    return as_json("fit", world.records, world.layers, *quick, "-o", folder, *words)["models"][0]["numbers"]
 
 
 def west(world, path: Path) -> Path:
@@ -73,7 +74,7 @@ output: {folder: ../results, curves: no}
     )
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    succeed("fit", own.folder / "runs" / "run.yaml", "--fit.multiplier", 2)
+    succeed("fit", own.folder / "runs" / "run.yaml", "--fit.multiplier", 2, *PLAIN)
     results = own.folder / "results"
     assert yaml.safe_load((results / "run.yaml").read_text())["fit"]["multiplier"] == 2.0
     assert list((results / "scenarios" / "future").glob("*.tif"))
@@ -200,7 +201,7 @@ def test_names_of_layers_and_projections_never_meet(own, tmp_path: Path) -> None
     """A layer called `effects`, or `x_only` beside `x`, or a scenario called `thresholded`, keeps its own file."""
     for path, name in zip(sorted(own.layers.glob("*.tif")), ["a b", "a_b", "a_b_only", "effects", "$x,🦥"]):
         path.rename(own.layers / f"{name}.tif")
-    words = ("fit", own.records, own.layers, "--fc", "l", "-o", tmp_path / "out", "--threshold", "mtp")
+    words = ("fit", own.records, own.layers, "--fc", "l", "-o", tmp_path / "out", "--threshold", "mtp", "--dpi", 50)
     succeed(*words, "--projections", f"thresholded={own.layers}", "--projections", f"../up={own.layers}")
     assert len(list((tmp_path / "out" / "plots").glob("*.png"))) == 2 * 5 + 4
     assert len(list((tmp_path / "out").glob("*.tif"))) == 2
@@ -221,7 +222,7 @@ def test_the_examples_run_on_the_sample_data(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     for path in sorted((root / "configs").glob("*.yaml")):
         out = tmp_path / path.stem
-        succeed("fit", path, "-o", out, "-q", "--no-curves", "--fc", "lq")
+        succeed("fit", path, "-o", out, "-q", "--no-curves", "--fc", "lq", "--dpi", 50)
         assert list(out.rglob("*.tif"))
         assert json.loads(next(out.rglob("*.json")).read_text())["status"] == "converged"
 

@@ -9,7 +9,7 @@ import rasterio
 import yaml
 from rasterio.windows import Window
 from rio_cogeo import cog_validate
-from terminal import QUICK, change_raster, picture, read, succeed
+from terminal import PLAIN, QUICK, change_raster, picture, read, succeed
 
 from sdm._version import __version__
 from sdm.data.rasters.layers import open_stack
@@ -68,7 +68,7 @@ def test_a_warmer_world_is_another_map(fit) -> None:
 
 
 def test_exact_zeros_stay_zero(world, tmp_path: Path) -> None:
-    succeed("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out", "--entropy", 2)
+    succeed("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", tmp_path / "out", "--entropy", 2)
     model = load_model(next((tmp_path / "out").glob("*.npz")))
     values = layer_values(model, world.layers)
     expected = model.predict(values.reshape(len(values), -1).T.astype(np.float64))
@@ -86,7 +86,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_large_map_has_overviews_and_does_not_depend_on_threads(large: Path, tmp_path: Path) -> None:
-    words = ("fit", large / "occurrences.csv", large / "layers", *QUICK)
+    words = ("fit", large / "occurrences.csv", large / "layers", *QUICK, *PLAIN, "--no-map-picture")
     for threads in (1, 3):
         succeed(*words, "-o", tmp_path / str(threads), "--threads", threads)
     one, three = (next((tmp_path / name).glob("*.tif")) for name in "13")
@@ -98,16 +98,8 @@ def test_a_large_map_has_overviews_and_does_not_depend_on_threads(large: Path, t
 
 
 def test_one_seed_one_result_to_the_byte(large: Path, tmp_path: Path) -> None:
-    words = (
-        "fit",
-        large / "occurrences.csv",
-        large / "layers",
-        *QUICK,
-        "--background-points",
-        2000,
-        "--test-percent",
-        30,
-    )
+    words = ("fit", large / "occurrences.csv", large / "layers", *QUICK, *PLAIN, "--no-map-picture")
+    words = (*words, "--background-points", 2000, "--test-percent", 30)
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         succeed(*words, "-o", tmp_path / name, "--seed", seed)
     for suffix in ("npz", "tif"):
@@ -118,7 +110,7 @@ def test_one_seed_one_result_to_the_byte(large: Path, tmp_path: Path) -> None:
 
 def test_the_run_file_repeats_the_run(fit, world, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    succeed("fit", fit.folder / "run.yaml", "-o", "again")
+    succeed("fit", fit.folder / "run.yaml", "--no-curves", *PLAIN, "-o", "again")
     for path in (*fit.folder.glob("*.tif"), fit.model):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
     run = yaml.safe_load((fit.folder / "run.yaml").read_text())
@@ -128,7 +120,7 @@ def test_the_run_file_repeats_the_run(fit, world, tmp_path: Path, monkeypatch) -
 
 def test_a_run_file_made_from_relative_words_works_from_anywhere(own, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(own.folder)
-    succeed("fit", "one.csv", "layers", *QUICK, "-o", "here/results", "--projections", "warmer")
+    succeed("fit", "one.csv", "layers", *QUICK, *PLAIN, "-o", "here/results", "--projections", "warmer")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     shutil.copy(own.folder / "here" / "results" / "run.yaml", "moved.yaml")
@@ -143,8 +135,8 @@ def test_layers_that_run_from_south_to_north(own, world, tmp_path: Path) -> None
             t = data.transform
             flipped = rasterio.Affine(t.a, 0, t.c, 0, -t.e, t.f + data.height * t.e)
         change_raster(path, path, np.flipud, transform=flipped)
-    succeed("fit", own.records, own.layers, *QUICK, "-o", tmp_path / "flipped")
-    succeed("fit", own.records, world.layers, *QUICK, "-o", tmp_path / "usual")
+    succeed("fit", own.records, own.layers, *QUICK, *PLAIN, "-o", tmp_path / "flipped")
+    succeed("fit", own.records, world.layers, *QUICK, *PLAIN, "-o", tmp_path / "usual")
     flipped_map, usual_map = (next((tmp_path / name).glob("*.tif")) for name in ("flipped", "usual"))
     np.testing.assert_allclose(np.flipud(read(flipped_map).filled(-1)), read(usual_map).filled(-1), atol=1e-3)
     pictures = [picture(path.with_suffix(".png")) for path in (flipped_map, usual_map)]
