@@ -86,5 +86,6 @@ def fit(world: World, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     result = succeed(
         *("fit", world.records, world.layers, "--categorical", "landcover", "-o", folder, "--test-percent", 20),
         *("--threshold", "10p", "--projections", f"warmer={world.folder / 'warmer'}", "--features", "lqh"),
+        *("--dpi", 100),
     )
     return Fit(folder, rows(world.records)[0]["species"].replace(" ", "_"), result.output)

@@ -22,17 +22,8 @@ OWN = ("--environment", "heat,rain", "--learner", "crf-l2", "--no-report")
 def run(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on the survey of the virtual world, with maps and a projection."""
     out = tmp_path_factory.mktemp("joint") / "out"
-    words = (
-        "joint",
-        world.survey,
-        world.layers,
-        "--categorical",
-        "landcover",
-        "--learner",
-        "crf-l2",
-        "--features",
-        "l",
-    )
+    words = ("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2")
+    words = (*words, "--features", "l", "--cost", 1, "--dpi", 50)
     succeed(*words, "--projections", f"warmer={world.folder / 'warmer'}", "-o", out)
     return out
 

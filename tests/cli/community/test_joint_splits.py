@@ -37,6 +37,7 @@ def sites(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("method", SPLITS)
 def test_joint_models_take_every_split(sites: Path, tmp_path: Path, method: str) -> None:
     words = ("--species", "owl,fox", "--environment", "heat,rain", "--cost", "1", "--fc", "l", "--no-report")
+    words = (*words, "--dpi", "50")
     found = model_answer("joint", sites, *words, *SPLITS[method], "-o", tmp_path / "out")["test"]
     assert found["method"] == method
     assert all(fold["sites"] % 2 == 0 for fold in found["folds"]) or method == "bootstrap", "both visits of a site"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rasterio
 from projection.futures import GCMS, PERIODS, SSPS, Futures, Models, make_future
-from terminal import BARE, succeed, write_table
+from terminal import BARE, PLAIN, succeed, write_table
 
 NAMES = ("bare", "forest", "meadow")
 
@@ -24,10 +24,10 @@ def futures(world, tmp_path_factory: pytest.TempPathFactory) -> Futures:
 def models(world, tmp_path_factory: pytest.TempPathFactory) -> Models:
     folder = tmp_path_factory.mktemp("models")
     few = ("--no-report", "--categorical", "landcover", "--no-map", "--no-curves")
-    fixed = ("--rm", 0.2, *few)
-    succeed("fit", world.both, world.layers, *BARE, "--no-report", "-o", folder / "batch")
+    fixed = ("--rm", 0.2, *few, "--no-importance", "--dpi", 50)
+    succeed("fit", world.both, world.layers, *BARE, *PLAIN, "-o", folder / "batch")
     for multiplier in ("1", "4"):  # models of one species
-        words = ("--no-report", "--multiplier", multiplier, "-o", folder / "runs" / multiplier)
+        words = (*PLAIN, "--multiplier", multiplier, "-o", folder / "runs" / multiplier)
         succeed("fit", world.records, world.layers, *BARE, *words)
     with rasterio.open(world.layers / "temperature.tif") as source:
         band, place = source.read(1, masked=True), source.transform
@@ -51,5 +51,5 @@ def models(world, tmp_path_factory: pytest.TempPathFactory) -> Models:
         ["site", "longitude", "latitude", "fox", "hen", "owl"],
         [(k, *c, *map(int, row)) for k, (*c, row) in enumerate(zip(x, y, zip(*labels)))],
     )
-    succeed("joint", sites, world.layers, "--fc", "l", "--cost", 1, *few[:-1], "-o", folder / "joint")
+    succeed("joint", sites, world.layers, "--fc", "l", "--cost", 1, *few[:-1], "--dpi", 50, "-o", folder / "joint")
     return Models(folder)

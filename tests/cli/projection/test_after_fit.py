@@ -9,11 +9,11 @@ import pytest
 import rasterio
 import yaml
 from projection.futures import GCMS, Futures, Models, make_future, project
-from terminal import BARE, as_json, fail, files, read, sdm, succeed
+from terminal import BARE, PLAIN, as_json, fail, files, read, sdm, succeed
 
 from sdm import SdmError, project_models
 
-QUIET = (*BARE, "--no-report")
+QUIET = (*BARE, *PLAIN)
 
 
 def rasters(folder: Path) -> dict[str, bytes]:

@@ -49,7 +49,7 @@ def hostile(models: Models, futures: Futures, world, tmp_path_factory: pytest.Te
     names = list(NASTY.values())
     places = [futures.folder / futures.titles[k % 8] for k in range(len(names))]
     words = ("--scenarios", table(folder / "s.csv", places, names), "--reference", world.layers, "-o", inside / "out")
-    return inside / "out", as_json("project", folder / "sp.npz", *words)
+    return inside / "out", as_json("project", folder / "sp.npz", *words, "--dpi", 50)
 
 
 def test_nothing_leaves_the_folder(hostile: tuple[Path, Any]) -> None:

@@ -244,7 +244,7 @@ def test_a_study_area_that_changes_is_taken_anew(world, models: Models, futures:
 
 def test_pages_and_pictures_are_the_same_after_a_kill(world, models: Models, futures: Futures, tmp_path: Path) -> None:
     words = ("project", models.species, "--scenarios", futures.some(gcm="MIROC6", ssp="ssp585"))
-    words += ("--reference", world.layers)
+    words += ("--reference", world.layers, "--dpi", "50")
     succeed(*words, "-o", tmp_path / "whole")
     kill("over", 1, *words, "--over", "period", "-o", tmp_path / "out")
     succeed(*words, "-o", tmp_path / "out", "--resume")

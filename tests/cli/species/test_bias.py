@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import QUICK, as_json, change_raster, fail, model_answer, picture, read, rows, succeed
+from terminal import PLAIN, QUICK, as_json, change_raster, fail, model_answer, picture, read, rows, succeed
 
 from sdm import load_model
 from sdm.options.reading import make_options
@@ -31,7 +31,7 @@ def effort(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_treatment_is_recorded(world, effort, tmp_path, treatment):
     out = tmp_path / "out"
     bias = ("--bias", effort, "--bias-treatment", treatment, "--background-points", 400)
-    result = as_json("fit", world.records, world.layers, *QUICK, "-o", out, *bias)
+    result = as_json("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", out, *bias)
     name = rows(world.records)[0]["species"].replace(" ", "_")
     expected = {"background": "random", "bias": "effort.tif", "bias_treatment": treatment}
     assert load_model(out / f"{name}.npz").meta["sampling"] == expected
@@ -44,7 +44,7 @@ def test_the_treatment_is_recorded(world, effort, tmp_path, treatment):
     succeed("fit", out / "run.yaml", "-o", again)
     assert (again / f"{name}.npz").read_bytes() == (out / f"{name}.npz").read_bytes(), "the run file repeats the run"
     plain = tmp_path / "plain"
-    succeed("fit", world.records, world.layers, *QUICK, "-o", plain, "--background-points", 400)
+    succeed("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", plain, "--background-points", 400)
     assert np.abs(read(plain / f"{name}.tif") - read(out / f"{name}.tif")).max() > 0.02
 
 
@@ -53,16 +53,16 @@ def test_terminal_run_file_and_python_are_one(world, effort, tmp_path):
     settings = {
         "background": {"bias": str(effort), "bias_treatment": "prior", "points": 300},
         "fit": {"features": "lq"},
-        "test": {"folds": 3},
+        "test": {"folds": 3, "importance": False},
         "layers": {"files": str(world.layers), "categorical": "landcover"},
         "occurrences": {"file": str(world.both), "thin_distance": 8},
-        "output": {"curves": False, "map": False},
+        "output": {"curves": False, "map": False, "report": False, "dpi": 50},
     }
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(settings))
     succeed("fit", tmp_path / "run.yaml", "-o", tmp_path / "yaml")
     words = ("--bias", effort, "--bias-treatment", "prior", "--background-points", 300, "--fc", "lq", "--folds", 3)
     more = ("--categorical", "landcover", "--thin-distance", 8, "--no-curves", "--no-map", "-o", tmp_path / "words")
-    succeed("fit", world.both, world.layers, *words, *more)
+    succeed("fit", world.both, world.layers, *words, *PLAIN, *more)
     done = run(make_options(settings, {"output": str(tmp_path / "python")}))
     assert not done.failed
     models = [sorted((tmp_path / where).glob("*/*.npz")) for where in ("yaml", "words", "python")]
@@ -79,7 +79,7 @@ def test_terminal_run_file_and_python_are_one(world, effort, tmp_path):
 def test_target_group_density_is_written(world, tmp_path):
     out = tmp_path / "out"
     words = ("--bias", "target-group", "--bandwidth", 15, "--background-points", 300)
-    said = succeed("fit", world.both, world.layers, *QUICK, "--no-map", "-o", out, *words).output
+    said = succeed("fit", world.both, world.layers, *QUICK, *PLAIN, "--no-map", "-o", out, *words).output
     assert "a kernel of 15 km over" in said
     surface = read(out / "effort.tif")
     assert surface.min() >= 0
@@ -87,7 +87,7 @@ def test_target_group_density_is_written(world, tmp_path):
     assert (surface.mask == read(world.layers / "temperature.tif").mask).all()
     alone = tmp_path / "alone"
     group = ("--bias", "target-group", "--target-group", world.both)
-    result = as_json("fit", world.records, world.layers, *QUICK, "--no-map", "-o", alone, *group)
+    result = as_json("fit", world.records, world.layers, *QUICK, *PLAIN, "--no-map", "-o", alone, *group)
     assert result["models"][0]["files"]["effort"] == "effort.tif"
     assert (alone / "effort.tif").exists()
     assert result["models"][0]["numbers"]["sampling"]["bandwidth_km"] > 0
@@ -97,7 +97,7 @@ def test_target_group_background(world, tmp_path):
     group = ("--background", "target-group")
     first = rows(world.both)[0]["species"]
     result = as_json(
-        "fit", world.both, world.layers, *QUICK, "--no-map", "--species", first, "-o", tmp_path / "a", *group
+        "fit", world.both, world.layers, *QUICK, *PLAIN, "--no-map", "--species", first, "-o", tmp_path / "a", *group
     )
     sites = {(row["longitude"], row["latitude"]) for row in rows(world.both)}
     numbers = result["models"][0]["numbers"]
@@ -109,11 +109,11 @@ def test_target_group_background(world, tmp_path):
 
 @pytest.mark.parametrize("shape", ["buffer", "hull"])
 def test_the_accessible_area_is_on_the_map(world, tmp_path, shape):
-    out = tmp_path / "out"
-    succeed("fit", world.records, world.layers, *QUICK, "-o", out, "--study-area", shape, "--buffer", 20)
+    out, words = tmp_path / "out", (*QUICK, "--no-report", "--no-importance")
+    succeed("fit", world.records, world.layers, *words, "-o", out, "--study-area", shape, "--buffer", 20)
     name = rows(world.records)[0]["species"].replace(" ", "_")
     plain = tmp_path / "plain"
-    succeed("fit", world.records, world.layers, *QUICK, "-o", plain)
+    succeed("fit", world.records, world.layers, *words, "-o", plain)
     inside, whole = read(out / f"{name}.tif"), read(plain / f"{name}.tif")
     assert 0 < np.count_nonzero(~inside.mask) < np.count_nonzero(~whole.mask), "nothing is mapped outside"
     near = [np.abs(picture(where / f"{name}.png").astype(int) - ACCENT).max(axis=2) < 40 for where in (out, plain)]
@@ -124,7 +124,7 @@ def test_the_accessible_area_is_on_the_map(world, tmp_path, shape):
 
 def test_what_went_is_said(world, tmp_path):
     said = succeed(
-        *("fit", world.records, world.layers, *QUICK, "--no-map", "-o", tmp_path / "out"),
+        *("fit", world.records, world.layers, *QUICK, *PLAIN, "--no-map", "-o", tmp_path / "out"),
         *("--thin-distance", 20, "--thin-bins", 6, "--thin-variables", "temperature", "--thin-tries", 3),
     ).output
     (count,) = rows(tmp_path / "out" / "records.csv")
@@ -132,7 +132,7 @@ def test_what_went_is_said(world, tmp_path):
     assert f"{count['thinned']} thinned" in said
     assert int(count["read"]) == int(count["kept"]) + int(count["thinned"])
     message = fail(
-        *("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "no"),
+        *("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", tmp_path / "no"),
         *("--thin-bins", 6, "--thin-variables", "snow"),
         code=2,
     )
@@ -140,7 +140,7 @@ def test_what_went_is_said(world, tmp_path):
 
 
 def test_bad_effort_is_one_clear_sentence(world, effort, tmp_path):
-    words = ("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out")
+    words = ("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", tmp_path / "out")
     negative = change_raster(effort, tmp_path / "negative.tif", lambda band: np.where(band == 2, -3, band))
     assert "has negative effort (-3 at" in fail(*words, "--bias", negative)
     nothing = change_raster(effort, tmp_path / "nothing.tif", lambda band: band * 0)
@@ -161,7 +161,7 @@ def test_a_table_with_columns_of_effort_and_weight(tmp_path):
         for k in range(400):
             x = rng.normal(size=2)
             writer.writerow(["p" if k < 60 else "background", *(x + (k < 60)), rng.uniform(0.1, 3), 1 + k % 2])
-    words = ("fit", path, "--fc", "lq", "--no-curves", "--effort-column", "looked", "--record-weights", "trust")
+    words = ("fit", path, "--fc", "lq", "--no-curves", *PLAIN, "--effort-column", "looked", "--record-weights", "trust")
     result = as_json(*words, "-o", tmp_path / "out", "--folds", 3)
     numbers = result["models"][0]["numbers"]
     assert numbers["sampling"]["bias"] == "column looked"

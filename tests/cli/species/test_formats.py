@@ -7,7 +7,7 @@ import geopandas
 import numpy as np
 import pytest
 import rasterio
-from terminal import BARE, as_json, process, rows, succeed
+from terminal import BARE, PLAIN, as_json, process, rows, succeed
 
 from sdm.models.file import load_model
 
@@ -16,7 +16,7 @@ from sdm.models.file import load_model
 def reference(world, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The model of the plain CSV file."""
     folder = tmp_path_factory.mktemp("reference") / "out"
-    succeed("fit", world.records, world.layers, *BARE, "-o", folder)
+    succeed("fit", world.records, world.layers, *BARE, *PLAIN, "-o", folder)
     return next(folder.glob("*.npz")).read_bytes()
 
 
@@ -63,7 +63,7 @@ def write(world, path: Path) -> tuple[str, ...]:
 )
 def test_every_format_of_records_gives_the_same_model(world, reference: bytes, tmp_path: Path, name: str) -> None:
     options = write(world, tmp_path / name)
-    succeed("fit", tmp_path / name, world.layers, *BARE, *options, "-o", tmp_path / "out")
+    succeed("fit", tmp_path / name, world.layers, *BARE, *PLAIN, *options, "-o", tmp_path / "out")
     assert next((tmp_path / "out").glob("*.npz")).read_bytes() == reference
 
 
@@ -74,7 +74,7 @@ def test_records_in_another_crs(world, tmp_path: Path) -> None:
     ).to_crs("EPSG:3857")
     lines = [f"sp,{p.x},{p.y}" for p in points]
     (tmp_path / "metres.csv").write_text("\n".join(["species,x,y", *lines]))
-    words = ("fit", tmp_path / "metres.csv", world.layers, *BARE)
+    words = ("fit", tmp_path / "metres.csv", world.layers, *BARE, *PLAIN)
     for k, crs in enumerate(("EPSG:3857", "3857")):
         result = as_json(*words, "--crs", crs, "-o", tmp_path / f"out{k}")
         assert result["models"][0]["records"]["kept"] == 60
@@ -83,7 +83,7 @@ def test_records_in_another_crs(world, tmp_path: Path) -> None:
 def test_layers_in_other_formats(world, tmp_path: Path) -> None:
     """One file of several bands, and ASCII grids without a CRS, which is a notice."""
     paths = sorted(world.layers.glob("*.tif"))
-    succeed("fit", world.records, world.layers, *BARE, "-o", tmp_path / "files")
+    succeed("fit", world.records, world.layers, *BARE, *PLAIN, "-o", tmp_path / "files")
     bands, masks = [], []
     for path in paths:
         with rasterio.open(path) as data:
@@ -94,14 +94,14 @@ def test_layers_in_other_formats(world, tmp_path: Path) -> None:
         for k, (path, band) in enumerate(zip(paths, bands), start=1):
             out.write(band, k)
             out.set_band_description(k, path.stem)
-    succeed("fit", world.records, tmp_path / "all.tif", *BARE, "-o", tmp_path / "bands")
+    succeed("fit", world.records, tmp_path / "all.tif", *BARE, *PLAIN, "-o", tmp_path / "bands")
     (tmp_path / "ascii").mkdir()
     t = masks[0]["transform"]
     for path, band in zip(paths, bands):
         head = f"ncols 48\nnrows 48\nxllcorner {t.c}\nyllcorner {t.f + 48 * t.e}\ncellsize {t.a}\nNODATA_value -9999\n"
         body = "\n".join(" ".join(f"{value:.6g}" for value in row) for row in band)
         (tmp_path / "ascii" / f"{path.stem}.asc").write_text(head + body + "\n")
-    result = as_json("fit", world.records, tmp_path / "ascii", *BARE, "-o", tmp_path / "asc")
+    result = as_json("fit", world.records, tmp_path / "ascii", *BARE, *PLAIN, "-o", tmp_path / "asc")
     assert any("without coordinate reference system" in notice for notice in result["notices"])
     models = [load_model(next((tmp_path / name).glob("*.npz"))) for name in ("files", "bands", "asc")]
     assert models[0].names == models[1].names == models[2].names
@@ -113,6 +113,7 @@ def test_layers_in_other_formats(world, tmp_path: Path) -> None:
 def test_the_real_thing_bradypus_in_south_america(shared: Path, tmp_path: Path) -> None:
     data = shared / "data" / "phillips2006"
     words = ("fit", data / "bradypus.csv", data / "layers_0.25deg", "--categorical", "ecoreg", "--no-curves")
+    words = (*words, *PLAIN, "--no-map-picture")
     result = as_json(*words, "-o", tmp_path / "out")["models"][0]
     assert result["numbers"]["status"] == "converged"
     assert result["numbers"]["auc_train"] > 0.8

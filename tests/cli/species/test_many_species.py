@@ -5,9 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from terminal import BARE, QUICK, fail, files, rows, sdm, succeed, write_table
+from terminal import BARE, PLAIN, QUICK, fail, files, rows, sdm, succeed, write_table
 
 from sdm.workflow.species import task as species_task
+
+
+LEAN = (*QUICK, *PLAIN, "--no-map-picture")
 
 
 def written(world, path: Path, names: dict[str, int]) -> Path:
@@ -19,7 +22,7 @@ def written(world, path: Path, names: dict[str, int]) -> Path:
 
 
 def test_every_species_has_a_folder_and_a_row(world, tmp_path: Path) -> None:
-    result = succeed("fit", world.both, world.layers, *QUICK, "-o", tmp_path / "out")
+    result = succeed("fit", world.both, world.layers, *LEAN, "-o", tmp_path / "out")
     summary = rows(tmp_path / "out" / "summary.csv")
     assert [row["status"] for row in summary] == ["converged", "converged"]
     for row in summary:
@@ -34,7 +37,7 @@ def test_every_species_has_a_folder_and_a_row(world, tmp_path: Path) -> None:
 
 def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, tmp_path: Path) -> None:
     path = written(world, tmp_path / "records.csv", {"good": 30, "lonely": 1, "better": 40})
-    result = sdm("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
+    result = sdm("fit", path, world.layers, *BARE, "--no-importance", "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "error: lonely: one usable presence only" in result.stderr
     assert "2 of 3 species fitted" in result.stdout
@@ -67,7 +70,7 @@ def test_a_fault_of_ours_in_one_species_does_not_stop_the_others(world, tmp_path
 
     monkeypatch.setattr(species_task, "fit_species", faulty)
     path = written(world, tmp_path / "records.csv", {"a": 30, "b": 30, "c": 30})
-    result = sdm("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
+    result = sdm("fit", path, world.layers, *BARE, "--no-importance", "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "error: b: unexpected ZeroDivisionError: a fault" in result.stderr
     assert [row["status"] for row in rows(tmp_path / "out" / "summary.csv")] == ["converged", "failed", "converged"]
@@ -75,7 +78,7 @@ def test_a_fault_of_ours_in_one_species_does_not_stop_the_others(world, tmp_path
 
 def test_if_all_fail_nothing_is_left(world, tmp_path: Path) -> None:
     path = written(world, tmp_path / "records.csv", {"a": 1, "b": 1})
-    result = sdm("fit", path, world.layers, *QUICK, "-o", tmp_path / "out")
+    result = sdm("fit", path, world.layers, *LEAN, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "none of 2 species could be fitted" in result.stderr
     assert not (tmp_path / "out").exists()
@@ -87,7 +90,7 @@ NASTY = ["../x", "a/b", "CON", "🦥", "n" * 300, '<b>"quoted"</b>\'s', "A b", "
 def test_no_name_leaves_the_folder_or_takes_the_place_of_another(world, tmp_path: Path) -> None:
     path = written(world, tmp_path / "records.csv", dict.fromkeys(NASTY, 20))
     (tmp_path / "in").mkdir()
-    result = succeed("fit", path, world.layers, *QUICK, "-o", tmp_path / "in" / "out")
+    result = succeed("fit", path, world.layers, *QUICK, "--no-importance", "--dpi", 50, "-o", tmp_path / "in" / "out")
     assert result.stderr.count("Warning") == 0
     summary = rows(tmp_path / "in" / "out" / "summary.csv")
     assert [row["species"] for row in summary] == NASTY
@@ -103,18 +106,18 @@ def test_no_name_leaves_the_folder_or_takes_the_place_of_another(world, tmp_path
 def test_names_survive_in_tables(world, tmp_path: Path) -> None:
     name = 'Ur"sus, <i>arctos</i>'
     path = written(world, tmp_path / "records.csv", {name: 20})
-    succeed("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
+    succeed("fit", path, world.layers, *BARE, "--no-importance", "-o", tmp_path / "out")
     with (tmp_path / "out" / "maxentResults.csv").open(newline="", encoding="utf-8") as source:
         assert next(csv.DictReader(source))["Species"] == name
 
 
 def test_choosing_species(world, tmp_path: Path) -> None:
     path = written(world, tmp_path / "records.csv", {"a": 20, "b": 20, "c": 20})
-    succeed("fit", path, world.layers, *QUICK, "--species", "a", "--species", "c", "-o", tmp_path / "two")
+    succeed("fit", path, world.layers, *LEAN, "--species", "a", "--species", "c", "-o", tmp_path / "two")
     assert [row["species"] for row in rows(tmp_path / "two" / "summary.csv")] == ["a", "c"]
-    succeed("fit", path, world.layers, *QUICK, "--species", "b", "-o", tmp_path / "one")
+    succeed("fit", path, world.layers, *LEAN, "--species", "b", "-o", tmp_path / "one")
     assert (tmp_path / "one" / "b.tif").exists(), "one species needs no folder of its own"
-    result = sdm("fit", path, world.layers, *QUICK, "--species", "d", "-o", tmp_path / "none")
+    result = sdm("fit", path, world.layers, *LEAN, "--species", "d", "-o", tmp_path / "none")
     assert result.exit_code == 2
     assert "species 'd' is not in" in result.stderr
     assert "a, b, c" in result.stderr
@@ -122,7 +125,7 @@ def test_choosing_species(world, tmp_path: Path) -> None:
 
 def test_a_species_alone_repeats_its_part_of_the_batch(world, tmp_path: Path) -> None:
     path = written(world, tmp_path / "records.csv", {"a": 30, "b": 40})
-    succeed("fit", path, world.layers, *QUICK, "-o", tmp_path / "batch", "--test-percent", 20)
+    succeed("fit", path, world.layers, *LEAN, "-o", tmp_path / "batch", "--test-percent", 20)
     succeed("fit", tmp_path / "batch" / "b" / "run.yaml", "-o", tmp_path / "again")
     for name in ("b.npz", "b.tif"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "batch" / "b" / name).read_bytes()
@@ -132,7 +135,7 @@ def test_results_there_already_stop_a_batch_before_it_starts(world, tmp_path: Pa
     path = written(world, tmp_path / "records.csv", {"a": 20, "b": 20})
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("precious")
-    result = sdm("fit", path, world.layers, *QUICK, "-o", tmp_path / "out")
+    result = sdm("fit", path, world.layers, *LEAN, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert files(tmp_path / "out") == ["mine.txt"]
 
@@ -140,14 +143,14 @@ def test_results_there_already_stop_a_batch_before_it_starts(world, tmp_path: Pa
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_an_obstacle_in_the_place_of_one_species(world, tmp_path: Path, kind) -> None:
     path = written(world, tmp_path / "records.csv", {"a": 20, "b": 20})
-    succeed("fit", path, world.layers, *QUICK, "-o", tmp_path / "out")
+    succeed("fit", path, world.layers, *LEAN, "-o", tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / "a")
     if kind == "file":
         (tmp_path / "out" / "a").write_text("in the way")
     else:
         (tmp_path / "out" / "a" / "a.tif").mkdir(parents=True)
     before = files(tmp_path / "out")
-    said = fail("fit", path, world.layers, *QUICK, "-o", tmp_path / "out", "--overwrite")
+    said = fail("fit", path, world.layers, *LEAN, "-o", tmp_path / "out", "--overwrite")
     assert f"{tmp_path / 'out' / 'a'}" in said
     assert "is in the way" in said
     assert files(tmp_path / "out") == before, "all or nothing"

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from terminal import BARE, as_json, fail, rows, succeed
+from terminal import BARE, PLAIN, as_json, fail, rows, succeed
 
-QUICKEST = ("--categorical", "landcover", "--no-curves", "--no-map", "--no-report")
+QUICKEST = ("--categorical", "landcover", "--no-curves", "--no-map", *PLAIN)
 
 
 def test_the_preset_stands_for_its_options(world, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_what_is_given_goes_before_the_preset(world, tmp_path: Path) -> None:
 def test_the_run_file_repeats_it(world, tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(
         f"preset: best\noccurrences: {world.both}\nlayers: {{files: {world.layers}, categorical: landcover}}\n"
-        "output: {curves: false, map: false, report: false}\n"
+        "test: {importance: false}\noutput: {curves: false, map: false, report: false, dpi: 50}\n"
     )
     succeed("fit", tmp_path / "run.yaml", "-o", tmp_path / "one")
     name = next((tmp_path / "one").glob("Virt*/run.yaml"))

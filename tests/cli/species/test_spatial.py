@@ -15,7 +15,7 @@ WORDS = ("--model", "shared", "--features", "lq", "--strength", "1", "--categori
 @pytest.fixture(scope="module")
 def batch(world, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("spatial") / "out"
-    succeed("fit", world.both, world.layers, *WORDS, "--spatial", "-o", out)
+    succeed("fit", world.both, world.layers, *WORDS, "--spatial", "--no-curves", "--dpi", 50, "-o", out)
     return out
 
 
@@ -71,7 +71,8 @@ def test_scenarios_of_such_a_run_are_refused(world, tmp_path: Path) -> None:
 def test_new_species_are_placed_on_axes_of_the_same_region_alone(world, own, batch: Path, tmp_path: Path) -> None:
     axes = ("--model", "shared", "--axes", batch / "group" / "group.npz", "--categorical", "landcover")
     assert "add --spatial" in fail("fit", world.records, world.layers, *axes, "-o", tmp_path / "out", code=2)
-    succeed("fit", world.records, world.layers, *axes, "--spatial", "-o", tmp_path / "placed")
+    words = ("--spatial", "--no-curves", "--no-map", "--no-importance", "--dpi", 50)
+    succeed("fit", world.records, world.layers, *axes, *words, "-o", tmp_path / "placed")
     (page,) = (tmp_path / "placed").glob("*.html")
     assert "placed on axes that were found from the records of 2 other species" in page.read_text()
     for path in list(own.layers.glob("*.tif")):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import as_json, fail, model_answer, picture, rows, succeed
+from terminal import PLAIN, as_json, fail, model_answer, picture, rows, succeed
 
 from sdm import load_model
 from sdm.simulate.world import simulate
@@ -19,7 +19,7 @@ def results(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     chosen = ("--families", "trees:3,mono:2", "--price-grid", "0.02,0.1", "--price-folds", 2)
     succeed(
         *("fit", world.records, world.layers, "--categorical", "landcover", "--model", "structural", *chosen),
-        *("--test-percent", 20, "-o", out),
+        *("--test-percent", 20, "--dpi", 50, "-o", out),
     )
     return out
 
@@ -56,7 +56,8 @@ def test_info_tells_prices_families_and_what_the_certificate_covers(results: Pat
 
 def test_without_evidence_the_default_is_the_model_of_maxent(world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, "--categorical", "landcover", "--no-curves", "--no-map")
-    succeed(*words, "-o", tmp_path / "plain")
+    words = (*words, "--no-importance", "--dpi", 50)
+    succeed(*words, *PLAIN, "-o", tmp_path / "plain")
     said = succeed(*words, "--model", "structural", "--tolerance", 1e-6, "-o", tmp_path / "out").output
     assert "no trees or monomials" in said
     first, second = (load_model(next(folder.glob("*.npz"))) for folder in (tmp_path / "plain", tmp_path / "out"))
@@ -82,7 +83,7 @@ def test_curves_have_the_partial_effect(results: Path) -> None:
 
 
 def test_the_run_file_repeats_the_run(results: Path, tmp_path: Path) -> None:
-    succeed("fit", results / "run.yaml", "-o", tmp_path / "again")
+    succeed("fit", results / "run.yaml", "--no-map", "--no-curves", *PLAIN, "-o", tmp_path / "again")
     first, second = (next(folder.glob("*.npz")) for folder in (results, tmp_path / "again"))
     np.testing.assert_array_equal(load_model(first).weights, load_model(second).weights)
 
@@ -91,17 +92,26 @@ def test_an_exact_search_says_so(own, tmp_path: Path) -> None:
     (own.layers / "landcover.tif").unlink()  # more classes than an exhaustive search of sets takes
     succeed(
         *("fit", own.records, own.layers, *PRICED, "--families", "exacttrees:2", "--background-points", 300),
-        *("--no-curves", "--no-map", "-o", tmp_path / "out"),
+        *("--no-curves", "--no-map", *PLAIN, "-o", tmp_path / "out"),
     )
     structure = json.loads(next((tmp_path / "out").glob("*.json")).read_text())["structure"]
     assert "every tree of the family" in structure["certified_over"]
 
 
+TREES = (*PRICED, "--families", "trees:2,mono:2", "--background-points", 1000, "--no-curves", "--no-map", *PLAIN)
+
+
+@pytest.fixture(scope="module")
+def best(world, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """The numbers of the solver that is the default."""
+    out = tmp_path_factory.mktemp("best") / "out"
+    return as_json("fit", world.records, world.layers, *TREES, "-o", out)["models"][0]["numbers"]
+
+
 @pytest.mark.parametrize("solver", ["structmaxent1", "structmaxent2"])
-def test_the_papers_own_solvers(world, tmp_path: Path, solver: str) -> None:
-    words = ("fit", world.records, world.layers, *PRICED, "--families", "trees:2,mono:2", "--no-curves", "--no-map")
-    best = as_json(*words, "-o", tmp_path / "best")["models"][0]["numbers"]
-    theirs = as_json(*words, "--solver", solver, "-o", tmp_path / "theirs")["models"][0]["numbers"]
+def test_the_papers_own_solvers(world, best: dict, tmp_path: Path, solver: str) -> None:
+    words = ("fit", world.records, world.layers, *TREES, "--solver", solver, "-o", tmp_path / "theirs")
+    theirs = as_json(*words)["models"][0]["numbers"]
     assert theirs["regularized_gain"] == pytest.approx(best["regularized_gain"], abs=0.02)
 
 
@@ -142,8 +152,8 @@ def test_an_interaction_is_found_and_shown(gated, tmp_path: Path) -> None:
     """The heaviest rule names both variables of the gate near its limits, and their pair is the strongest."""
     folder, truth = gated
     gate = truth["species"][0]["interaction"]
-    words = ("fit", folder / "occurrences.csv", folder / "layers", "--no-map", "--no-curves", "--test-percent", 30)
-    succeed(*words, *PRICED, "--families", "trees:4", "-o", tmp_path / "trees")
+    words = ("fit", folder / "occurrences.csv", folder / "layers", "--no-map", "--no-curves", *PLAIN)
+    succeed(*words, "--test-percent", 30, *PRICED, "--families", "trees:4", "-o", tmp_path / "trees")
     pair = rows(next((tmp_path / "trees").glob("*_interactions.csv")))[0]
     assert {pair["first"], pair["second"]} == {gate["above"], gate["below"]}
     rule = rows(next((tmp_path / "trees").glob("*_rules.csv")))[0]["says"]

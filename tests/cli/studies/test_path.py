@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
-from terminal import as_json, change_raster, fail, files, picture, read, rows, sdm, succeed, write_table
+from terminal import PLAIN, as_json, change_raster, fail, files, picture, read, rows, sdm, succeed, write_table
 
 from sdm._version import __version__
 from sdm.models.file import load_model
 
 QUICK = ("--fc", "lq", "--no-curves", "--epsilon", "0.02", "--smallest", "0.3", "--categorical", "landcover")
+LEAN = ("--no-report", "--dpi", "50")  # where nobody looks at pages and pictures
 OF_FIT = ("_path.csv", "_path.png", "_coefficients.csv", ".npz", ".tif", ".json", ".png", "_samplePredictions.csv")
 OF_STRATA = (
     ".html", ".json", ".png", ".tif", "_breakpoints.csv", "_mu.png", "_shares.png", "_strata.csv", "_validation.csv",
@@ -27,7 +28,7 @@ def name_of(world) -> str:
 @pytest.fixture(scope="module")
 def multipliers(world, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("path") / "out"
-    said = succeed("path", world.records, world.layers, *QUICK, "-o", folder).stdout
+    said = succeed("path", world.records, world.layers, *QUICK, "--dpi", 50, "-o", folder).stdout
     assert "nats everywhere" in said
     assert "(fitted)" in said
     return folder
@@ -36,7 +37,7 @@ def multipliers(world, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def strata(world, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("strata") / "out"
-    said = succeed("path", world.records, "--strata", world.layers / "landcover.tif", "-o", folder).stdout
+    said = succeed("path", world.records, "--strata", world.layers / "landcover.tif", "--dpi", 50, "-o", folder).stdout
     assert "(mapped)" in said
     assert "prior by area" in said
     return folder
@@ -61,15 +62,14 @@ def test_a_path_over_multipliers_leaves_a_fit_and_the_path(world, multipliers) -
 
 
 def test_the_run_file_of_a_path_repeats_its_fit(world, multipliers, tmp_path: Path) -> None:
-    succeed("fit", multipliers / "run.yaml", "-o", tmp_path / "again")
+    succeed("fit", multipliers / "run.yaml", "--no-map", *PLAIN, "-o", tmp_path / "again")
     name = name_of(world)
     assert (tmp_path / "again" / f"{name}.npz").read_bytes() == (multipliers / f"{name}.npz").read_bytes()
 
 
 def test_one_standard_error_is_a_stronger_regularisation(world, multipliers, tmp_path: Path) -> None:
-    found = as_json(
-        "path", world.records, world.layers, *QUICK, "--choice", "one_se", "-o", tmp_path / "out", "--no-map"
-    )
+    words = (*QUICK, *LEAN, "--choice", "one_se", "--no-map")
+    found = as_json("path", world.records, world.layers, *words, "-o", tmp_path / "out")
     path = found["models"][0]["numbers"]["path"]
     assert path["multiplier"] == path["one_se"]["multiplier"] >= path["best"]["multiplier"]
     first = json.loads((multipliers / f"{name_of(world)}.json").read_text())["path"]
@@ -113,7 +113,7 @@ def test_strata_are_named_in_a_run_file_as_in_the_terminal(own, tmp_path: Path, 
             text["layers"] = "layers/landcover.tif"
         (own.folder / "run.yaml").write_text(yaml.safe_dump(text))
         monkeypatch.chdir(tmp_path)
-        found = as_json("path", own.folder / "run.yaml", "--no-map")
+        found = as_json("path", own.folder / "run.yaml", "--no-map", *LEAN)
         results[key] = found["models"][0]["numbers"]["strata"]
     assert results["name"] == results["file"]
     assert results["squares"]["of"] == "squares of 80 km"
@@ -125,7 +125,7 @@ def test_several_species_have_a_folder_each(world, tmp_path: Path) -> None:
     records = rows(world.both)
     few = [list(row.values()) for row in records[:60]] + [["Rara avis", *list(records[0].values())[1:]]]
     table = write_table(tmp_path / "records.csv", list(records[0]), few)
-    found = as_json_of_failing("path", table, world.layers, "--strata", "landcover", "-o", tmp_path / "out")
+    found = as_json_of_failing("path", table, world.layers, "--strata", "landcover", *LEAN, "-o", tmp_path / "out")
     good, bad = found["models"]
     assert good["error"] is None
     assert "one usable presence only" in bad["error"]
@@ -141,7 +141,7 @@ def as_json_of_failing(*words) -> dict:
 
 
 def test_spatial_folds_choose_too(world, tmp_path: Path) -> None:
-    words = ("--split", "block", "--block-size", 40, "--folds", 3, "--no-map")
+    words = ("--split", "block", "--block-size", 40, "--folds", 3, "--no-map", *LEAN)
     for k, kind in enumerate((("--strata", "grid:30km"), QUICK)):
         found = as_json("path", world.records, world.layers, *kind, *words, "-o", tmp_path / str(k))
         numbers = found["models"][0]["numbers"]
@@ -150,9 +150,8 @@ def test_spatial_folds_choose_too(world, tmp_path: Path) -> None:
 
 
 def test_options_of_the_model_that_strata_do_not_use_are_named(world, tmp_path: Path) -> None:
-    found = as_json(
-        "path", world.records, world.layers, "--strata", "landcover", "--rm", 3, "-o", tmp_path / "out", "--no-map"
-    )
+    words = ("--strata", "landcover", "--rm", 3, "--no-map", *LEAN)
+    found = as_json("path", world.records, world.layers, *words, "-o", tmp_path / "out")
     assert any("fit.multiplier not used" in notice for notice in found["notices"])
 
 

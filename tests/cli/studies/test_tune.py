@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import as_json, fail, model_answer, picture, rows, succeed
+from terminal import PLAIN, as_json, fail, model_answer, picture, rows, succeed
 
 from sdm import Maxent
 from sdm.assess.validation import cross_validate
@@ -14,7 +14,7 @@ from sdm.options.reading import make_options
 from sdm.workflow.registry import task_for
 from sdm.workflow.studies.tuning import run_tuning, settings_to_try
 
-POINTS = ("--categorical", "landcover", "--background-points", 300, "--no-map", "--no-curves")
+POINTS = ("--categorical", "landcover", "--background-points", 300, "--no-map", "--no-curves", *PLAIN)
 GRID = ("--feature-sets", "l,lq", "--multipliers", "0.5,2")
 ENMEVAL = [
     "fc", "rm", "tune.args", "auc.train", "cbi.train", "auc.diff.avg", "auc.diff.sd", "auc.val.avg", "auc.val.sd",
@@ -104,7 +104,7 @@ def test_a_choice_that_needs_no_folds_fits_none(world, tmp_path: Path, words, mo
     fits = []
     solve = Maxent._solve
     monkeypatch.setattr(Maxent, "_solve", lambda self, start: fits.append(self) or solve(self, start))
-    chosen = ("--choose-by", "AICc,ncoef", *words)
+    chosen = ("--choose-by", "AICc,ncoef", "--report", *words)
     succeed("tune", world.records, world.layers, *POINTS, *GRID, *chosen, "-o", tmp_path / "out")
     assert len(fits) == 5
     table = rows(tmp_path / "out" / "tune.csv")
@@ -135,9 +135,9 @@ def test_terminal_run_file_and_python_are_one_on_any_number_of_processes(world, 
         "occurrences": {"file": str(world.both)},
         "layers": {"files": str(world.layers), "categorical": "landcover"},
         "background": {"points": 300},
-        "test": {"folds": 2},
+        "test": {"folds": 2, "importance": False},
         "tune": {"feature_sets": ["l", "lq"], "multipliers": [0.5, 2], "budget": 3, "entropies": [1, 1.5]},
-        "output": {"map": False, "curves": False},
+        "output": {"map": False, "curves": False, "report": False, "dpi": 50},
     }
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(source))
     succeed("tune", tmp_path / "run.yaml", "-o", tmp_path / "yaml", "--processes", 2)
@@ -178,18 +178,8 @@ def test_folds_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatc
 def test_folds_of_a_class_model_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sdm.workflow.assessing.cross_validate", None)
     common = ("--response", "presence", "--species", rows(world.survey)[0]["species"], "--categorical", "landcover")
-    words = (
-        "--feature-sets",
-        "l",
-        "--multipliers",
-        "1,3",
-        "--folds",
-        2,
-        "--no-map",
-        "--no-curves",
-        "-o",
-        tmp_path / "out",
-    )
+    words = ("--feature-sets", "l", "--multipliers", "1,3", "--folds", 2, "--no-map", "--no-curves", *PLAIN)
+    words = (*words, "-o", tmp_path / "out")
     found = model_answer("tune", world.survey, world.layers, *common, *words)
     own = [row for row in rows(tmp_path / "out" / "tune_folds.csv") if row["tune.args"] == found["tuning"]["chosen"]]
     assert len(own) == 2
