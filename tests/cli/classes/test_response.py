@@ -21,7 +21,7 @@ def species(world) -> str:
 
 
 def test_it_is_classify_with_two_classes(world, species: str, tmp_path: Path) -> None:
-    common = ("--categorical", "landcover", "--features", "lq", "--folds", 3, "--no-curves")
+    common = ("--categorical", "landcover", "--features", "l", "--folds", 2, "--no-curves")
     common = (*common, "--no-map", "--no-importance", "--no-report", "--penalty-folds", 2)
     fitted = model_answer(
         *("fit", world.survey, world.layers, "--response", "presence", "--species", species, *common),
@@ -114,7 +114,7 @@ def shown(index: str) -> dict[str, Any]:
 
 def test_an_index_shows_every_species_and_its_map(world, tmp_path: Path) -> None:
     words = ("fit", world.survey, world.layers, "--response", "presence", "--features", "l", "--no-curves")
-    result = succeed(*words, "--rm", 1, *COARSE, "-o", tmp_path / "all")
+    result = succeed(*words, "--rm", 1, "--no-map-picture", *COARSE, "-o", tmp_path / "all")
     assert f"index: {tmp_path / 'all' / 'index.html'}" in result.stdout
     before = (tmp_path / "all" / "index.html").read_bytes()
     assert shown(before.decode())["preview"] == [1, 1]
@@ -339,7 +339,7 @@ def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
     table.write_text("\n".join(["species,longitude,latitude,presence", *body, *three]) + "\n")
     out = tmp_path / "out"
     words = ("fit", table, world.layers, "--response", "presence", "--fc", "l", "--no-curves", "-o", out, "--overwrite")
-    words = (*words, "--rm", 1, *COARSE)
+    words = (*words, "--rm", 1, "--no-map-picture", *COARSE)
     succeed(*words)
     assert '"Third"' in (out / "index.html").read_text(encoding="utf-8")
     succeed(*words, "--species", names[1], "--species", names[0])
@@ -431,7 +431,7 @@ def _noise(row, rng):
 def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path) -> None:
     """Figures of a model mean little without those of knowing nothing but how frequent the species is."""
     table = noise(world, tmp_path / "noise.csv")
-    words = ("fit", table, world.layers, "--response", "seen", *BARE, *COARSE, "--folds", 3)
+    words = ("fit", table, world.layers, "--response", "seen", *BARE, *COARSE, "--folds", 2)
     species = list(dict.fromkeys(row["species"] for row in rows(table)))
     found = sdm(*words, "--rm", 0.01, "--species", species[0], "-o", tmp_path / "worse")
     assert found.exit_code == 0, found.output

@@ -201,7 +201,20 @@ def test_names_of_layers_and_projections_never_meet(own, tmp_path: Path) -> None
     """A layer called `effects`, or `x_only` beside `x`, or a scenario called `thresholded`, keeps its own file."""
     for path, name in zip(sorted(own.layers.glob("*.tif")), ["a b", "a_b", "a_b_only", "effects", "$x,🦥"]):
         path.rename(own.layers / f"{name}.tif")
-    words = ("fit", own.records, own.layers, "--fc", "l", "-o", tmp_path / "out", "--threshold", "mtp", "--dpi", 50)
+    words = (
+        "fit",
+        own.records,
+        own.layers,
+        "--fc",
+        "l",
+        "-o",
+        tmp_path / "out",
+        "--threshold",
+        "mtp",
+        "--dpi",
+        50,
+        "--no-report",
+    )
     succeed(*words, "--projections", f"thresholded={own.layers}", "--projections", f"../up={own.layers}")
     assert len(list((tmp_path / "out" / "plots").glob("*.png"))) == 2 * 5 + 4
     assert len(list((tmp_path / "out").glob("*.tif"))) == 2

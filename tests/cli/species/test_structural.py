@@ -16,7 +16,16 @@ PRICED = ("--model", "structural", "--lambda", 0.05, "--beta", 0.02)
 @pytest.fixture(scope="module")
 def results(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("structural") / "out"
-    chosen = ("--families", "trees:3,mono:2", "--price-grid", "0.02,0.1", "--price-folds", 2)
+    chosen = (
+        "--families",
+        "trees:3,mono:2",
+        "--price-grid",
+        "0.02,0.1",
+        "--price-folds",
+        2,
+        "--background-points",
+        1000,
+    )
     succeed(
         *("fit", world.records, world.layers, "--categorical", "landcover", "--model", "structural", *chosen),
         *("--test-percent", 20, "--dpi", 50, "-o", out),
