@@ -1,6 +1,7 @@
 """`sdm fit --response`: presence and absence in a column, as two classes."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,23 @@ from sdm.assess.class_assessor import Classes
 from sdm.models.classes import ClassModel
 from sdm.report.pictures import small_picture
 
+COARSE = ("--no-importance", "--dpi", "50")
+LIGHT = ("--categorical", "landcover", "--fc", "l", "--rm", "1", "--no-curves", *COARSE)
+QUIET = (*LIGHT, "--no-map")
 
-@pytest.fixture
+
+@pytest.fixture(scope="module")
 def species(world) -> str:
     return rows(world.survey)[0]["species"]
+
+
+@pytest.fixture(scope="module")
+def mapped(world, species: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one species with its maps, their pictures and its page; tests look at it, and change nothing."""
+    folder = tmp_path_factory.mktemp("mapped") / "out"
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, *LIGHT)
+    succeed(*words, "-o", folder)
+    return folder
 
 
 def test_it_is_classify_with_two_classes(world, species: str, tmp_path: Path) -> None:
@@ -74,10 +88,6 @@ def test_other_commands_refuse_it(world, tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-COARSE = ("--no-importance", "--dpi", "50")
-QUIET = ("--categorical", "landcover", "--fc", "l", "--rm", "1", "--no-curves", "--no-map", *COARSE)
-
-
 def survey(world, path: Path, head: list[str], change) -> Path:
     """The survey with other columns: `change` makes a row of one."""
     return write_table(path, head, [change(k, row) for k, row in enumerate(rows(world.survey))])
@@ -94,7 +104,7 @@ def test_every_species_has_a_model_of_its_own(world, tmp_path: Path) -> None:
     for name, one in zip(names, found["models"]):
         stem = name.replace(" ", "_")
         assert one["numbers"]["sites"] == sum(row["species"] == name for row in rows(world.survey))
-        model_answer(*words, "--species", name, "-o", tmp_path / stem)
+        model_answer(*words, "--no-report", "--species", name, "-o", tmp_path / stem)
         both = [tmp_path / "all" / stem / f"{stem}.npz", tmp_path / stem / f"{stem}.npz"]
         assert both[0].read_bytes() == both[1].read_bytes()
     summary = rows(tmp_path / "all" / "summary.csv")
@@ -202,7 +212,7 @@ def test_what_is_no_presence_and_absence(world, tmp_path: Path, column: str, say
     assert "--least" not in message
 
 
-def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> None:
+def test_words_for_presence_and_absence(world, species: str, mapped: Path, tmp_path: Path) -> None:
     """Words give the model of numbers, and maps where 1 is presence, whatever the order of the words."""
     words = {"1": "here", "0": "no"}
     table = survey(
@@ -211,11 +221,9 @@ def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> 
         ["species", "longitude", "latitude", "seen"],
         lambda k, row: [row["species"], row["longitude"], row["latitude"], words[row["presence"]]],
     )
-    common = ("--species", species, "--categorical", "landcover", "--fc", "l", "--rm", 1, "--no-curves", *COARSE)
-    folders = [tmp_path / "words", tmp_path / "numbers"]
+    folders = [tmp_path / "words", mapped]
     stem = species.replace(" ", "_")
-    for file, column, folder in ((table, "seen", folders[0]), (world.survey, "presence", folders[1])):
-        succeed("fit", file, world.layers, "--response", column, *common, "-o", folder)
+    succeed("fit", table, world.layers, "--response", "seen", "--species", species, *LIGHT, "-o", folders[0])
     named, plain = (read(folder / f"{stem}.tif") for folder in folders)
     np.testing.assert_array_equal(named.filled(255), plain.filled(255))
     assert ClassModel.load(folders[0] / f"{stem}.npz").labels == ("here", "no")
@@ -224,10 +232,8 @@ def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> 
     assert '<option value="0">probability of presence</option>' in (folders[0] / f"{stem}.html").read_text()
 
 
-def test_the_map_says_1_where_presence_is_likelier(world, species: str, tmp_path: Path) -> None:
-    folder, stem = tmp_path / "out", species.replace(" ", "_")
-    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species)
-    succeed(*words, "--categorical", "landcover", "--fc", "l", "--rm", 1, "--no-curves", *COARSE, "-o", folder)
+def test_the_map_says_1_where_presence_is_likelier(species: str, mapped: Path) -> None:
+    folder, stem = mapped, species.replace(" ", "_")
     with rasterio.open(folder / f"{stem}.tif") as source:
         assert source.nodata == 255
         assert source.descriptions == (species,)
@@ -298,11 +304,11 @@ def fail_check(*words) -> str:
     return result.output
 
 
-def test_replacing_is_not_repeated(world, species: str, tmp_path: Path) -> None:
+def test_replacing_is_not_repeated(world, species: str, mapped: Path, tmp_path: Path) -> None:
     """A run file must not replace results unasked, whatever the run that wrote it did."""
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, *QUIET)
-    for _ in range(2):
-        succeed(*words, "--overwrite", "-o", tmp_path / "out")
+    shutil.copytree(mapped, tmp_path / "out")
+    succeed(*words, "--overwrite", "-o", tmp_path / "out")
     assert "overwrite" not in (tmp_path / "out" / "run.yaml").read_text()
     assert "--overwrite" in fail("classify", tmp_path / "out" / "run.yaml")
     assert files(tmp_path / "out")

@@ -19,20 +19,6 @@ LEAN = ("--no-report", "--dpi", 50)  # where nobody looks at pages and pictures
 OWN = ("--environment", "heat,rain", "--learner", "crf-l2")
 
 
-@pytest.fixture(scope="module")
-def mapped(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on the survey of the virtual world, with maps, folds and a projection."""
-    out = tmp_path_factory.mktemp("joint") / "out"
-    said = succeed(
-        *("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2", "--folds", 2),
-        *("--projections", f"warmer={world.folder / 'warmer'}", "--dpi", 50, "-o", out),
-    ).output
-    assert "300 rows are 150 sites" in said
-    assert "held out, mean of 2 folds" in said
-    assert "within" in said
-    return out
-
-
 def test_everything_is_there(mapped: Path) -> None:
     species = {name.replace(" ", "_") for name in FittedJoint.load(mapped / "joint.npz").species}
     assert len(species) == 2

@@ -19,13 +19,9 @@ OWN = ("--environment", "heat,rain", "--learner", "crf-l2", "--no-report")
 
 
 @pytest.fixture(scope="module")
-def run(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(mapped: Path) -> Path:
     """A run on the survey of the virtual world, with maps and a projection."""
-    out = tmp_path_factory.mktemp("joint") / "out"
-    words = ("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2")
-    words = (*words, "--features", "l", "--cost", 1, "--dpi", 50)
-    succeed(*words, "--projections", f"warmer={world.folder / 'warmer'}", "-o", out)
-    return out
+    return mapped
 
 
 @pytest.fixture(scope="module")

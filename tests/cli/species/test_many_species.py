@@ -9,7 +9,6 @@ from terminal import BARE, PLAIN, QUICK, fail, files, rows, sdm, succeed, write_
 
 from sdm.workflow.species import task as species_task
 
-
 LEAN = (*QUICK, *PLAIN, "--no-map-picture")
 
 
