@@ -80,19 +80,31 @@ def survive(
             assert {path.name for path in place.iterdir()} == {path.name for path in first.iterdir()}
 
 
+@pytest.fixture(scope="module")
+def layers(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two layers: what is written does not become more with more of them."""
+    folder = tmp_path_factory.mktemp("two")
+    for name in ("landcover", "temperature"):
+        shutil.copy(world.layers / f"{name}.tif", folder)
+    return folder
+
+
 @pytest.mark.parametrize("how", FAULTS)
-def test_fit(commands, world, tmp_path: Path, how: str) -> None:
-    words = ("fit", world.records, world.layers, *LEAN, "-o", tmp_path / "place" / "out")
+def test_fit(commands, world, layers: Path, tmp_path: Path, how: str) -> None:
+    words = ("fit", world.records, layers, *LEAN, "-o", tmp_path / "place" / "out")
     survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how)
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_batch(commands, world, tmp_path: Path, how: str) -> None:
-    words = ("fit", world.both, world.layers, *LEAN, "--no-map", "-o", tmp_path / "place" / "out")
+def test_batch(commands, world, layers: Path, tmp_path: Path, how: str) -> None:
+    words = ("fit", world.both, layers, *LEAN, "--no-map", "-o", tmp_path / "place" / "out")
     survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how, every=4)
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_predict(commands, fit, world, tmp_path: Path, how: str) -> None:
-    words = ("predict", fit.model, world.layers, "-o", tmp_path / "place" / "map.tif", "--overwrite")
+def test_predict(commands, world, layers: Path, tmp_path: Path, how: str) -> None:
+    model = tmp_path / "model"
+    assert commands.run(("fit", world.records, layers, *LEAN, "--no-map", "-o", model))[1] == 0
+    (model,) = model.glob("*.npz")
+    words = ("predict", model, layers, "-o", tmp_path / "place" / "map.tif", "--overwrite")
     survive(commands, tmp_path, "map.tif", words, (*words, "--scale", "raw"), how)

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -156,8 +157,9 @@ class Commands:
 
 
 def _load() -> None:
-    """Import what commands import, and load the compiled kernels that they use: by a run without layers, which writes
-    no raster."""
+    """Import what commands import, make the commands, and load the compiled kernels that they use: by a run without
+    layers, which writes no raster."""
+    import gc
     from importlib import import_module
 
     import numpy as np
@@ -184,11 +186,21 @@ def _load() -> None:
         table = Path(folder) / "swd.csv"
         table.write_text("\n".join(["species,longitude,latitude,a,c", *lines]) + "\n", encoding="utf-8")
         sdm.fit(table, output=Path(folder) / "out", features="lq", categorical="c", curves=False, report=False)
+    _app()
+    gc.collect()
+    gc.freeze()  # children need not look through what is here already
+
+
+@cache
+def _app() -> Any:
+    """All commands; children find them made."""
+    from sdm_cli.app import whole_app
+
+    return whole_app()
 
 
 def _command(words: list[str]) -> None:
-    from sdm_cli.app import app
-
+    app = _app()
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
