@@ -17,11 +17,13 @@ from sdm.maps.projection.change import COLOURS, TITLES
 from sdm.options.reading import make_options
 from sdm.workflow.run import run
 
+DPI = 72  # drawing takes most of the time of a small run
+
 
 def fit(folder: Path, records: Path, layers: Path, **options: object) -> Path:
-    """Fit and write; return the folder."""
+    """Fit and write, with small pictures; return the folder."""
     given = {"occurrences.file": str(records), "layers.files": [str(layers)], "output.folder": str(folder)}
-    given |= {"layers.categorical": ["landcover"], "fit.features": "lq"}
+    given |= {"layers.categorical": ["landcover"], "fit.features": "lq", "output.dpi": DPI}
     run(make_options(given | options), command="sdm fit …")
     return folder
 

@@ -10,7 +10,7 @@ import pytest
 import rasterio
 from browser import Browser, find_chromium
 from evil import EVIL, EVIL_CLASS, EVIL_LAYER
-from report_runs import fit
+from report_runs import DPI, fit
 from terminal import succeed
 
 from sdm.options.reading import make_options
@@ -59,7 +59,7 @@ def bare(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 label = EVIL_CLASS if k % 3 else "dry"
                 species = EVIL if name == "presences" else "background"
                 rows.writerow([species, k * 0.1, k * 0.2, round(rng.normal(shift), 3), label])
-    options = {"fit.features": "lq", "layers.categorical": ["class"], "test.importance": False}
+    options = {"fit.features": "lq", "layers.categorical": ["class"], "test.importance": False, "output.dpi": DPI}
     options |= {"occurrences.file": str(folder / "presences.csv"), "layers.files": [str(folder / "background.csv")]}
     run(make_options(options | {"output.folder": str(folder / "results")}), command=f"sdm fit '{EVIL}'")
     return folder / "results"
@@ -104,7 +104,7 @@ def surveyed(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (world / "presence_absence.csv").open() as source:
         species = next(csv.DictReader(source))["species"]
     words = ("fit", world / "presence_absence.csv", world / "layers", "--response", "presence", "--species", species)
-    succeed(*words, "--categorical", "landcover", "--features", "l", "--test-percent", 25, "-o", folder)
+    succeed(*words, "--categorical", "landcover", "--features", "l", "--test-percent", 25, "--dpi", DPI, "-o", folder)
     return folder
 
 
@@ -121,7 +121,8 @@ def habitats(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "plots.csv").open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([("x", "y", "habitat"), *((a, b, names[k]) for a, b, k in zip(x, y, level))])
     words = ("classify", folder / "plots.csv", world / "layers", "--class-column", "habitat", "--fc", "l")
-    succeed(*words, "--categorical", "landcover", "--projections", f"warmer={world / 'warmer'}", "-o", folder / "out")
+    words += ("--categorical", "landcover", "--penalty-folds", 2, "--dpi", DPI)
+    succeed(*words, "--projections", f"warmer={world / 'warmer'}", "-o", folder / "out")
     return folder / "out"
 
 
@@ -129,7 +130,7 @@ def habitats(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def community(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("community") / "results"
     words = ("joint", world / "presence_absence.csv", world / "layers", "--categorical", "landcover", "--features", "l")
-    succeed(*words, "--learner", "crf-l2", "--cost", 1, "-o", folder)
+    succeed(*words, "--learner", "crf-l2", "--cost", 1, "--dpi", DPI, "-o", folder)
     return folder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import PIXELS, Browser, find_chromium
+from browser import Browser, find_chromium
 from evil import EVIL
 from report_runs import fit
 
@@ -46,8 +46,7 @@ def numbers(page: Browser) -> tuple[float, float, float, float]:
 
 def canvas(page: Browser) -> np.ndarray:
     """The pixels of the map as it is seen."""
-    width, height, data = page.run(f"({PIXELS})('#values')")
-    return np.array(data, dtype=np.uint8).reshape(height, width, 4)
+    return page.pixels("#values")
 
 
 def picture(page: Browser, shape: tuple[int, int]) -> np.ndarray:

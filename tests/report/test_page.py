@@ -93,14 +93,34 @@ def of(folder: Path) -> Reader:
     return Reader(make_page(read_results(folder)))
 
 
-def test_the_result_comes_first(full: Path) -> None:
+@pytest.fixture(scope="module")
+def text(full: Path) -> str:
+    """The page of the full results."""
+    return make_page(read_results(full))
+
+
+@pytest.fixture(scope="module")
+def shown(text: str) -> Reader:
+    """The page of the full results as a browser reads it."""
+    return Reader(text)
+
+
+def without_pictures_of_scenarios(full: Path, to: Path) -> Path:
+    """A copy of the full results whose scenarios have no pictures and no run file: pages show these as they are,
+    whatever is wrong with the results of the model."""
+    folder = copy(full, to)
+    for path in (*folder.glob("scenarios/*.png"), folder / "scenarios" / "run.yaml"):
+        path.unlink()
+    return folder
+
+
+def test_the_result_comes_first(shown: Reader) -> None:
     wanted = ["map", "curves", "importance", "validation", "roc", "omission", "null", "thresholds", "scenarios"]
-    assert list(of(full).sections) == [*wanted, "records", "fit", "settings", "odmap"]
+    assert list(shown.sections) == [*wanted, "records", "fit", "settings", "odmap"]
 
 
-def test_curves_come_by_importance_with_ribbons_rugs_and_their_numbers(full: Path) -> None:
-    results = read_results(full)
-    page = make_page(results)
+def test_curves_come_by_importance_with_ribbons_rugs_and_their_numbers(full: Path, text: str) -> None:
+    results, page = read_results(full), text
     rows = sorted(results.numbers["importance"]["permutation"], key=lambda row: -row["percent"])
     assert re.findall(r'aria-label="Response to (\w+)"', page) == [row["variable"] for row in rows]
     charts = dict(re.findall(r'<svg class="chart" role="img" aria-label="Response to (\w+)"(.*?)</svg>', page, re.S))
@@ -112,9 +132,9 @@ def test_curves_come_by_importance_with_ribbons_rugs_and_their_numbers(full: Pat
     assert "others at their mean,lower,upper,this variable alone" in drawn
 
 
-def test_what_is_shown_is_what_was_stored(full: Path) -> None:
+def test_what_is_shown_is_what_was_stored(full: Path, shown: Reader) -> None:
     results = read_results(full)
-    page, n = of(full), results.numbers
+    page, n = shown, results.numbers
     whole = " ".join(page.sections.values())
     for row in n["thresholds"].values():
         assert row["name"] in page.sections["thresholds"]
@@ -137,17 +157,16 @@ def test_what_is_shown_is_what_was_stored(full: Path) -> None:
     assert n["species"] in page.sections["odmap"]
 
 
-def test_omission_and_roc_are_drawn_through_the_stored_points(full: Path) -> None:
-    page = make_page(read_results(full))
+def test_omission_and_roc_are_drawn_through_the_stored_points(full: Path, text: str) -> None:
     for table in ("omission", "roc"):
-        chart = page.partition(f'<section id="{table}"')[2].partition("</svg>")[0]
+        chart = text.partition(f'<section id="{table}"')[2].partition("</svg>")[0]
         rows = read_results(full).table(table)
         paths = [re.findall(r"[ML]([\d.]+) ([\d.]+)", path) for path in re.findall(r'd="(.*?)"', chart)]
         assert sum(len(points) == len(rows) for points in paths) == (3 if table == "omission" else 2)
 
 
-def test_the_live_map_holds_the_raster_to_a_quarter_of_a_thousandth(full: Path) -> None:
-    live = of(full).live
+def test_the_live_map_holds_the_raster_to_a_quarter_of_a_thousandth(full: Path, shown: Reader) -> None:
+    live = shown.live
     layer = live["layers"][0]
     path = read_results(full).path("map")
     with rasterio.open(path) as source:
@@ -215,37 +234,37 @@ def test_packing_loses_less_than_a_step(values: np.ndarray) -> None:
     ],
 )
 def test_a_section_is_there_only_with_what_it_shows(
-    full: Path, tmp_path: Path, section: str, numbers: dict[str, Any], files: tuple[str, ...]
+    full: Path, shown: Reader, tmp_path: Path, section: str, numbers: dict[str, Any], files: tuple[str, ...]
 ) -> None:
     folder = copy(full, tmp_path / "copy")
     for what in files:
         (folder / read_results(folder).files[what]).unlink()
     page = Reader(make_page(change(folder, **numbers)))
     assert section not in page.sections
-    assert set(of(full).sections) - set(page.sections) == {section}
+    assert set(shown.sections) - set(page.sections) == {section}
     assert ("a", {"href": f"#{section}"}) not in page.elements
 
 
-def test_a_survey_shows_its_measures_and_calibration(full: Path, tmp_path: Path) -> None:
+def test_a_survey_shows_its_measures_and_calibration(full: Path, shown: Reader, tmp_path: Path) -> None:
     bins = [{"predicted": 0.1, "observed": 0.05, "count": 20}, {"predicted": 0.8, "observed": 0.6, "count": 9}]
     survey = {"presences": 7, "absences": 22, "auc": 0.8125, "brier": 0.1375, "calibration": bins}
     page = Reader(make_page(change(copy(full, tmp_path / "copy"), presence_absence=survey)))
     for text in ("0.8125", "0.1375", "7 sites with the species and 22 without"):
         assert text in page.sections["survey"]
-    assert "survey" not in of(full).sections
+    assert "survey" not in shown.sections
 
 
-def test_a_model_that_was_not_tested_says_so(full: Path, tmp_path: Path) -> None:
+def test_a_model_that_was_not_tested_says_so(full: Path, text: str, tmp_path: Path) -> None:
     said = "The model was not tested"
-    assert said not in make_page(read_results(full))
+    assert said not in text
     untested = dict.fromkeys(("auc_test", "test_presences", "cross_validation"))
     page = make_page(change(copy(full, tmp_path / "copy"), **untested))
     assert said in page
     assert "Test omission" not in page
 
 
-def test_the_certificate_is_honest_when_the_fit_is_not_converged(full: Path, tmp_path: Path) -> None:
-    assert "The fit has converged" in of(full).sections["fit"]
+def test_the_certificate_is_honest_when_the_fit_is_not_converged(full: Path, shown: Reader, tmp_path: Path) -> None:
+    assert "The fit has converged" in shown.sections["fit"]
     page = Reader(make_page(change(copy(full, tmp_path / "copy"), status="iterations", gap=0.2)))
     assert "stopped before it converged" in page.sections["fit"]
     assert "another solver could not" not in page.sections["fit"]
@@ -290,15 +309,13 @@ def test_no_name_gets_out_of_its_place(which: str, request: pytest.FixtureReques
     assert page.scripts[-1] == script, "the only code is the package's own"
 
 
-def test_nothing_is_loaded_from_anywhere(full: Path) -> None:
-    text = make_page(read_results(full))
-    page = Reader(text)
+def test_nothing_is_loaded_from_anywhere(full: Path, text: str, shown: Reader) -> None:
     assert "://" not in re.sub(r"base64,[\w+/=]+", "", text)
-    for _, attributes in page.elements:
+    for _, attributes in shown.elements:
         for name in ("src", "href"):
             address = str(attributes.get(name) or "data:")
             assert address.startswith(("#", "data:")) or (full / address).exists(), address
-    policy = next(a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a)
+    policy = next(a["content"] for t, a in shown.elements if t == "meta" and "http-equiv" in a)
     assert "default-src 'none'" in str(policy)
 
 
@@ -339,7 +356,7 @@ def test_responses_fill_their_charts_on_any_scale(world: Path, tmp_path: Path) -
 @pytest.mark.parametrize("instead", ["nothing", None, "text", {}])
 def test_a_page_is_made_of_what_is_there(full: Path, tmp_path: Path, instead: Any) -> None:
     """Results of another version, or that someone edited: what is missing is left out, and the rest is shown."""
-    folder = copy(full, tmp_path / "copy")
+    folder = without_pictures_of_scenarios(full, tmp_path / "copy")
     for ending in ("*.tif", "*.png", "*.csv"):  # which are looked at elsewhere
         for path in folder.glob(ending):
             path.unlink()
@@ -352,7 +369,7 @@ def test_a_page_is_made_of_what_is_there(full: Path, tmp_path: Path, instead: An
 
 
 def test_a_page_is_made_without_any_of_the_files(full: Path, tmp_path: Path) -> None:
-    folder = copy(full, tmp_path / "copy")
+    folder = without_pictures_of_scenarios(full, tmp_path / "copy")
     for what, name in read_results(folder).files.items():
         if what == "numbers" or (folder / name).is_dir():
             continue
@@ -361,9 +378,9 @@ def test_a_page_is_made_without_any_of_the_files(full: Path, tmp_path: Path) -> 
         (tmp_path / "away").rename(folder / name)
 
 
-def test_what_was_done_about_bias_is_said(full: Path, tmp_path: Path) -> None:
+def test_what_was_done_about_bias_is_said(full: Path, shown: Reader, tmp_path: Path) -> None:
     nothing = "Sampling bias was not treated"
-    assert nothing in of(full).sections["records"]
+    assert nothing in shown.sections["records"]
     for k, known in enumerate(({"background": "target-group"}, {"background": "random", "bias": "roads.tif"})):
         page = Reader(make_page(change(copy(full, tmp_path / str(k)), sampling=known)))
         assert nothing not in page.sections["records"]
@@ -438,13 +455,13 @@ def test_a_folder_without_results_says_what_is_expected(tmp_path: Path) -> None:
             find_results(place)
 
 
-def test_the_kind_is_what_the_numbers_say_or_else_the_model_file(full: Path, tmp_path: Path) -> None:
+def test_the_kind_is_what_the_numbers_say_or_else_the_model_file(full: Path, text: str, tmp_path: Path) -> None:
     """Results of the version before do not say it; nothing is guessed from what else they hold."""
     folder = copy(full, tmp_path / "copy")
     results = change(folder, kind=None)
     assert "kind" not in results.numbers
     assert results.kind == "species"
-    assert make_page(results) == make_page(read_results(full))
+    assert make_page(results) == text
     (folder / results.files["model"]).unlink()
     with pytest.raises(DataError, match="no results of `sdm fit`"):
         read_results(folder)

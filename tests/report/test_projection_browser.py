@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-from browser import PIXELS, Browser, find_chromium
+from browser import Browser, find_chromium
 from evil import EVIL, EVIL_LAYER
 from PIL import Image
 from report_runs import project
@@ -56,8 +56,7 @@ def page(browser: Browser, projected: Results) -> Iterator[Browser]:
 
 
 def pixels(page: Browser, selector: str) -> np.ndarray:
-    width, height, data = page.run(f"({PIXELS})('{selector}')")
-    return np.array(data, dtype=np.uint8).reshape(height, width, 4)
+    return page.pixels(selector)
 
 
 def cells(page: Browser, selector: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from browser import PIXELS, Browser, find_chromium
+from browser import Browser, find_chromium
 from PIL import Image
 
 from sdm.report.pages.registry import write_page
@@ -42,8 +42,7 @@ def zoom(page: Browser) -> float:
 
 
 def pixels(page: Browser) -> np.ndarray:
-    width, height, data = page.run(f"({PIXELS})('#values')")
-    return np.array(data, dtype=np.uint8).reshape(height, width, 4)
+    return page.pixels("#values")
 
 
 def where(page: Browser, across: float, down: float) -> tuple[float, float]:
