@@ -27,14 +27,15 @@ def untag(folder: Path, code: float = -9999, *names: str, dtype: str = "float32"
     return folder
 
 
+LEAN = ("--features", "l", "--no-map", "--no-report")
 COMMANDS = {
     "fit": ("fit", "{records}", "{layers}", *BARE, "-o", "{out}"),
     "fit to your own background": ("fit", "{records}", "{layers}", *BARE, "--background-file", "{both}", "-o", "{out}"),
-    "classify": ("fit", "{survey}", "{layers}", "--response", "presence", "-o", "{out}"),
-    "tune": ("tune", "{records}", "{layers}", *BARE, "-o", "{out}"),
-    "curve": ("curve", "learning", "{records}", "{layers}", "-o", "{out}"),
+    "classify": ("fit", "{survey}", "{layers}", "--response", "presence", *LEAN, "--no-curves", "--rm", "1", "-o", "{out}"),
+    "tune": ("tune", "{records}", "{layers}", *BARE, "--feature-sets", "l", "--multipliers", "1,2", "--folds", "2", "-o", "{out}"),
+    "curve": ("curve", "learning", "{records}", "{layers}", "--sets", "l:1", "--sizes", "40", "--partitions", "2", "-o", "{out}"),
     "path": ("path", "{records}", "{layers}", *BARE, "-o", "{out}"),
-    "joint": ("joint", "{survey}", "{layers}", "-o", "{out}"),
+    "joint": ("joint", "{survey}", "{layers}", *LEAN, "--cost", "1", "-o", "{out}"),
     "predict": ("predict", "{model}", "{layers}", "-o", "{out}.tif"),
     "evaluate": ("evaluate", "{model}", "--presences", "{records}", "--layers", "{layers}"),
 }

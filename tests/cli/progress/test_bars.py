@@ -51,14 +51,14 @@ def test_the_stages_of_a_single_fit_move_one_after_the_other(wide: Path, tmp_pat
 def test_a_batch_shows_its_species_and_below_them_what_is_going_on(world, tmp_path: Path) -> None:
     table = [list(row.values()) for row in rows(world.both)]
     broken = write_table(tmp_path / "r.csv", list(rows(world.both)[0]), [["Rara avis", *table[0][1:]], *table])
-    done, shown = watched("fit", broken, world.layers, *BARE, "--null-models", 60, "--folds", 4, "-o", tmp_path / "out")
+    done, shown = watched("fit", broken, world.layers, *BARE, "--null-models", 30, "--folds", 4, "-o", tmp_path / "out")
     assert done.returncode == 1, shown[-5:]
     assert counts(shown, "species")[-2:] == [(1, 3), (2, 3)]
     assert [line for line in shown if re.match(r"species .* of 3, 1 failed", line)]
     pairs = [(a, b) for a, b in pairwise(shown) if a.startswith("species  ")]
     assert pairs
     assert all(re.match(r"[a-z][a-z -]+  +━", below) for _, below in pairs)
-    assert [below for _, below in pairs if below.startswith("null models  ") and " of 60" in below]
+    assert [below for _, below in pairs if below.startswith("null models  ") and " of 30" in below]
 
 
 def test_no_bar_where_nobody_watches(world, tmp_path: Path) -> None:

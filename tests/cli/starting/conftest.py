@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from documents.commands import ROOT, blocks
+from documents.commands import ROOT, blocks, small_pictures
 from terminal import succeed
 
 
@@ -19,7 +19,7 @@ class Tutorial:
 
 
 def do_tutorial(page: str, start: Path) -> Tutorial:
-    """Type every line of a page, in a folder."""
+    """Type every line of a page, in a folder; pictures are small."""
     before, done = Path.cwd(), Tutorial(start)
     os.chdir(start)
     try:
@@ -29,7 +29,7 @@ def do_tutorial(page: str, start: Path) -> Tutorial:
                 os.chdir(words[1])
             else:
                 assert words[0] == "sdm", line
-                done.said[line] = succeed(*words[1:]).output
+                done.said[line] = succeed(*small_pictures(words[1:])).output
         done.folder = Path.cwd()
     finally:
         os.chdir(before)

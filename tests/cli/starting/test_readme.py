@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from documents.commands import ROOT, blocks
+from documents.commands import ROOT, blocks, small_pictures
 from terminal import files, succeed
 
 import sdm
@@ -81,7 +81,7 @@ def test_every_command_does_its_work(place: Path, monkeypatch: pytest.MonkeyPatc
         assert words[0] == "sdm", line
         make_room(words, kept)
         before = set(files(place))
-        said = succeed(*words[1:]).output
+        said = succeed(*small_pictures(words[1:])).output
         assert SAID.get(words[1], "") in said, line
         assert words[1] in ("check", "evaluate", "status") or set(files(place)) - before, f"{line} writes something"
         if line.startswith((FIRST, READS["status"])):

@@ -26,6 +26,15 @@ def indented(page: Path) -> list[str]:
 _command = cache(lambda: whole_app())
 
 
+def small_pictures(words: list[str]) -> list[str]:
+    """A command without the `sdm` before it, with small pictures if it draws any: large ones take most of its time."""
+    command = _command()
+    for word in words:
+        command = getattr(command, "commands", {}).get(word, command)
+    draws = any(each.name == "output__dpi" for each in command.params)
+    return [*words, "--dpi", "72"] if draws else words
+
+
 def understood(line: str) -> None:
     """Read a command, the values of its options, and whether those about testing agree; nothing is run."""
     words = shlex.split(line, comments=True)

@@ -24,8 +24,8 @@ def model_of(stack: Stack, species: list[str] | int = 12, **ways: Any) -> GroupM
 
 
 def written(model: GroupModel, stack: Stack | None, folder: Path, **options: Any) -> dict[str, Any]:
-    """Write a group into a new folder, and return the names of its files."""
+    """Write a group into a new folder, with small pictures, and return the names of its files."""
     folder.mkdir(parents=True)
     files: dict[str, Any] = {}
-    write_group(model, stack, folder, files, make_options(options), command="sdm fit …")
+    write_group(model, stack, folder, files, make_options({"output.dpi": 72} | options), command="sdm fit …")
     return files
