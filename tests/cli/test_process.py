@@ -15,6 +15,7 @@ from sdm_cli.app import whole_app
 from sdm_cli.commands.listed import COMMANDS as LISTED
 
 HEAVY = ("numba", "numpy", "pandas", "rasterio", "geopandas", "matplotlib", "scipy", "rich", "yaml")
+SMALL = (*QUICK, "--dpi", 72)
 OTHERS = [name for name in LISTED if name not in ("fit", "version")]
 
 
@@ -43,6 +44,7 @@ GIS = ("geopandas", "pyogrio", "pyproj", "shapely")
 KINDS = ("sdm.workflow.classes", "sdm.workflow.community", "sdm.joint", "sdm.shared", "sdm.workflow.group.fitting")
 STAGES = ("sdm.workflow.projecting", "sdm.workflow.studies", "sdm.workflow.java", "sdm.simulate", "sdm.api")
 NEVER = ("matplotlib", "sklearn", "distributed", "xarray", *GIS, *KINDS, *STAGES)
+FEW = ("--categorical", "landcover", "--fc", "lq", "--dpi", "72")
 PLAIN = ("--no-curves", "--no-importance", "--no-report")
 
 
@@ -50,7 +52,7 @@ PLAIN = ("--no-curves", "--no-importance", "--no-report")
 def test_a_run_over_species_loads_what_it_does(world, tmp_path: Path, more, not_loaded) -> None:
     """No other kind of model, no GIS library where records are a table, no plotting (another process draws), and no
     page where none is made."""
-    words = ("fit", "one.csv", "layers", "--categorical", "landcover", "-q", "-o", str(tmp_path / "out"), *more)
+    words = ("fit", "one.csv", "layers", *FEW, "-q", "-o", str(tmp_path / "out"), *more)
     said = f"print([name for name in {(*NEVER, *not_loaded)!r} if name in sys.modules])"
     code = (
         f"import atexit, sys\nfrom sdm_cli.main import main\nsys.argv = ['sdm', *{words!r}]\n"
@@ -84,7 +86,7 @@ def test_the_list_of_commands_says_what_each_command_says(name) -> None:
 
 
 def test_a_whole_run_as_a_process(world, tmp_path: Path) -> None:
-    done = process("fit", "one.csv", "layers", *QUICK, "-o", tmp_path / "out", "--json", cwd=world.folder)
+    done = process("fit", "one.csv", "layers", *SMALL, "-o", tmp_path / "out", "--json", cwd=world.folder)
     assert done.returncode == 0
     assert json.loads(done.stdout)["models"][0]["error"] is None
     assert "categorical layers: landcover" in done.stderr
@@ -130,7 +132,7 @@ def test_a_quick_error_does_not_stumble_over_threads(world, tmp_path: Path) -> N
 def test_a_terminal_without_the_letters_of_a_name(world, tmp_path: Path) -> None:
     text = world.records.read_text().replace("Virtualis", "🦥")
     (tmp_path / "records.csv").write_text(text, encoding="utf-8")
-    words = ("fit", tmp_path / "records.csv", world.layers, *QUICK, "-o", tmp_path / "out")
+    words = ("fit", tmp_path / "records.csv", world.layers, *SMALL, "-o", tmp_path / "out")
     done = process(*words, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
     assert "\\U0001f9a5 montanus" in done.stdout
@@ -153,7 +155,7 @@ def interrupt(child: "subprocess.Popen[str]", what: signal.Signals) -> str:
     ],
 )
 def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, moment, what, code) -> None:
-    words = ("fit", world.records, world.layers, *QUICK, "--threshold", 0.5, "-o", tmp_path / "deep" / "out")
+    words = ("fit", world.records, world.layers, *SMALL, "--threshold", 0.5, "-o", tmp_path / "deep" / "out")
     child = start(*words, hold=moment)
     assert files(tmp_path), "something is there to be removed"
     err = interrupt(child, what)
@@ -185,7 +187,7 @@ def test_a_full_disk_leaves_nothing_behind(world, tmp_path: Path, limit: int) ->
     """No file may grow beyond the limit: the model, the tables or the map cannot be written."""
     resource = pytest.importorskip("resource", reason="this system sets no limits to processes")
     done = process(
-        *("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out"),
+        *("fit", world.records, world.layers, *SMALL, "-o", tmp_path / "out"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
     assert done.returncode == 1

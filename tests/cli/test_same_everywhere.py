@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 FEW = ["--background-points", "400", "--categorical", "landcover", "--seed", "9", "--no-report", "--no-curves"]
+FEW += ["--no-map-picture", "--dpi", "72"]  # pictures are not compared here
 TUNE = ["--feature-sets", "lq,lqh", "--multipliers", "1,3", "--folds", "3", *FEW]
 FIT = ["--fc", "lqph", "--folds", "3", *FEW]
 WAYS = {

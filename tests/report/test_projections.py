@@ -33,6 +33,7 @@ from sdm.report.projection import StoredProjection
 from sdm.report.results import find_projections, read_results
 
 ROOT = Path(__file__).parents[2]
+SMALL = Paper(("png",), 72)
 FIELDS = ("gcm", "ssp", "period")
 
 
@@ -200,7 +201,8 @@ def test_any_measure_of_novelty_hatches(
     (model,) = full.glob("*.npz")
     scenarios = ("--scenarios", f"a={world / 'warmer'}", "--scenarios", f"b={world / 'layers'}")
     given = ("--gpkg",) if measures == "none" else ()
-    succeed("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, *given, "-o", out)
+    words = ("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, "--dpi", 72)
+    succeed(*words, *given, "-o", out)
     results = read_results(out)
     assert (out / "results.gpkg").exists() == bool(given)
     data = panel(StoredProjection(out, results.numbers))
@@ -231,7 +233,7 @@ def test_any_measure_of_novelty_hatches(
         codes = band(out, case["files"]["limiting"])
         assert np.array_equal(cells(entry, "limiting", data), codes.astype(np.uint16).filled(data["nothing"]))
         assert {label for label, _ in variables.values()} == {"none", "landcover", *case["variables"]}
-    maps = draw_scenarios(out, results.numbers, tmp_path / "maps.png")
+    maps = draw_scenarios(out, results.numbers, tmp_path / "maps.png", paper=SMALL)
     assert maps is not None
 
 
@@ -365,7 +367,7 @@ DRAWERS = {"maps": draw_scenarios, "change": draw_change}
 def test_drawing_twice_gives_the_same_bytes(projected: Path, tmp_path: Path) -> None:
     numbers = stored(projected).numbers
     for name, draw in DRAWERS.items():
-        first, second = (draw(projected, numbers, tmp_path / f"{name}{k}.png") for k in range(2))
+        first, second = (draw(projected, numbers, tmp_path / f"{name}{k}.png", paper=SMALL) for k in range(2))
         assert first is not None
         assert second is not None
         assert first.read_bytes() == second.read_bytes()
@@ -492,7 +494,7 @@ def test_a_batch_with_scenarios_has_all_pages_as_report_makes_them(world: Path, 
     """Through the whole run: every species shows its scenarios, and the index leads to those of all."""
     out = tmp_path / "out"
     words = ("fit", world / "occurrences.csv", world / "layers", "--categorical", "landcover", "--features", "lq")
-    succeed(*words, "--scenarios", f"warmer={world / 'warmer'}", "-o", out)
+    succeed(*words, "--scenarios", f"warmer={world / 'warmer'}", "--dpi", 72, "-o", out)
     written = {path: path.read_bytes() for path in out.rglob("*.html")}
     assert {path.name for path in make_pages([out])} == {path.name for path in written}
     assert {path: path.read_bytes() for path in written} == written

@@ -10,6 +10,7 @@ from affine import Affine
 from shapely.geometry import Polygon, box
 from terminal import BARE, as_json, fail, model_answer, rows, succeed, write_table
 
+LEAN = (*BARE, "--no-importance", "--no-report")
 HEAD = ("species", "longitude", "latitude")
 
 
@@ -50,15 +51,15 @@ def odd(world, tmp_path: Path) -> Path:
 
 
 def test_suspicious_records_are_told_and_dropped_on_request(odd: Path, world, tmp_path: Path) -> None:
-    told = model_answer("fit", odd, world.layers, *BARE, "-o", tmp_path / "a")
+    told = model_answer("fit", odd, world.layers, *LEAN, "-o", tmp_path / "a")
     line = (
         "3 records with suspicious coordinates: 1 at (0, 0), 1 with a latitude beyond ±90° or a longitude beyond "
         "±360°, dropped; 1 at whole degrees, not dropped: look at them, or use --drop-suspicious whole"
     )
     assert [text for text in told["notices"] if "suspicious" in text] == [line]
     assert (told["records"]["impossible"], told["records"]["swapped"], told["records"]["whole_degrees"]) == (1, 0, 0)
-    assert line in as_json("check", odd, world.layers, *BARE)["warnings"]
-    dropped = model_answer("fit", odd, world.layers, *BARE, "--drop-suspicious", "whole,sea", "-o", tmp_path / "b")
+    assert line in as_json("check", odd, world.layers, *LEAN)["warnings"]
+    dropped = model_answer("fit", odd, world.layers, *LEAN, "--drop-suspicious", "whole,sea", "-o", tmp_path / "b")
     assert dropped["records"]["whole_degrees"] == 1
     assert dropped["training_presences"] == told["training_presences"] - 1
     assert any("1 at whole degrees, dropped" in text for text in dropped["notices"])
@@ -119,7 +120,7 @@ def test_classes_communities_and_evaluations_drop_them(odd: Path, world, fit, tm
             "l",
         ),
     ):
-        rest = (*words, "--no-map", "--no-report", "--drop-suspicious", "whole")
+        rest = (*words, "--no-map", "--no-report", "--dpi", 72, "--drop-suspicious", "whole")
         said = succeed(*rest, "-o", tmp_path / words[0]).output
         assert "1 at whole degrees, dropped" in said, words
         assert "1 at whole degrees, dropped" in succeed("check", *rest[1:], *_kind(words)).output
@@ -147,7 +148,7 @@ def test_every_file_comes_to_the_longitudes_of_the_layers(world, tmp_path: Path)
     area = tmp_path / "area.gpkg"
     geopandas.GeoDataFrame(geometry=[box(-16.5, 38.2, -13.2, 41.9)], crs=4326).to_file(area)
     ways = ("--background-file", background, "--test", world.survey, "--study-area", area)
-    words = ("fit", world.records, *BARE, *ways)
+    words = ("fit", world.records, *LEAN, *ways)
     words = (*words, "--species", places(world.records)[0][0])
     one = model_answer(words[0], words[1], world.layers, *words[2:], "-o", tmp_path / "a")
     two = model_answer(words[0], words[1], layers, *words[2:], "-o", tmp_path / "b")
@@ -160,7 +161,7 @@ def test_every_file_comes_to_the_longitudes_of_the_layers(world, tmp_path: Path)
     assert any(f"test records {own}" in text for text in two["notices"])
     assert any(f"of 1 polygons {own}" in text for text in two["notices"])
     assert not any("360°" in text for text in one["notices"])
-    assert any(f"of 60 records {own}" in text for text in as_json("check", world.records, layers, *BARE)["notices"])
+    assert any(f"of 60 records {own}" in text for text in as_json("check", world.records, layers, *LEAN)["notices"])
     model = next((tmp_path / "a").glob("*.npz"))
     numbers = [
         model_answer("evaluate", model, "--presences", world.records, "--layers", place)["auc"]
@@ -180,8 +181,9 @@ def test_points_and_sites_come_to_the_longitudes_of_the_layers(world, tmp_path: 
     table = [(*place, k % 2, k % 3 // 2, k % 2) for k, place in enumerate(places(world.records))]
     sites = write_table(tmp_path / "sites.csv", (*HEAD, "kind", "owl", "fox"), table)
     ways = {"classify": ("--class-column", "kind", "--rm", 1), "joint": ("--species", "owl,fox", "--cost", "1")}[kind]
+    ways += ("--fc", "l", "--no-map", "--no-report", "--dpi", 72)
     said = [
-        succeed(kind, sites, place, *ways, "--fc", "l", "--no-map", "--no-report", "-o", tmp_path / f"out{k}").output
+        succeed(kind, sites, place, *ways, "-o", tmp_path / f"out{k}").output
         for k, place in enumerate((world.layers, layers))
     ]
     assert "by 360°" not in said[0]
@@ -216,7 +218,7 @@ def test_a_study_across_the_date_line_is_that_of_anywhere(world, tmp_path: Path,
             shape = Polygon([((x + east + 180) % 360 - 180, y) for x, y in corners])
             words[-1] = tmp_path / f"{east}.gpkg"
             geopandas.GeoDataFrame(geometry=[shape], crs=4326).to_file(words[-1])
-        found.append(model_answer("fit", file, place, *BARE, *words, "-o", tmp_path / f"out{east}"))
+        found.append(model_answer("fit", file, place, *LEAN, *words, "-o", tmp_path / f"out{east}"))
     one, two = found
     if "--thin-distance" in ways:  # which of several records stays is by chance
         assert one["training_presences"] == pytest.approx(two["training_presences"], abs=2)
@@ -249,9 +251,9 @@ def package(world, tmp_path: Path) -> Path:
 
 
 def test_layers_of_a_geopackage_are_named(package: Path, world, tmp_path: Path) -> None:
-    plain = model_answer("fit", world.records, world.layers, *BARE, "-o", tmp_path / "a")
-    named = model_answer("fit", f"{package}:mine", world.layers, *BARE, "-o", tmp_path / "b")
-    option = model_answer("fit", package, world.layers, *BARE, "--layer", "mine", "-o", tmp_path / "c")
+    plain = model_answer("fit", world.records, world.layers, *LEAN, "-o", tmp_path / "a")
+    named = model_answer("fit", f"{package}:mine", world.layers, *LEAN, "-o", tmp_path / "b")
+    option = model_answer("fit", package, world.layers, *LEAN, "--layer", "mine", "-o", tmp_path / "c")
     for found in (named, option):
         close(plain, found)
     (tmp_path / "run.yaml").write_text(
@@ -264,7 +266,7 @@ def test_layers_of_a_geopackage_are_named(package: Path, world, tmp_path: Path) 
     assert succeed("check", tmp_path / "run.yaml").exit_code == 0
     grouped = ("--background", "target-group", "--target-group", f"{package}:group")
     assert (
-        model_answer("fit", f"{package}:mine", world.layers, *BARE, *grouped, "-o", tmp_path / "e")[
+        model_answer("fit", f"{package}:mine", world.layers, *LEAN, *grouped, "-o", tmp_path / "e")[
             "training_presences"
         ]
         > 0
@@ -277,7 +279,7 @@ def test_layers_of_a_geopackage_are_named(package: Path, world, tmp_path: Path) 
 
 
 def test_a_layer_that_is_not_named(package: Path, world, tmp_path: Path) -> None:
-    words = ("fit", package, world.layers, *BARE, "-o", tmp_path / "out")
+    words = ("fit", package, world.layers, *LEAN, "-o", tmp_path / "out")
     problem = fail(*words)
     assert "several layers, mine (Point), tests (Point)" in problem
     assert "study.gpkg:mine (of the records also: --layer mine)" in problem
@@ -290,7 +292,7 @@ def test_a_layer_that_is_not_named(package: Path, world, tmp_path: Path) -> None
     both = tmp_path / "both.gpkg"
     for layer in ("mine", "west"):
         geopandas.read_file(package, layer=layer).to_file(both, layer=layer)
-    answer = model_answer("fit", both, world.layers, *BARE, "--study-area", both, "-o", tmp_path / "out")
+    answer = model_answer("fit", both, world.layers, *LEAN, "--study-area", both, "-o", tmp_path / "out")
     assert "layer 'mine' of 'both.gpkg' is read, the only one of points (others: west)" in answer["notices"]
     assert "layer 'west' of 'both.gpkg' is read, the only one of polygons (others: mine)" in answer["notices"]
 

@@ -16,7 +16,7 @@ from terminal import fail, model_answer, process, read, sdm, succeed
 
 USER, TOKEN = "bob:pass-word", "hush-hush"
 SECRETS = (b"pass-word", b"hush-hush", b"bob:")
-PLAIN = ("--fc", "lq", "--no-curves")
+PLAIN = ("--fc", "lq", "--no-curves", "--dpi", 72)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_a_small_study_of_large_layers_fetches_little(world, tmp_path: Path) -> 
     records.write_text(f"species,longitude,latitude\n{points}\n")
     whole = sum(path.stat().st_size for path in folder.glob("*.tif"))
     with serve(folder) as site:
-        words = ("--study-area", area, *PLAIN, "--no-report", "-o")
+        words = ("--study-area", area, *PLAIN, "--no-report", "--no-map-picture", "-o")
         layers = [site.url(f"{name}.tif") for name in ("heat", "rain")]
         succeed("fit", records, *layers, *words, tmp_path / "remote")
         assert 0 < site.sent < whole / 10

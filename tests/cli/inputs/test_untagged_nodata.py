@@ -27,13 +27,15 @@ def untag(folder: Path, code: float = -9999, *names: str, dtype: str = "float32"
     return folder
 
 
+TWO = ("--feature-sets", "l", "--multipliers", "1,2", "--folds", "2")
+POINT = ("--sets", "l:1", "--sizes", "40", "--partitions", "2")
 LEAN = ("--features", "l", "--no-map", "--no-report")
 COMMANDS = {
     "fit": ("fit", "{records}", "{layers}", *BARE, "-o", "{out}"),
     "fit to your own background": ("fit", "{records}", "{layers}", *BARE, "--background-file", "{both}", "-o", "{out}"),
-    "classify": ("fit", "{survey}", "{layers}", "--response", "presence", *LEAN, "--no-curves", "--rm", "1", "-o", "{out}"),
-    "tune": ("tune", "{records}", "{layers}", *BARE, "--feature-sets", "l", "--multipliers", "1,2", "--folds", "2", "-o", "{out}"),
-    "curve": ("curve", "learning", "{records}", "{layers}", "--sets", "l:1", "--sizes", "40", "--partitions", "2", "-o", "{out}"),
+    "classify": ("fit", "{survey}", "{layers}", "--response", "presence", *LEAN, "--rm", "1", "-o", "{out}"),
+    "tune": ("tune", "{records}", "{layers}", *BARE, *TWO, "-o", "{out}"),
+    "curve": ("curve", "learning", "{records}", "{layers}", *POINT, "-o", "{out}"),
     "path": ("path", "{records}", "{layers}", *BARE, "-o", "{out}"),
     "joint": ("joint", "{survey}", "{layers}", *LEAN, "--cost", "1", "-o", "{out}"),
     "predict": ("predict", "{model}", "{layers}", "-o", "{out}.tif"),
