@@ -12,7 +12,7 @@ from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.profiles import Band, Surface
 from sdm.models.colours import read_colour
 from sdm.report.figures import assessment as figures
-from sdm.report.figures.style import COLOURS
+from sdm.report.figures.style import COLOURS, Paper
 
 NAMES = ("a$b", "🦥 soil", "a name that is much longer than any picture has room for, and then some")
 PERMUTATION = [Permutation(name, 20.0 * k, 2.0, 0.01 * k, 0.001) for k, name in enumerate(NAMES, start=1)]
@@ -46,20 +46,21 @@ SURFACE = Surface(("a$b", "🦥"), "marginal", X, X[:2], np.outer(X, X[:2]), ((0
 XY = np.linspace(-50, 50, 40), np.linspace(0, 30, 40) ** 1.1
 GROUP = np.arange(40) % 3
 
+SMALL = Paper(("png",), 72)
 DRAWN = {
-    "importance": lambda path: figures.draw_importance(PERMUTATION, CONTRIBUTION, path),
-    "jackknife": lambda path: figures.draw_jackknife(JACKKNIFE, "train_gain", path),
-    "test_auc": lambda path: figures.draw_jackknife(JACKKNIFE, "test_auc", path),
-    "folds": lambda path: figures.draw_folds(XY, GROUP, NAMES, path, title="a$b"),
+    "importance": lambda path: figures.draw_importance(PERMUTATION, CONTRIBUTION, path, paper=SMALL),
+    "jackknife": lambda path: figures.draw_jackknife(JACKKNIFE, "train_gain", path, paper=SMALL),
+    "test_auc": lambda path: figures.draw_jackknife(JACKKNIFE, "test_auc", path, paper=SMALL),
+    "folds": lambda path: figures.draw_folds(XY, GROUP, NAMES, path, title="a$b", paper=SMALL),
     "divided": lambda path: figures.draw_folds(
-        XY, GROUP, NAMES, path, background=XY[::-1], background_group=GROUP - 1, geographic=True
+        XY, GROUP, NAMES, path, background=XY[::-1], background_group=GROUP - 1, geographic=True, paper=SMALL
     ),
-    "calibration": lambda path: figures.draw_calibration(CALIBRATION, path),
-    "tuning": lambda path: figures.draw_tuning(TUNED, "loss.val.avg", 4, path),
-    "learning": lambda path: figures.draw_curves(POINTS[::3], "learning", path, "a$b"),
-    "sensitivity": lambda path: figures.draw_curves(POINTS, "sensitivity", path),
-    "bands": lambda path: figures.draw_bands(BANDS, "cloglog", path),
-    "surface": lambda path: figures.draw_surface(SURFACE, "raw", path),
+    "calibration": lambda path: figures.draw_calibration(CALIBRATION, path, paper=SMALL),
+    "tuning": lambda path: figures.draw_tuning(TUNED, "loss.val.avg", 4, path, paper=SMALL),
+    "learning": lambda path: figures.draw_curves(POINTS[::3], "learning", path, "a$b", paper=SMALL),
+    "sensitivity": lambda path: figures.draw_curves(POINTS, "sensitivity", path, paper=SMALL),
+    "bands": lambda path: figures.draw_bands(BANDS, "cloglog", path, paper=SMALL),
+    "surface": lambda path: figures.draw_surface(SURFACE, "raw", path, paper=SMALL),
 }
 
 

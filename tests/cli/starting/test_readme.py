@@ -32,7 +32,7 @@ SAID = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that README speaks of."""
     folder = tmp_path_factory.mktemp("readme")
-    simulate(folder, size=32, layers=5, species=3, records=45, sites=60, seed=4, warming=2)
+    simulate(folder, size=32, layers=3, species=3, records=36, sites=60, seed=4, warming=2)
     os.rename(folder / "occurrences.csv", folder / "birds.csv")
     birds = pd.read_csv(folder / "birds.csv")
     one = birds[birds["species"] == birds["species"][0]].assign(species="Species")
