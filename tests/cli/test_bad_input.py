@@ -193,7 +193,7 @@ def test_a_categorical_layer_that_is_not_there(world, refused) -> None:
 def test_classes_never_seen_can_be_an_error(own, tmp_path: Path) -> None:
     path = own.folder / "warmer" / "landcover.tif"
     change_raster(path, path, lambda band: np.where(band > 0, 99, 0))
-    words = ("fit", own.records, own.layers, *QUICK, "--projections", own.folder / "warmer")
+    words = ("fit", own.records, own.layers, *QUICK, "--projections", own.folder / "warmer", "--dpi", 72)
     succeed(*words, "-o", tmp_path / "zero")
     message = fail(*words, "-o", tmp_path / "error", "--unseen", "error")
     assert "'landcover' has 1 classes that the model never saw (99)" in message

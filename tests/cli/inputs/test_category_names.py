@@ -42,7 +42,7 @@ def test_a_named_layer_that_is_not_categorical_gets_a_strong_hint(named, tmp_pat
 
 
 def test_names_in_the_results_of_a_species(named, tmp_path: Path) -> None:
-    words = ("--fc", "lq", "--categorical", "landcover", "--replicates", "3", "--no-map")
+    words = ("--fc", "lq", "--categorical", "landcover", "--replicates", "3", "--no-map", "--dpi", 72)
     answer = model_answer("fit", named.records, named.layers, *words, "-o", tmp_path / "out")
     codes = classes_of(named.layers / "landcover.tif")
     expected = {f"{NAMES[code]} ({code})" if NAMES[code] == "rock" else NAMES[code] for code in codes}
@@ -63,7 +63,7 @@ def test_names_in_the_results_of_a_species(named, tmp_path: Path) -> None:
 
 
 def test_names_change_no_number(named, world, tmp_path: Path) -> None:
-    words = ("--fc", "lq", "--categorical", "landcover", "--no-map", "--no-curves")
+    words = ("--fc", "lq", "--categorical", "landcover", "--no-map", "--no-curves", "--no-report")
     with_names = model_answer("fit", named.records, named.layers, *words, "-o", tmp_path / "a")
     without = model_answer("fit", world.records, world.layers, *words, "-o", tmp_path / "b")
     assert with_names["gain"] == without["gain"]
@@ -71,7 +71,8 @@ def test_names_change_no_number(named, world, tmp_path: Path) -> None:
 
 def test_names_in_a_class_model(named, tmp_path: Path) -> None:
     words = ("--response", "presence", "--categorical", "landcover", "--features", "lq", "--multiplier", "1")
-    answer = as_json("fit", named.survey, named.layers, *words, "--no-map", "-o", tmp_path / "out")["models"][0]
+    words += ("--no-map", "--no-curves", "--no-importance", "--no-report")
+    answer = as_json("fit", named.survey, named.layers, *words, "-o", tmp_path / "out")["models"][0]
     weights = rows(Path(answer["folder"]) / answer["files"]["weights"])
     features = [row["feature"] for row in weights if row["feature"].startswith("(landcover=")]
     assert features
@@ -79,7 +80,7 @@ def test_names_in_a_class_model(named, tmp_path: Path) -> None:
 
 
 def test_names_in_a_joint_model(named, tmp_path: Path) -> None:
-    words = ("--categorical", "landcover", "--cost", "1", "--no-map", "-o", tmp_path / "out")
+    words = ("--categorical", "landcover", "--cost", "1", "--no-map", "--no-report", "-o", tmp_path / "out")
     answer = model_answer("joint", named.survey, named.layers, *words)
     model = load_model(Path(answer["folder"]) / answer["files"]["model"])
     features = [name for name in model.feature_names if name.startswith("(landcover=")]
@@ -91,7 +92,7 @@ def test_target_classes_of_a_named_raster(named, tmp_path: Path) -> None:
     """The map keeps the raster's values; legends, tables and curves have its names."""
     raster, codes = named.layers / "landcover.tif", classes_of(named.layers / "landcover.tif")
     words = ("--classes", raster, "--features", "lq", "--multiplier", "1", "--least", "2", "-o", tmp_path / "out")
-    answer = model_answer("classify", named.layers, *words)
+    answer = model_answer("classify", named.layers, *words, "--dpi", 72)
     folder = Path(answer["folder"])
     legend = {int(row["code"]): row["class"] for row in rows(folder / answer["files"]["classes"])}
     assert set(legend) <= set(codes)

@@ -116,6 +116,9 @@ def test_rows_left_out_of_other_files_are_told(world, messy: Path, tmp_path: Pat
         assert [text.split(": ")[0] for text in answer["notices"] if said in text] == ["visits.csv", "messy.csv"]
 
 
+LEAN = ("--fc", "l", "--no-curves", "--no-importance")
+
+
 def test_classes(world, tmp_path: Path) -> None:
     table = pd.read_csv(world.survey).astype(object)
     table["effort_class"] = ["low", "high"] * (len(table) // 2)
@@ -123,7 +126,7 @@ def test_classes(world, tmp_path: Path) -> None:
     table.loc[8, "species"] = ""
     table.to_csv(tmp_path / "survey.csv", index=False)
     words = ("--response", "presence", "--where", "effort_class == 'low'", "--no-map", "--no-report", "--multiplier", 1)
-    answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, "--fc", "l", "-o", tmp_path / "out")
+    answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, *LEAN, "-o", tmp_path / "out")
     assert any("rows that do not satisfy \"effort_class == 'low'\" left out" in text for text in answer["notices"])
     fate = rows(tmp_path / "out" / "records_fate.csv")
     assert [int(row["row"]) for row in fate] == list(range(2, len(table) + 2))

@@ -101,11 +101,11 @@ def test_every_kind_of_model_and_study(world, tmp_path: Path) -> None:
     }
     for name, words in runs.items():
         lean = (
-            ()
+            ("--dpi", 72)
             if name == "curve"
             else ("--no-map", "--no-report")
             if name == "joint"
-            else ("--no-map", "--no-curves", "--no-report")
+            else ("--no-map", "--no-curves", "--no-importance", "--no-report")
         )
         answer = as_json(*words, *chosen, *lean, "-o", tmp_path / name)
         assert used(answer) == "2 variables: slope, temperature", name
@@ -172,14 +172,14 @@ def test_tables_of_classes_and_communities(swd: Path, tmp_path: Path) -> None:
     table, g = pd.read_csv(swd), np.random.default_rng(2)
     table = table.drop(columns="species").rename(columns={"siteid": "fid"})
     table.assign(habitat=g.choice(["bog", "fen"], 300)).to_csv(tmp_path / "plots.csv", index=False)
-    quick = ("--features", "l", "--multiplier", "1", "--no-curves", "-o")
+    quick = ("--features", "l", "--multiplier", "1", "--no-curves", "--no-importance", "--no-report", "-o")
     words = ("classify", tmp_path / "plots.csv", "--class-column", "habitat", *quick)
     answer = model_answer(*words, tmp_path / "a")
     assert used(answer) == "4 variables: rain, heat, soil, depth"
     assert used(model_answer(*words, tmp_path / "b", "--variables", "*a*", "--exclude", "rain")) == "1 variable: heat"
     sites = table.drop(columns=table.columns[0]).assign(owl=g.integers(0, 2, 300), hawk=g.integers(0, 2, 300))
     sites.to_csv(tmp_path / "sites.csv", index=False)
-    words = ("joint", tmp_path / "sites.csv", "--cost", "1", "-o")
+    words = ("joint", tmp_path / "sites.csv", "--cost", "1", "--no-report", "-o")
     answer = model_answer(*words, tmp_path / "c")
     assert used(answer) == "4 variables: rain, heat, soil, depth"
     assert any("column 'fid' only numbers the rows" in text for text in answer["notices"])
