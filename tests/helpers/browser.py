@@ -24,6 +24,12 @@ PIXELS = """s => { const c = document.querySelector(s), copy = new OffscreenCanv
     return [c.width, c.height, btoa(parts.join(''))]; }"""
 
 
+def count_colours(pixels: np.ndarray) -> int:
+    """How many different colours pixels have, (…, channels) of 0 to 255."""
+    codes = sum(pixels[..., k].astype(np.int64) << 8 * k for k in range(pixels.shape[-1]))
+    return len(np.unique(codes))
+
+
 def find_chromium() -> str | None:
     """Where a Chromium is: `SDM_CHROMIUM`, on the path, or in playwright's cache."""
     for name in (os.environ.get("SDM_CHROMIUM", ""), *NAMES):
