@@ -62,21 +62,6 @@ def test_a_run_over_species_loads_what_it_does(world, tmp_path: Path, more, not_
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("command", "more"), [("predict", ()), ("project", ("--scenarios",)), ("info", ())], ids=lambda word: word or "-"
-)
-def test_a_command_that_reads_no_table_loads_no_pandas(fit, world, tmp_path: Path, command: str, more) -> None:
-    layers = [] if command == "info" else [*more, str(world.layers), "-o", str(tmp_path / "map.tif"), "-q"]
-    words = (command, str(fit.model), *layers)
-    said = "print('pandas' in sys.modules, file=sys.stderr)"
-    code = (
-        f"import atexit, sys\nfrom sdm_cli.main import main\nsys.argv = ['sdm', *{words!r}]\n"
-        f"atexit.register(lambda: {said})\nmain()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip().splitlines()[-1] == "False"
-
-
 @pytest.mark.parametrize("name", list(LISTED))
 def test_the_list_of_commands_says_what_each_command_says(name) -> None:
     found = whole_app().commands[name]
