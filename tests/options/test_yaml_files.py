@@ -1,6 +1,5 @@
 """YAML files: the same with libyaml and without it, and nothing that unfolds without end."""
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,21 +17,12 @@ BOMB = "a: &a [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n" + "".join(
 )
 
 
-@pytest.fixture(params=["libyaml", "plain"])
+@pytest.fixture(params=[True, False], ids=["libyaml", "plain"])
 def load(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Load:
     """What reads a file, where yaml has libyaml and where it has not."""
-    if request.param == "libyaml":
-        assert yaml.__with_libyaml__
-        return yaml_files.load_yaml
-    monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    spec = importlib.util.spec_from_file_location("plain_yaml_files", str(yaml_files.__file__))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert issubclass(module._Loader, yaml.SafeLoader)
-    load: Load = module.load_yaml
-    return load
+    assert yaml.__with_libyaml__
+    monkeypatch.setattr(yaml, "__with_libyaml__", request.param)
+    return yaml_files.load_yaml
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("configs/*.yaml")), ids=lambda path: path.stem)
@@ -63,3 +53,11 @@ def test_words_that_are_not_ascii(load: Load, tmp_path: Path) -> None:
     found = load(tmp_path / "run.yaml", "a run file")
     assert found == yaml.safe_load((tmp_path / "run.yaml").read_text(encoding="utf-8"))
     assert found["título"] == "Ñandú 種"
+
+
+def test_libyaml_does_the_work_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "plain.yaml").write_text("a: &x [1, 2]\nb: *x\n")
+    (tmp_path / "odd.yaml").write_text('a: "caf\\uDCE9"\n')  # the name of a file that is no text
+    assert yaml_files.load_yaml(tmp_path / "odd.yaml", "a run file") == {"a": "caf\udce9"}
+    monkeypatch.setattr(yaml_files, "_Loader", None)
+    assert yaml_files.load_yaml(tmp_path / "plain.yaml", "a run file") == {"a": [1, 2], "b": [1, 2]}

@@ -3,6 +3,7 @@
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from unicodedata import category
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -40,6 +41,7 @@ def drawable(text: str, longest: int = 40) -> str:
 
 @cache
 def _has_letter(letter: str) -> bool:
-    """Tell whether the font has a letter: all that it does not have look the same."""
+    """Tell whether the font has a letter: all that it does not have look the same. What is no text, as the end of a
+    line or parts of the names of some files, is no letter."""
     font = font_of(20)
-    return letter.isspace() or bytes(font.getmask(letter)) != bytes(font.getmask("\uffff"))
+    return category(letter) not in ("Cc", "Cs") and bytes(font.getmask(letter)) != bytes(font.getmask("\uffff"))

@@ -163,7 +163,7 @@ def test_the_font_is_found_where_the_library_keeps_it_elsewhere(monkeypatch) -> 
 
 def test_letters_that_the_font_does_not_have_are_boxes() -> None:
     """The same as the list of letters in the font says."""
-    letters = "aÄß−×10⁻ ☃種🦥Ж\u0600\u3042√"
+    letters = "aÄß−×10⁻ ☃種🦥Ж\u0600\u3042√\n\t\u00a0\udcff\x00"
     known = get_font(findfont(FontProperties())).get_charmap()
     wanted = "".join(letter if ord(letter) in known else "□" for letter in letters)
     assert lettering.drawable(letters) == wanted
