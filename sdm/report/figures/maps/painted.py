@@ -1,4 +1,4 @@
-"""The picture of a map, pixel by pixel: in a quarter of the time that the plotting library takes, which is not loaded.
+"""The picture of a map, pixel by pixel: in less than half of the time of the plotting library, which is not loaded.
 
 It looks as the library draws it (`sdm.report.figures.maps.drawn`), from the same plan.
 """
