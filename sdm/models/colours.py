@@ -2,7 +2,7 @@
 
 import colorsys
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sdm.types import Colour
@@ -39,6 +39,15 @@ def hex_colour(colour: Colour) -> str:
 def read_colour(text: str) -> Colour:
     """Return the colour of a text such as #228833."""
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+
+
+def ramp_colour(ramp: Sequence[str], share: float) -> Colour:
+    """Return the colour at a share, from 0 to 1, of a ramp."""
+    place = min(max(share, 0.0), 1.0) * (len(ramp) - 1)
+    k = min(int(place), len(ramp) - 2)
+    low, high = (bytes.fromhex(ramp[i]) for i in (k, k + 1))
+    red, green, blue = (round(a + (b - a) * (place - k)) for a, b in zip(low, high))
+    return red, green, blue
 
 
 def recorded_colours(meta: Mapping[str, Any]) -> dict[str, Colour]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sdm.errors import DataError
-from sdm.models.colours import VIRIDIS, hex_colour, palette, read_colour
+from sdm.models.colours import VIRIDIS, hex_colour, palette, ramp_colour, read_colour
 
 PIXELS = 512
 PALETTE = VIRIDIS  # the page and the thumbnails interpolate between its steps
@@ -134,7 +134,7 @@ def small_picture(path: Path, top: float | None, pixels: int = SMALL, band: int 
     else:
         share = np.clip(np.nan_to_num(values / (top or picture.highest)), 0, 1)
         coded = np.where(np.isfinite(values), 1 + np.round(share * STEPS), 0).astype(np.uint8)
-        table = [shade(k / STEPS) for k in range(STEPS + 1)]
+        table = [ramp_colour(PALETTE, k / STEPS) for k in range(STEPS + 1)]
     image = Image.fromarray(coded, "P")
     image.putpalette([232, 232, 232, *(part for colour in table for part in colour)])
     high = max(1, round(image.width / picture.aspect))
@@ -142,15 +142,6 @@ def small_picture(path: Path, top: float | None, pixels: int = SMALL, band: int 
     out = BytesIO()
     image.save(out, "PNG", optimize=True, transparency=0)
     return out.getvalue()
-
-
-def shade(share: float) -> tuple[int, int, int]:
-    """Return the colour of a value from 0 to 1."""
-    place = min(max(share, 0.0), 1.0) * (len(PALETTE) - 1)
-    k = min(int(place), len(PALETTE) - 2)
-    a, b = (bytes.fromhex(PALETTE[i]) for i in (k, k + 1))
-    red, green, blue = (round(x + (y - x) * (place - k)) for x, y in zip(a, b))
-    return red, green, blue
 
 
 def embed(picture: Path | bytes) -> str:

@@ -27,8 +27,6 @@ from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sdm.report.pages.maps.live_map import PackedMaps
-
 
 def write_model(
     task: Task,
@@ -59,7 +57,11 @@ def write_model(
         numbers["records"] = records[1]
     write_fate(prepared, prepared.fate_of(fitted.name), options, folder, beside)
     now = Results(folder, name, task.kind, numbers, options.model_dump(), "", "")
-    packed = _pack_maps(now) if options.output.report and also is None else None
+    packed = None
+    if options.output.report and also is None:
+        from sdm.report.pages.maps.live_map import pack_maps
+
+        packed = pack_maps(now)
     with going_on(progress, "pictures"):
         files |= painter.names()
     files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
@@ -93,12 +95,6 @@ def write_model(
         write_metadata(read_results(folder / files["numbers"]))
     counts = None if records is None else records[1]
     return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
-
-
-def _pack_maps(results: Results) -> "PackedMaps | None":
-    from sdm.report.pages.maps.live_map import pack_maps
-
-    return pack_maps(results)
 
 
 def _add_to_package(fitted: Fitted, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:

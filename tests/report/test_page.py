@@ -21,7 +21,8 @@ from report_runs import fit, unpacked
 from sdm.assess.measures.thresholds import TOPS
 from sdm.errors import DataError
 from sdm.report.charts import BarChart, Bars, ColumnChart, Line, LineChart
-from sdm.report.pages.drawing.svg import svg, ticks
+from sdm.report.numbers import round_numbers
+from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.index import make_pages
 from sdm.report.pages.maps.live_map import LEVELS, NOTHING, pack
 from sdm.report.pages.registry import make_page, write_page
@@ -488,7 +489,7 @@ def test_files_outside_the_folder_are_never_read(full: Path, tmp_path: Path) -> 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
 def test_ticks_are_round_few_and_inside(low: float, length: float) -> None:
     high = low + length
-    found = ticks(low, high)
+    found = round_numbers(low, high)
     assert len(found) <= 6
     margin = 1e-6 * max(abs(low), abs(high), length)
     assert all(low - margin <= value <= high + margin for value in found)

@@ -15,7 +15,7 @@ from rasterio.errors import RasterioError
 
 from sdm.commit import publishing
 from sdm.errors import OutputError
-from sdm.models.colours import MAGMA, RED_TO_BLUE, VIRIDIS, hex_colour
+from sdm.models.colours import MAGMA, RED_TO_BLUE, VIRIDIS, hex_colour, ramp_colour
 
 ENDINGS = (".qml", ".sld")
 LABELS = ("class", "variable", "value")  # tags of categories begin so
@@ -117,21 +117,12 @@ def ramp_breaks(low: float, high: float, ramp: Sequence[str]) -> list[Break]:
     step = _round_step((high - low) / 10)
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     values = [k * step for k in range(first, last + 1)]
-    return [Break(v, _shade(ramp, k / (len(values) - 1)), f"{v:.6g}") for k, v in enumerate(values)]
+    return [Break(v, hex_colour(ramp_colour(ramp, k / (len(values) - 1))), f"{v:.6g}") for k, v in enumerate(values)]
 
 
 def _round_step(step: float) -> float:
     power = 10.0 ** floor(log10(step))
     return next(f * power for f in (1.0, 2.0, 5.0, 10.0) if f * power >= step * (1 - 1e-9))
-
-
-def _shade(ramp: Sequence[str], share: float) -> str:
-    """Return the colour of a ramp at a share from 0 to 1."""
-    place = share * (len(ramp) - 1)
-    k = min(int(place), len(ramp) - 2)
-    a, b = (bytes.fromhex(ramp[i]) for i in (k, k + 1))
-    red, green, blue = (round(x + (y - x) * (place - k)) for x, y in zip(a, b))
-    return hex_colour((red, green, blue))
 
 
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -1,5 +1,6 @@
 """Maps that are painted pixel by pixel look as the plotting library draws them, and show the numbers."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -14,15 +15,14 @@ from affine import Affine
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from sdm.models.colours import VIRIDIS, read_colour
 from sdm.report.figures import lettering
 from sdm.report.figures.maps import picture
-from sdm.report.figures.maps.numbers import number_words, round_numbers
-from sdm.report.figures.maps.painted import ACCENT, paint_map
+from sdm.report.figures.maps.painted import ACCENT, MANY, paint_map
 from sdm.report.figures.maps.plan import Shades, entropy, probability, suitability
+from sdm.report.numbers import number_words, round_numbers
 from sdm.report.paper import PLAIN, Paper
 from sdm.report.pictures import Picture
 
@@ -118,15 +118,35 @@ def test_dots_are_where_the_records_are() -> None:
         assert rows.mean() == pytest.approx(down[-1] - y / 10 * high, abs=5)
 
 
-@given(st.floats(-1e4, 1e4), st.floats(1e-3, 1e4))
-def test_round_numbers_are_those_of_the_library(low: float, span: float) -> None:
-    mine = round_numbers(low, low + span)
-    theirs = MaxNLocator(4, steps=[1, 2, 3, 5, 10]).tick_values(low, low + span)
-    shown = [t for t in theirs if low - 1e-9 * span <= t <= low + span * (1 + 1e-9)]
-    assert 2 <= len(mine) <= 5
+def test_of_very_many_records_none_is_without_a_dot() -> None:
+    plain = Picture(np.zeros((10, 10), np.float32), (0.0, 0.0, 10.0, 10.0), False, (10, 10), "", (1.0, 1.0))
+    places = RNG.normal(5.0, 0.3, (2, MANY + 1))
+    pixels = paint_map(plain, Shades("", 1.0), {"record": (places[0], places[1])}, "", False, None, PLAIN)
+    ground = (pixels == read_colour(f"#{VIRIDIS[0]}")).all(axis=2)[:, : int(0.82 * pixels.shape[1])]
+    down, across = (np.flatnonzero(ground.any(axis=k))[[0, -1]] for k in (1, 0))
+    columns = np.round(across[0] + places[0] / 10 * (across[1] - across[0])).astype(int)
+    rows = np.round(down[0] + (1 - places[1] / 10) * (down[1] - down[0])).astype(int)
+    near = [~ground[rows + i, columns + j] for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    assert np.any(near, axis=0).all()
+    assert ground[down[0] + 20 : down[0] + 60, across[0] + 20 : across[0] + 60].all(), "no dots where nobody is"
+
+
+@given(
+    st.floats(-1e4, 1e4),
+    st.floats(1e-3, 1e4),
+    st.sampled_from([(5, (1, 2, 3, 5)), (6, (1, 2, 5)), (3, (1, 2, 2.5, 5))]),
+)
+def test_round_numbers_are_as_close_as_can_be(low: float, span: float, ways: tuple) -> None:
+    """Of all steps that are allowed, tried one by one, it is the smallest that gives no more numbers than wanted."""
+    most, steps = ways
+    mine = round_numbers(low, low + span, most, steps)
+    for step in sorted(step * 10.0**power for step in steps for power in range(-6, 6)):
+        multiples = range(math.ceil(low / step - 1e-9), math.floor((low + span) / step + 1e-9) + 1)
+        if len(multiples) <= most:
+            break
+    assert mine == pytest.approx([k * step for k in multiples], rel=1e-9, abs=1e-9)
+    assert 1 <= len(mine) <= most
     assert all(low - 1e-6 * span <= t <= low + span * (1 + 1e-6) for t in mine)
-    assert np.allclose(np.diff(mine), mine[1] - mine[0], rtol=1e-6, atol=1e-9 * max(abs(low), 1))
-    assert abs(len(mine) - len(shown)) <= 2
 
 
 def test_numbers_are_told_apart_by_few_digits() -> None:

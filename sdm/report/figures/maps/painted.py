@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from sdm.models.colours import read_colour
+from sdm.models.colours import ramp_colour, read_colour
 from sdm.report.charts import COLOURS, short
 from sdm.report.figures.lettering import SLANTED, UPRIGHT, drawable, font_of, turned_words
-from sdm.report.figures.maps.numbers import number_words, round_numbers
 from sdm.report.figures.maps.plan import MapFrame, MapPlan, Points, ScaleBar, Shades, degrees, dot_size
+from sdm.report.numbers import number_words, round_numbers
 from sdm.report.paper import INCH, NOWHERE, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture
 from sdm.types import Array, Colour
@@ -32,6 +32,7 @@ LINE, TICK, PAD = 0.6, 2.5, 3.5  # points: width of lines, length of ticks, and 
 PHASES = 4  # places of a dot within a pixel, each way
 MANY = 20_000  # records of which those are left out that lie less than half a dot from another
 SAMPLES = 3  # of an outline, within a pixel, each way
+MOST, STEPS = 5, (1, 2, 3, 5)  # numbers beside an axis, and their distances, in powers of ten
 LONGEST = 200  # letters; what is longer was cut before
 Pixels = NDArray[np.uint8]
 
@@ -50,7 +51,8 @@ def paint_map(
     plan = MapPlan.of(frame, 0, len(records) + (area is not None), paper)
     sheet = _Sheet(plan, frame, paper.dpi)
     low, high = shades.low, picture.highest if shades.high is None else shades.high
-    sheet.paint(picture, low, high, _ramp(shades.colours))
+    ramp = _ramp(shades.colours)
+    sheet.paint(picture, low, high, ramp)
     if area is not None:
         sheet.outline(area)
     faces = dict(zip(records, (WHITE, ACCENT)))
@@ -59,7 +61,7 @@ def paint_map(
     sheet.axes()
     sheet.scale_bar(np.isfinite(picture.values))
     sheet.title(title, species)
-    sheet.strip(shades.label, low, high, _ramp(shades.colours))
+    sheet.strip(shades.label, low, high, ramp)
     keys = [] if area is None else [_Key("study area", None)]
     for noun, (x, _) in records.items():
         keys.append(_Key(f"{len(x):,} {noun}{'' if len(x) == 1 else 's'}", faces[noun], dot_size(len(x))))
@@ -196,11 +198,11 @@ class _Sheet:
         unit = 1.0 if frame.geographic or frame.metres is None else frame.metres / 1000
         digit, end = self._digit(SMALL), (TICK + PAD) * point
         widest = 0.0
-        for place in round_numbers(left, right):
+        for place in round_numbers(left, right, MOST, STEPS):
             x = float(self.across(np.array(place)))
             self.line((x, self.bottom, x, self.bottom + TICK * point), LINE)
             self.text(x, self.bottom + end + digit, self._number(place, "EW", unit))
-        for place in round_numbers(bottom, top):
+        for place in round_numbers(bottom, top, MOST, STEPS):
             y, words = float(self.down(np.array(place))), self._number(place, "NS", unit)
             self.line((self.left - TICK * point, y, self.left, y), LINE)
             self.text(self.left - end, y + digit / 2, words, anchor="rs")
@@ -260,7 +262,7 @@ class _Sheet:
         self.image.paste(Image.fromarray(np.ascontiguousarray(colours)), (round(left), first))
         self.frame_box(left, top, right, bottom)
         span = high - low if high > low else 1.0
-        places = round_numbers(low, low + span, max(1, min(6, int(tall / (5.0 * mm)))), (1, 2, 2.5, 5, 10))
+        places = round_numbers(low, low + span, max(2, min(7, int(tall / (5.0 * mm)) + 1)), (1, 2, 2.5, 5))
         words, power = number_words(places)
         digit, point = self._digit(SMALL), self.point
         widest = 0.0
@@ -296,11 +298,9 @@ class _Sheet:
             x += wide + 2.0 * size
 
 
-def _ramp(colours: str | Sequence[str]) -> Pixels:
+def _ramp(colours: Sequence[str]) -> Pixels:
     """Return 256 colours between the steps of a ramp."""
-    steps = np.array([read_colour(f"#{step}") for step in colours], dtype=float)
-    at = np.linspace(0, len(steps) - 1, 256)
-    return np.column_stack([np.interp(at, np.arange(len(steps)), part) for part in steps.T]).round().astype(np.uint8)
+    return np.array([ramp_colour(colours, k / 255) for k in range(256)], dtype=np.uint8)
 
 
 def _sharp(middle: float, thick: float) -> float:

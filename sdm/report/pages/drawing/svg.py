@@ -23,6 +23,7 @@ from sdm.report.charts import (
     colour_of,
     short,
 )
+from sdm.report.numbers import round_numbers
 
 WIDE, HIGH = 520, 340
 SMALL = (400, 280)
@@ -54,19 +55,6 @@ class Frame:
         """Return where a value lies down."""
         (low, high), floor = self.y_range, self.size[1] - self.bottom
         return floor - (value - low) / ((high - low) or 1.0) * (floor - self.top)
-
-
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return up to `most` round numbers within a range."""
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
-        return [low] if math.isfinite(low) else []
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
-    for factor in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0):
-        step = factor * power
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last - first + 1 <= most:
-            return [k * step for k in range(first, last + 1)]
-    return [low, high]
 
 
 def label(value: float) -> str:
@@ -260,7 +248,7 @@ def _margin(y_range: Range, high: float) -> float:
 
 
 def _up(y_range: Range, high: float) -> list[float]:
-    return ticks(*y_range, most=5 if high < 240 else 6)
+    return round_numbers(*y_range, most=5 if high < 240 else 6)
 
 
 def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: bool = True) -> str:
@@ -272,7 +260,7 @@ def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: 
         y = frame.y(value)
         parts.append(_path([(frame.left, y), (end, y)], "#e3e6e8", "", 1.0))
         parts.append(_text(frame.left - 6, y + 4, label(value), "end"))
-    for value in ticks(*frame.x_range, most=5 if wide < 350 else 6) if across else []:
+    for value in round_numbers(*frame.x_range, most=5 if wide < 350 else 6) if across else []:
         x = frame.x(value)
         parts += [_path([(x, floor), (x, floor + 4)], "#444444", "", 1.0), _text(x, floor + 17, label(value), "middle")]
     parts.append(_path([(frame.left, frame.top), (frame.left, floor), (end, floor)], "#444444", "", 1.0))

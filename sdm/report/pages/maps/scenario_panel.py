@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from sdm.maps.novelty import MEASURES, OF_VARIABLES
 from sdm.maps.projection.change import CODES, TITLES
-from sdm.models.colours import MAGMA, RED_TO_BLUE, hex_colour
+from sdm.models.colours import MAGMA, RED_TO_BLUE, hex_colour, ramp_colour
 from sdm.report.charts import SCALES, TOP
 from sdm.report.pages import words
 from sdm.report.pages.maps.levels import fine_level, unit_metres
 from sdm.report.pages.maps.live_map import NOTHING, pack, pack_steps
-from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized, shade
+from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized
 from sdm.report.projection import (
     CHANGE_COLOURS,
     MESS_LABEL,
@@ -228,7 +228,7 @@ def _classes(name: str, classes: Mapping[str, tuple[str, str]]) -> dict[str, Any
 
 
 def _steps(most: int) -> dict[str, tuple[str, str]]:
-    return {str(k): (str(k), hex_colour(shade(k / max(most, 1)))) for k in range(min(most, 255) + 1)}
+    return {str(k): (str(k), hex_colour(ramp_colour(PALETTE, k / max(most, 1)))) for k in range(min(most, 255) + 1)}
 
 
 def _pack(values: NDArray[np.float32], kind: Mapping[str, Any]) -> str:

@@ -1,20 +1,18 @@
-"""Round numbers beside a map, and how they are written."""
+"""Round numbers beside charts and maps, and how they are written."""
 
 from collections.abc import Sequence
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 
 
-def round_numbers(low: float, high: float, most: int = 4, steps: Sequence[float] = (1, 2, 3, 5, 10)) -> list[float]:
-    """Return round numbers from one to another, at equal distances: as many as there are with at most `most` steps
-    between them."""
-    span = high - low
-    if not span > 0:
-        return [low]
-    power = 10.0 ** floor(log10(span / most))
-    for step in [power * step for step in steps] + [10 * power * step for step in steps]:
+def round_numbers(low: float, high: float, most: int = 6, steps: Sequence[float] = (1, 2, 5)) -> list[float]:
+    """Return up to `most` round numbers within a range, at equal distances: `steps` times a power of ten."""
+    if not (isfinite(low) and isfinite(high)) or high <= low:
+        return [low] if isfinite(low) else []
+    power = 10.0 ** floor(log10((high - low) / most))
+    for step in [tens * step * power for tens in (1, 10) for step in steps]:
         first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
-        if step >= span / most * (1 - 1e-9) and last - first <= most:
-            return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+        if last - first + 1 <= most:
+            return [k * step for k in range(first, last + 1)]
     return [low, high]
 
 
