@@ -20,7 +20,8 @@ def main() -> None:
     # in the last digits.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes a tenth of a second
+    if "PYDANTIC_DISABLE_PLUGINS" not in os.environ:
+        _without_plugins()
     try:
         if sys.argv[1:] in (["--version"], ["version"]):
             from sdm_cli.commands.starting.version import version
@@ -46,6 +47,24 @@ def main() -> None:
     if code not in (INTERRUPTED, TERMINATED):  # what was open is tidied up; then threads that work are not waited for
         _tidy_up()
     os._exit(code)
+
+
+def _without_plugins() -> None:
+    """Keep pydantic from looking for plugins, of which we use none: that takes a tenth of a second, and what it loads
+    in order to look a sixteenth of the time of a help page."""
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+    looking = type(sys)("pydantic.plugin._loader")
+    vars(looking)["get_plugins"] = tuple
+
+    def from_true_module(name: str) -> object:
+        """Find what another version of pydantic may want of it."""
+        if name.startswith("__"):  # Python itself asks
+            raise AttributeError(name)
+        sys.modules.pop(looking.__name__)
+        return getattr(__import__(looking.__name__, fromlist=[name]), name)
+
+    vars(looking)["__getattr__"] = from_true_module
+    sys.modules[looking.__name__] = looking
 
 
 def _tidy_up() -> None:

@@ -10,7 +10,6 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from sdm.errors import ModelFileError, OutputError
 from sdm.reading import special
+from sdm.values import dataclass
 
 if TYPE_CHECKING:  # only those who read or write a file load it
     from zipfile import ZipFile, ZipInfo

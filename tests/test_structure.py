@@ -73,3 +73,14 @@ def test_no_two_public_names_are_the_same() -> None:
             body = ast.parse(path.read_text(encoding="utf-8")).body
             counts.update(node.name for node in body if isinstance(node, (ast.ClassDef, ast.FunctionDef)))
     assert not [name for name, count in counts.items() if count > 1 and not name.startswith("_")]
+
+
+def test_classes_of_values_are_quick() -> None:
+    """They are made by `sdm.values`: those of the standard library would delay the start of every command."""
+    slow = []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+            source = node.module if isinstance(node, ast.ImportFrom) else "dataclasses"
+            slow += [name] if source == "dataclasses" and {"dataclass", "dataclasses"} & set(named) else []
+    assert set(slow) == {"sdm.values"}

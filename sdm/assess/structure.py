@@ -1,6 +1,6 @@
 """What a structural model is made of: its families' shares, its interactions, and the bound that comes with it."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
@@ -17,6 +17,7 @@ from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
 from sdm.types import Array
+from sdm.values import dataclass
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 ORDINARY = "all {} features"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor, OutOfFold, Row
@@ -11,6 +10,7 @@ from sdm.assess.splits.folds import Divisible, Fold, Split
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
 from sdm.types import Progress
+from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

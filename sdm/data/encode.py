@@ -4,7 +4,6 @@ Whatever has no names is rows of points: one row per point, one column per varia
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from sdm.errors import DataError, OptionError
 from sdm.types import Array
+from sdm.values import dataclass
 
 
 class NumberTypeError(DataError, TypeError):

@@ -6,7 +6,6 @@ and every linear, quadratic, hinge, threshold and category expectation is read o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +15,7 @@ from sdm.errors import DataError
 from sdm.features.centred import centre_of
 from sdm.features.ranks import CellRanks, rank_cells
 from sdm.types import Array
+from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

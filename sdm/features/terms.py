@@ -16,13 +16,14 @@ category    1 if x = knot else 0
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.centred import centre_of, less_product
 from sdm.types import Array
+from sdm.values import dataclass
 
 LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY = range(7)
 KINDS = ("linear", "quadratic", "product", "forward", "reverse", "threshold", "category")

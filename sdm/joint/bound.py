@@ -11,7 +11,6 @@ value over m and γ is a bound too. The theorem asks for a c that holds for all 
 weights has; the largest score of the mean weights at the training sites stands in for it: the number is optimistic.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import maximise, scores
 from sdm.types import Array
+from sdm.values import dataclass
 
 DELTA = 0.05
 MARGINS, DRAWS = 40, 400  # how many values of γ and of m are tried

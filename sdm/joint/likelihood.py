@@ -1,12 +1,11 @@
 """The conditional likelihood of labels on a forest: log loss, gradient, entropy, and the likeliest scale of margins."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import marginals, scores
 from sdm.types import Array
+from sdm.values import dataclass
 
 
 class LogLoss:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rasterio.crs import CRS
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.maps.vectors import write_geopackage
+from sdm.values import dataclass
 
 BLOCK = 256
 

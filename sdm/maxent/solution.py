@@ -1,11 +1,12 @@
 """What a solver returns: status is data, never an exception."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from sdm.notebook import facts_html
 from sdm.types import Array
+from sdm.values import dataclass
 
 CONVERGED = "converged"
 MAX_ITERATIONS = "max_iterations"

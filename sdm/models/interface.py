@@ -7,7 +7,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
@@ -23,6 +23,7 @@ from sdm.notebook import facts_html, rows_html
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.types import Array
+from sdm.values import dataclass
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]

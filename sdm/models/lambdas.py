@@ -24,7 +24,6 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,7 @@ from sdm.models.java_tables import omission_place, read_omission, read_threshold
 from sdm.models.species import Model
 from sdm.reading import read_limited
 from sdm.types import Array
+from sdm.values import dataclass
 
 CONSTANTS = ("linearPredictorNormalizer", "densityNormalizer", "numBackgroundPoints", "entropy")
 SOURCE = "Java Maxent (.lambdas)"

@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from sdm.models.presence import presence_class
 from sdm.options.yaml_files import load_yaml
 from sdm.reading import load_json
 from sdm.report.tables import table_text, unquoted
+from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.models.interface import FittedModel

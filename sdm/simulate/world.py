@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from sdm.simulate.niche import NICHES, VirtualSpecies, make_species
 from sdm.simulate.random_niche import NicheLottery
 from sdm.simulate.strips import WorldPass, WorldPlan
 from sdm.types import Progress
+from sdm.values import dataclass
 
 #: With more species than this, rasters of their truth are written only if asked for.
 TRUTH_UP_TO = 8

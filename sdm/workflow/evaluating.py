@@ -1,7 +1,6 @@
 """A model file of any kind on records that it has not seen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from sdm.errors import OptionError
 from sdm.models.file import load_model
 from sdm.options.applies import READING
 from sdm.options.reading import make_options
+from sdm.values import dataclass
 from sdm.workflow.model_inputs import chosen_options
 from sdm.workflow.registry import task_for
 

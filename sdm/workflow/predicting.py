@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sdm.models.file import load_model
 from sdm.models.interface import FittedModel
 from sdm.options.reading import make_options
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import SurveyFile, check_region, chosen_options, open_for
 from sdm.workflow.projecting.tables import PointLayers, check_table, communities_place, predict_table

@@ -1,7 +1,7 @@
 """A run: every model of a file, whatever their kind; one that fails does not stop the others."""
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
@@ -17,6 +17,7 @@ from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.report.results import add_rows, read_rows
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.registry import task_of
 from sdm.workflow.running.batch import Batch, plan_batch, refuse_partial
 from sdm.workflow.running.job import Chooser, Job

@@ -6,7 +6,7 @@ hand. `sdm.workflow.registry` lists the tasks; CONTRIBUTING.md shows how to add 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -19,6 +19,7 @@ from sdm.options.applies import check_applies
 from sdm.options.definitions import RunOptions
 from sdm.reading import load_json
 from sdm.types import Progress
+from sdm.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

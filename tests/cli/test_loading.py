@@ -113,3 +113,14 @@ def test_a_command_loads_what_it_needs(world, fit, tmp_path: Path, command: str)
 )
 def test_a_process_that_draws_is_started_where_charts_are_drawn(output: dict, test: dict, charts: bool) -> None:
     assert draws_charts(RunOptions.model_validate({"output": output, "test": test})) is charts
+
+
+@pytest.mark.parametrize(("name", "found"), [("get_plugins", "<class 'tuple'>"), ("os", "<module 'os'")])
+def test_what_pydantic_wants_of_its_plugins_is_found(name: str, found: str) -> None:
+    """Commands do not look for plugins; names that they do not know of are those of pydantic itself."""
+    code = "from sdm_cli.main import _without_plugins; _without_plugins(); import pydantic.plugin\n"
+    code += f"from pydantic.plugin._loader import {name}; import sys; print({name})\n"
+    code += "print('a file' if '__file__' in vars(sys.modules['pydantic.plugin._loader']) else 'ours')"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.startswith(found)
+    assert told.endswith("ours\n" if name == "get_plugins" else "a file\n")

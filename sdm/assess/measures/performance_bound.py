@@ -10,12 +10,11 @@ Where every mean is within `b_j` of the truth, the product is at most `Σ b_j (|
 `β = b` that is Theorem 4. The `b_j` are the smaller of Corollaries 5 and 7, each at δ/2.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sdm.estimators.maxent import Maxent
 from sdm.maxent.confidence import deviation_radius, hoeffding_radius
+from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

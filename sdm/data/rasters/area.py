@@ -1,6 +1,6 @@
 """The study area, outlined by polygons."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sdm.data.rasters.grid import Grid, same_crs
 from sdm.data.rasters.stack import WARNING_FILTERS
 from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
+from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The content of the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sdm.addresses import place_name
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.errors import DataError
+from sdm.values import dataclass
 
 
 def all_valid(array: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ lies on a server, whose windows are looked at when the run reads them.
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from sdm.data.categories import Categories, read_categories
 from sdm.data.rasters.stack import Layer, Stack, open_raster
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint
+from sdm.values import dataclass
 
 CELLS = 600_000  # to look at in a layer
 LEAST, MOST = 5, 64  # blocks

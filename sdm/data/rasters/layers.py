@@ -3,7 +3,7 @@
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from sdm.data.rasters.netcdf import PLAIN, band_names
 from sdm.data.rasters.stack import Layer, Stack, open_raster
 from sdm.data.variables import select_variables
 from sdm.errors import DataError, OptionError
+from sdm.values import dataclass
 
 __all__ = ["Layer", "Stack", "open_stack"]
 

@@ -16,10 +16,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from sdm.errors import DataError, SdmError
+from sdm.values import dataclass
 
 Key = tuple[str, ...]
 

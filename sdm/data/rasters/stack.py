@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -29,6 +29,7 @@ from sdm.data.untagged import Untagged
 from sdm.errors import DataError
 from sdm.executors.ahead import own_threads
 from sdm.reading import refuse_special
+from sdm.values import dataclass
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
 WARNING_FILTERS = threading.Lock()  # Python has one set of them for all threads

@@ -7,7 +7,7 @@ chance gives: records of few decimals lie on whole degrees, or have equal coordi
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from rasterio.crs import CRS
@@ -17,6 +17,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import OptionError
+from sdm.values import dataclass
 
 FLAGS = {
     "zero": "at (0, 0)",

@@ -15,7 +15,6 @@ whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from sdm.features.domain import Domain
 from sdm.features.growing.grown import Proposal
 from sdm.features.growing.pairs import BEAM, Start, best_starts, cut_gain
 from sdm.types import Array
+from sdm.values import dataclass
 
 MAX_BINS = 256
 COARSE_BINS = 64  # that pairs look at, at most

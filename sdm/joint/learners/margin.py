@@ -12,7 +12,7 @@ problem (`smoothing.py`) takes over as soon as they would need too many, unless 
 matrix. Weights and dual point are the best that were found of either; any two prove their gap.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -24,6 +24,7 @@ from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.smoothing import LARGEST, Quadratic, SmoothedMargin, newton_points
 from sdm.joint.learners.steps import sweep
 from sdm.types import Array
+from sdm.values import dataclass
 
 CHECK_EVERY = 5
 PATIENCE = 80  # epochs that are left at the rate of the last ones, before Newton's method takes over

@@ -7,12 +7,12 @@ that touches one at the present weights lies above it, and is the penalty of an 
 """
 
 import math
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from sdm.types import Array
+from sdm.values import dataclass
 
 
 class Shrinkage(Protocol):

@@ -3,7 +3,7 @@
 import inspect
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
+from sdm.values import dataclass
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.classes.inputs import ClassPrepared
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying

@@ -6,7 +6,7 @@ Presence and absence in a column (`occurrences.response`) are two classes, and e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,6 +36,7 @@ from sdm.models.classes import label_text
 from sdm.models.interface import category_titles
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Colour, Index
+from sdm.values import dataclass
 from sdm.workflow.classes.points import Points, is_absence, read_class_points
 from sdm.workflow.inputs import check_species, open_layers, read_area
 from sdm.workflow.task import Prepared

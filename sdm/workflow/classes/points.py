@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from sdm.data.records.textfile import TextTable, column_key
 from sdm.data.visits import SITE
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions
+from sdm.values import dataclass
 from sdm.workflow.inputs import choice_of, row_rules
 
 

@@ -1,7 +1,6 @@
 """A joint model, the same species without associations, and a GLM: fitted to all sites, tested on held-out ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.community.inputs import Community
 from sdm.workflow.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
 from sdm.workflow.splitting import set_sites_aside, split_sites

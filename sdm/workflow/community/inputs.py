@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from sdm.errors import DataError, OptionError
 from sdm.joint.labels import species_names
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
+from sdm.values import dataclass
 from sdm.workflow.inputs import is_swd, open_layers, row_rules
 
 

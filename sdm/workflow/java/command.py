@@ -1,10 +1,11 @@
 """A command line of maxent.jar, read as Java Maxent reads it: `key=value`, words for booleans, and short forms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sdm.errors import OptionError
+from sdm.values import dataclass
 from sdm.workflow.java.flags import FLAGS, IGNORED, SHORT, WARNED, JavaFlag
 
 TOGGLES = ("togglelayertype", "togglelayerselected", "togglespeciesselected")

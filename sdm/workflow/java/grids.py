@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sdm.errors import OutputError
 from sdm.maps.gis.formats import copy_map, map_format
 from sdm.models.file import load_model
 from sdm.types import Array
+from sdm.values import dataclass
 from sdm.workflow.inputs import is_swd
 from sdm.workflow.predicting import predict_files
 

@@ -1,7 +1,7 @@
 """Replicates as Java Maxent makes them: each is a whole model with its own test records, maps and row of results."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sdm.files import safe_name
 from sdm.options.definitions import RunOptions
 from sdm.report.results import number
 from sdm.types import Index, Progress
+from sdm.values import dataclass
 from sdm.workflow.java.command import JavaCommand
 from sdm.workflow.registry import task_of
 from sdm.workflow.running.job import Chooser, Job

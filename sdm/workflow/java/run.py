@@ -1,7 +1,7 @@
 """A command of maxent.jar, done by sdm: a run, and its results under Java Maxent's names."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from sdm.options.definitions import RunOptions
 from sdm.report.results import add_rows
 from sdm.report.tables import table_text
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.java.command import JavaCommand
 from sdm.workflow.java.grids import GridValues
 from sdm.workflow.java.outputs import grid_writer, write_outputs

@@ -1,7 +1,7 @@
 """The layers of scenarios and of their reference, found and checked before anything is computed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sdm.data.rasters.area import StudyArea
@@ -12,6 +12,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError, hide_secrets
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.options.definitions import RunOptions
+from sdm.values import dataclass
 from sdm.workflow.projecting.scenarios import Scenario
 
 REFERENCE = "reference"

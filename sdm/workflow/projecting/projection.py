@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from sdm.options.reading import dump_yaml, make_options, plain_values
 from sdm.progress.telling import step_by_step
 from sdm.reading import load_json
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.projecting.handing_out import NUMBERS, file_checksum, map_scenarios
 from sdm.workflow.projecting.joining import write_pages, write_projections
 from sdm.workflow.projecting.models import find_models, with_options

@@ -1,11 +1,12 @@
 """What a projection found of every species, in every scenario."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sdm._version import __version__
 from sdm.options.projecting import ProjectOptions
+from sdm.values import dataclass
 from sdm.workflow.projecting.opening import REFERENCE
 from sdm.workflow.writing import versions
 

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
 from sdm.report.tables import write_rows
 from sdm.types import Array, Index
+from sdm.values import dataclass
 from sdm.workflow.model_inputs import SurveyFile, check_columns, open_for, open_text, values_at
 from sdm.workflow.task import MapResult, Task
 

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from sdm.commit import staging_species
@@ -28,6 +28,7 @@ from sdm.report.results import GROUP, SCENARIOS
 from sdm.report.summary import SUMMARY, SUMMARY_PARQUET, write_summary
 from sdm.report.tables import table_text
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.running.digest import Digester
 from sdm.workflow.running.job import Job
 from sdm.workflow.running.journal import DONE, JOURNAL, Journal, JournalEntry, Record

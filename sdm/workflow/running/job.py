@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from sdm.report.paper import paper_of
 from sdm.report.results import SCENARIOS
 from sdm.report.titled import Titled, draw_titled
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.task import Ahead, Fitted, ModelResult, Prepared, Task
 from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses, nests, write_choice
 from sdm.workflow.writing import write_model

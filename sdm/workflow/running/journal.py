@@ -8,11 +8,12 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError
+from sdm.values import dataclass
 from sdm.workflow.task import ModelResult
 
 JOURNAL = "journal.jsonl"

@@ -1,7 +1,7 @@
 """How far a run over several species is, read from its folder while it is at work or after it has ended."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from sdm.errors import DataError
 from sdm.locks import is_locked
 from sdm.progress.status import status_lines
 from sdm.report.summary import group_failures
+from sdm.values import dataclass
 from sdm.workflow.running.journal import DONE, JOURNAL, read_journal
 from sdm.workflow.running.run_folder import RunFolder
 

@@ -5,13 +5,14 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 from sdm.errors import DataError, OutputError, SdmError
 from sdm.executors.sharing import loads
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.running.job import Job, Ready
 from sdm.workflow.running.journal import DONE, FAILED, JournalEntry
 from sdm.workflow.running.run_folder import FITTING, MAPPING, RunFolder, load_job

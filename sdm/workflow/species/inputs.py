@@ -1,7 +1,7 @@
 """From files to tables: what each species is fitted on, with one pass over the layers."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -25,6 +25,7 @@ from sdm.data.variables import hint_columns, said_variables
 from sdm.data.window import NO_CRS, window_stack
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
+from sdm.values import dataclass
 from sdm.workflow.group.checking import random_share, shares_axes
 from sdm.workflow.inputs import (
     check_species,

@@ -1,6 +1,6 @@
 """Learning and sensitivity curves of every species of a file."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage
 from sdm.report.tables import write_rows
 from sdm.types import Progress
+from sdm.values import dataclass
 from sdm.workflow.registry import task_for
 from sdm.workflow.species.fitting import estimator
 from sdm.workflow.species.inputs import prepare_species

@@ -4,7 +4,6 @@ The prior of a stratum is its share of the area, or of the sampling effort; what
 records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -28,6 +27,7 @@ from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
 from sdm.report.tables import write_rows
 from sdm.types import Array, Index, Progress
+from sdm.values import dataclass
 from sdm.workflow.species.fitting import SpeciesPlan
 from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.species.lines import record_lines

@@ -1,7 +1,7 @@
 """`sdm variables`: how the variables of a run hang together, and which to keep, before anything is fitted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.testing import TestOptions
 from sdm.report.tables import write_rows
 from sdm.types import Array, Progress
+from sdm.values import dataclass
 from sdm.workflow.registry import task_of
 from sdm.workflow.task import Task
 from sdm.workflow.variables.choosing import reduces

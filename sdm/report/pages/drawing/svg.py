@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
@@ -24,6 +23,7 @@ from sdm.report.charts import (
     short,
 )
 from sdm.report.numbers import round_numbers
+from sdm.values import dataclass
 
 WIDE, HIGH = 520, 340
 SMALL = (400, 280)
