@@ -16,7 +16,12 @@ from sdm.values import dataclass
 
 def auc(presence: Array, background: Array) -> float:
     """Return the probability that a presence scores above a background point, ties counting one half."""
-    return float(np.mean(_mid_rank(np.sort(background), presence)) / background.size)
+    return auc_among(presence, np.sort(background))
+
+
+def auc_among(presence: Array, ordered: Array) -> float:
+    """Return the AUC where the predictions at the background are in order already."""
+    return float(np.mean(_mid_rank(ordered, presence)) / ordered.size)
 
 
 def auc_deviation(presence: Array, background: Array) -> float:
@@ -138,8 +143,9 @@ def tss(presence: Array, absence: Array, threshold: float) -> float:
 
 def max_tss(presence: Array, absence: Array) -> tuple[float, float]:
     """Return the largest true skill statistic of any threshold, and the lowest threshold that has it."""
-    levels = np.unique(np.concatenate([presence, absence]))
-    sensitivity = 1.0 - np.searchsorted(np.sort(presence), levels, side="left") / presence.size
+    # It is a prediction at a presence: up to the next one, a threshold counts more absences out and no presence.
+    levels, counts = np.unique(presence, return_counts=True)
+    sensitivity = 1.0 - (np.cumsum(counts) - counts) / presence.size
     specificity = np.searchsorted(np.sort(absence), levels, side="left") / absence.size
     best = int(np.argmax(sensitivity + specificity))
     return float(sensitivity[best] + specificity[best] - 1.0), float(levels[best])
@@ -158,11 +164,12 @@ def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05)
     samples lean to above one, since the curve is cut at a presence. NaN if all background points are on one side of
     the cut.
     """
-    levels = np.unique(np.concatenate([presence, background]))
-    lost = np.searchsorted(np.sort(presence), levels, side="left")
-    area = 1.0 - np.searchsorted(np.sort(background), levels, side="left") / background.size
-    kept = lost <= np.floor(omitted * presence.size + 1e-9)
-    x, y = area[kept][::-1], 1.0 - lost[kept][::-1] / presence.size
+    ordered = np.sort(presence)
+    most = int(np.floor(omitted * presence.size + 1e-9))
+    below = np.sort(background if most >= presence.size else background[background <= ordered[most]])
+    levels = np.unique(np.concatenate([ordered[: most + 1], below]))[::-1]
+    x = 1.0 - np.searchsorted(below, levels, side="left") / background.size
+    y = 1.0 - np.searchsorted(ordered, levels, side="left") / presence.size
     random = 0.5 * (x[-1] ** 2 - x[0] ** 2)
     if random == 0.0:
         return float("nan")

@@ -12,7 +12,7 @@ import numpy as np
 
 from sdm.assess.measures import basic
 from sdm.assess.measures.basic import (
-    auc,
+    auc_among,
     boyce,
     check_counts,
     density_aicc,
@@ -49,9 +49,12 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
     """
     raw = model.predict(train.presence, "raw")
     around = model.predict(train.background, "raw")
-    held, against = model.predict(test.presence, "raw"), model.predict(test.background, "raw")
+    held = model.predict(test.presence, "raw")
+    same = test.background is train.background
+    against = around if same else model.predict(test.background, "raw")
     check_counts(held, against)
-    own, validated = auc(raw, around), auc(held, against)
+    ordered = np.sort(against)
+    own, validated = auc_among(raw, ordered if same else np.sort(around)), auc_among(held, ordered)
     floor = 0.0 if model.alpha == 1.0 else FLOOR
     gain = relative_gain(held, against, test.weights, floor)
     several = held.size > 1
@@ -59,7 +62,7 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
         "auc.train": own,
         "auc.val": validated,
         "auc.diff": basic.auc_difference(own, validated),
-        "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (held, against))).index if several else np.nan,
+        "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (held, ordered))).index if several else np.nan,
         "or.mtp": omission_rate(held, basic.minimum_presence(raw)),
         "or.10p": omission_rate(held, basic.tenth_percentile(raw)),
         "loss.val": float(np.log(against.size)) - gain,
@@ -74,11 +77,12 @@ def measure_whole(fitted: Maxent, table: "SampleTable") -> dict[str, Any]:
     """Measure a model on what it was fitted to: `auc.train`, `cbi.train`, `ncoef`, `AICc` and why it may be missing."""
     model = fitted.model_
     raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
+    ordered = np.sort(around)
     count = int(model.weights.size)
     criterion = density_aicc(raw, around, count)
     return {
-        "auc.train": auc(raw, around),
-        "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(around, "cloglog")).index,
+        "auc.train": auc_among(raw, ordered),
+        "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(ordered, "cloglog")).index,
         "ncoef": count,
         "AICc": criterion.value,
         "AICc.reason": criterion.reason,

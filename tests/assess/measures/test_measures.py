@@ -157,6 +157,8 @@ def test_skill_is_sensitivity_plus_specificity_less_one(presence, absence) -> No
     best, level = max_tss(presence, absence)
     assert best == pytest.approx(np.max(true - false))
     assert tss(presence, absence, level) == pytest.approx(best)
+    levels = np.unique(np.concatenate([presence, absence]))
+    assert level == min(each for each in levels if tss(presence, absence, each) > best - 1e-9), "the lowest of them"
 
 
 @given(scores)
