@@ -34,7 +34,7 @@ def watch_programs() -> None:
     def hear(event: str, given: tuple[Any, ...]) -> None:
         if event == "subprocess.Popen" and not _started:
             words = [str(word) for word in given[1]] if isinstance(given[1], list | tuple) else [str(given[1])]
-            _started.extend(word for word in words[:1] if word == sys.executable or Path(word).name == "sdm")
+            _started.extend(word for word in words[:1] if Path(word).name.startswith(("python", "sdm")))
 
     sys.addaudithook(hear)
 
