@@ -218,8 +218,7 @@ def gibbs(theta, q0, alpha):
     """Return `p` and `Ω*(θ) = θ·p − Ω(p)`, the normaliser by bisection in extended precision."""
     theta, q0 = np.asarray(theta, dtype=LONG), np.asarray(q0, dtype=LONG)
     low, high = theta.min() - 1, theta.max() + 1
-    for _ in range(300):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:  # until there is no number between them
         if np.sum(q0 * ratios(theta, middle, alpha)) > 1:
             low = middle
         else:
@@ -366,8 +365,7 @@ def fast_gibbs(theta, q0, alpha):
         weights = q0 * np.exp(theta - top)
         return weights / weights.sum(), float(top + np.log(weights.sum()))
     low, high = float(q0 @ theta), float(theta.max())
-    for _ in range(80):
-        tau = 0.5 * (low + high)
+    while low < (tau := 0.5 * (low + high)) < high:
         total = q0 @ np.maximum(1 + (alpha - 1) * (theta - tau), 0) ** (1 / (alpha - 1))
         if total > 1:
             low = tau
