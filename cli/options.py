@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sdm.errors import OptionError
-from sdm.options.applies import applies
+from sdm.options.applies import STUDIES, applies, refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
@@ -32,7 +32,7 @@ PANELS = {
     "cluster": "Cluster",
     "": "General",
 }
-OF_ONE = ("tune", "curve", "path", "classes", "joint")  # sections of one command
+OF_ONE = (*STUDIES, "classes", "joint")  # sections of one command, or one kind of model
 OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
@@ -147,6 +147,9 @@ def with_run_options(
         given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
         if not given and not any(values.values()):
             raise OptionError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
+        if console.command != "check":  # which may be asked about any command
+            words = [f"--{leaf.shown.replace('_', '-')}" for leaf in chosen if leaf.dotted in given]
+            refuse_other_studies(words, sections, f"sdm {console.command}")
         function(console, given, **values)
 
     settings = {"token_normalize_func": normalize}

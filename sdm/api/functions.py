@@ -17,6 +17,7 @@ from sdm.api.saving import save_results
 from sdm.commit import claim
 from sdm.errors import OptionError
 from sdm.files import output_folder
+from sdm.options.applies import refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options, read_yaml
 from sdm.types import Progress
@@ -264,6 +265,7 @@ def _fitted(
 ) -> Run:
     """Do a run; objects are files of a private folder for it, and are saved with its results."""
     records, layers, layers_crs = inputs
+    refuse_other_studies(options, [verb], f"sdm.{verb}")
     private = PrivateFolder()
     chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
     output = chosen.output.folder

@@ -1,6 +1,6 @@
 """Which options apply to which kind of model; one that was chosen and does not apply is refused, never ignored."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from sdm.errors import OptionError
@@ -71,6 +71,19 @@ PROJECTING = (
     "output.resume", "output.report", "output.page_map", "output.gpkg", "output.figure_format", "output.dpi",
     "output.figure_width", "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings", "retries",
 )  # fmt: skip
+
+STUDIES = ("tune", "curve", "path")
+"""Sections of one command each, which no other uses; a run file may have those of several commands."""
+
+
+def refuse_other_studies(typed: Iterable[str], used: Collection[str], command: str) -> None:
+    """Raise OptionError if an option, in any of its spellings, was typed for a command that does not use it; those of
+    the sections `used` it does."""
+    known = {word: leaf for leaf in leaves() if leaf.section in STUDIES for word in leaf.spellings}
+    for name in typed:
+        leaf = known.get(name.lstrip("-").replace("-", "_"))
+        if leaf is not None and leaf.section not in used:
+            raise OptionError(f"{name} is an option of '{leaf.section}', which '{command}' does not use: leave it out")
 
 
 def applies(leaf: Leaf, kind: str) -> bool:

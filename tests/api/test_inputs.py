@@ -106,7 +106,9 @@ def test_open_datasets(files: ObjectFiles, world) -> None:
         files.rasters(source, "layers")
 
 
-@pytest.mark.parametrize("wrong", [{"multiplierr": 2}, {"multiplier": "many"}, {"features": "xyz"}])
+@pytest.mark.parametrize(
+    "wrong", [{"multiplierr": 2}, {"multiplier": "many"}, {"features": "xyz"}, {"multipliers": [1]}]
+)
 def test_a_wrong_option_is_one_sentence(wrong, world) -> None:
     with pytest.raises(sdm.SdmError, match=next(iter(wrong))) as caught:
         sdm.fit(world.records, world.layers, **wrong)

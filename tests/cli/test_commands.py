@@ -62,6 +62,34 @@ def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
     assert "--feature-sets" not in helps["fit"]
 
 
+@pytest.mark.parametrize(
+    ("command", "words", "owner"),
+    [
+        ("fit", ("--multipliers", "1,2"), "tune"),
+        ("tune", ("--sizes", "10"), "curve"),
+        ("curve sensitivity", ("--feature-sets", "l"), "tune"),
+        ("path", ("--strengths", "1"), "curve"),
+        ("variables", ("--multipliers", "1"), "tune"),
+        ("classify", ("--sizes", "10"), "curve"),
+        ("joint", ("--multipliers", "1"), "tune"),
+    ],
+)
+def test_an_option_of_another_study_is_refused(world, tmp_path: Path, command: str, words: tuple, owner: str) -> None:
+    said = fail(*command.split(), world.records, world.layers, *words, "-o", tmp_path / "no", code=2)
+    assert f"{words[0]} is an option of '{owner}', which 'sdm {command}' does not use: leave it out" in said
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_run_file_may_have_the_options_of_several_studies(own, tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        f"occurrences: {{file: '{own.records}'}}\nlayers: {{files: '{own.layers}'}}\ntune: {{multipliers: [1, 2]}}\n"
+        "fit: {features: l}\noutput: {map: false, report: false, curves: false}\n"
+    )
+    succeed("fit", file, "--no-importance", "-o", tmp_path / "out")
+    assert "0 problems" in succeed("check", file, "--feature-sets", "l").stdout
+
+
 def test_init_writes_a_file_that_runs_once_it_is_filled_in(own, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(own.folder)
     assert "run.yaml" in succeed("init").stdout

@@ -12,6 +12,7 @@ from sdm.data.rasters.distance import EARTH_KM
 from sdm.data.records.thinning import filled_uncertainty
 from sdm.errors import OptionError
 
+LEAST_KM = 1e-6  # of a distance: boxes of a millimetre can still be counted
 _SHRINK = 0.9995  # of a box, so that rounding never lets two points of it seem far enough apart
 _STRIP = 8192  # points that are taken in random order among themselves: what they need stays in the cache
 _SWEEPS = 10
@@ -33,8 +34,8 @@ def thin_by_distance(
     the largest set of some tries wins. Then, where a record's only conflict is with a less certain one, it takes its
     place, and records that now have room are added. `lon` and `lat` are degrees; an `uncertainty` of NaN is not known.
     """
-    if not distance > 0:
-        raise OptionError(f"the thinning distance is {distance}: expected km above 0")
+    if not distance >= LEAST_KM:
+        raise OptionError(f"the thinning distance is {distance} km: expected at least {LEAST_KM:f} (a millimetre)")
     boxes = _Boxes(lon, lat, min(distance / EARTH_KM, np.pi))
     doubt = None if uncertainty is None else filled_uncertainty(uncertainty)[boxes.order]
     rng = np.random.default_rng(seed)
@@ -77,12 +78,13 @@ class _Boxes:
         side = _SHRINK * chord / np.sqrt(2)
         phi, turn = np.deg2rad(lat), np.mod(np.deg2rad(lon), 2 * np.pi)
         bands = int(np.ceil(np.pi / side))
-        edge = np.linspace(-np.pi / 2, np.pi / 2, bands + 1)
+        place = np.clip(((phi + np.pi / 2) / np.pi * bands).astype(np.int64), 0, bands - 1)
+        held, band = np.unique(place, return_inverse=True)  # of the bands, those that hold points
+        low, high = (-np.pi / 2 + np.pi * (held + k) / bands for k in (0, 1))
         # The widest latitude of a band is its nearest to the equator, the narrowest its farthest.
-        far, near = np.maximum(-edge[:-1], edge[1:]), np.maximum(0, np.maximum(edge[:-1], -edge[1:]))
+        far, near = np.maximum(-low, high), np.maximum(0, np.maximum(low, -high))
         columns = np.maximum(1, np.ceil(2 * np.pi * np.cos(near) / side)).astype(np.int64)
         start = np.concatenate([[0], np.cumsum(columns)])
-        band = np.clip(((phi + np.pi / 2) / np.pi * bands).astype(np.int64), 0, bands - 1)
         column = np.minimum((turn / (2 * np.pi) * columns[band]).astype(np.int64), columns[band] - 1)
         box = start[band] + column
         self.order = np.argsort(box, kind="stable")
@@ -94,7 +96,7 @@ class _Boxes:
         reach = int(np.ceil(angle / (np.pi / bands)))
         narrow = np.maximum(np.cos(np.minimum(far, np.pi / 2)), 0)
         count = np.zeros(self.n + 1, dtype=np.int64)
-        fixed = (ids, start, columns, narrow, np.sin(angle / 2), reach)
+        fixed = (ids, held, start, columns, narrow, np.sin(angle / 2), reach)
         _neighbours(*fixed, count, np.zeros(0, dtype=np.int32))
         self.first = np.concatenate([[0], np.cumsum(count[:-1])])
         self.near = np.zeros(self.first[-1], dtype=np.int32)
@@ -110,19 +112,22 @@ class _Boxes:
 
 
 @jit
-def _neighbours(ids, start, columns, narrow, sine, reach, place, near):  # type: ignore[no-untyped-def]
+def _neighbours(ids, held, start, columns, narrow, sine, reach, place, near):  # type: ignore[no-untyped-def]
     """List the occupied boxes near each; without room in `near`, only count them. Points of latitudes φ, ψ within angle
     a have |Δλ| ≤ 2 asin(sin(a/2)/√(cos φ cos ψ)); boxes of that many columns on either side are searched in each band
-    within reach."""
+    within reach, of those that hold points."""
     counting = near.size == 0
-    bands = columns.size
-    band = 0
+    band, lowest = 0, 0
     for b in range(ids.size):
         while ids[b] >= start[band + 1]:
             band += 1
+        while held[lowest] < held[band] - reach:
+            lowest += 1
         left = (ids[b] - start[band]) / columns[band]
         right = (ids[b] - start[band] + 1) / columns[band]
-        for other in range(max(0, band - reach), min(bands, band + reach + 1)):
+        for other in range(lowest, held.size):
+            if held[other] > held[band] + reach:
+                break
             n = columns[other]
             both = np.sqrt(narrow[band] * narrow[other])
             wide = 0.5 if both <= sine else np.arcsin(sine / both) / np.pi  # of a whole turn

@@ -1,12 +1,14 @@
 """Thinning by distance: every pair far enough apart, nothing left out for no reason, everywhere on the globe."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.data.rasters.distance import EARTH_KM
-from sdm.data.records.spacing import thin_by_distance
+from sdm.data.records.spacing import LEAST_KM, thin_by_distance
 from sdm.errors import OptionError
 
 WHERE = {
@@ -107,7 +109,19 @@ def test_the_seed_decides():
     assert (one != other).any()
 
 
+def test_a_short_distance_takes_no_more_room_than_a_long_one():
+    """Of the bands and boxes of a millimetre, of which the globe has 10²¹, only those that hold points are made."""
+    rng = np.random.default_rng(4)
+    lon, lat = rng.uniform(-180, 180, 500), rng.uniform(-90, 90, 500)
+    tracemalloc.start()
+    assert thin_by_distance(np.append(lon, lon[:9]), np.append(lat, lat[:9]), LEAST_KM).sum() == 500
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 10_000_000
+
+
 def test_records_at_one_place_are_one():
     assert thin_by_distance(np.full(50, 7.0), np.full(50, 46.0), 0.001).sum() == 1
-    with pytest.raises(OptionError, match="thinning distance is 0"):
-        thin_by_distance(np.zeros(2), np.zeros(2), 0)
+    for nothing in (0, 1e-9, -1, float("nan")):
+        with pytest.raises(OptionError, match=r"thinning distance is .* km: expected at least 0\.000001 "):
+            thin_by_distance(np.zeros(2), np.zeros(2), nothing)
