@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console as Terminal
-from terminal import BARE, process, rows, watched, write_table
+from terminal import BARE, PLAIN, process, rows, watched, write_table
 
 from sdm.progress.stages import Stages
 from sdm.progress.telling import species_stage
@@ -34,7 +34,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_stages_of_a_single_fit_move_one_after_the_other(wide: Path, tmp_path: Path) -> None:
     words = ("fit", wide / "occurrences.csv", wide / "layers", "--categorical", "landcover", "--fc", "lqph")
-    more = ("--folds", 12, "--jackknife", "--null-models", 3, "--no-curves", "--no-map", "--no-report")
+    more = ("--folds", 12, "--jackknife", "--null-models", 3, "--no-curves", "--no-map", *PLAIN)
     done, shown = watched(*words, *more, "-o", tmp_path / "out")
     assert done.returncode == 0, shown[-5:]
     seen = {stage: counts(shown, stage) for stage in ("cross-validation", "jackknife", "null models")}
@@ -51,7 +51,8 @@ def test_the_stages_of_a_single_fit_move_one_after_the_other(wide: Path, tmp_pat
 def test_a_batch_shows_its_species_and_below_them_what_is_going_on(world, tmp_path: Path) -> None:
     table = [list(row.values()) for row in rows(world.both)]
     broken = write_table(tmp_path / "r.csv", list(rows(world.both)[0]), [["Rara avis", *table[0][1:]], *table])
-    done, shown = watched("fit", broken, world.layers, *BARE, "--null-models", 30, "--folds", 4, "-o", tmp_path / "out")
+    words = ("fit", broken, world.layers, *BARE, *PLAIN, "--null-models", 30, "--folds", 4)
+    done, shown = watched(*words, "-o", tmp_path / "out")
     assert done.returncode == 1, shown[-5:]
     assert counts(shown, "species")[-2:] == [(1, 3), (2, 3)]
     assert [line for line in shown if re.match(r"species .* of 3, 1 failed", line)]
@@ -63,7 +64,7 @@ def test_a_batch_shows_its_species_and_below_them_what_is_going_on(world, tmp_pa
 
 def test_no_bar_where_nobody_watches(world, tmp_path: Path) -> None:
     """With --quiet or --json a terminal shows no bar, and results have none in them."""
-    words = ("fit", world.records, world.layers, *BARE)
+    words = ("fit", world.records, world.layers, *BARE, *PLAIN)
     for option in ("--quiet", "--json"):
         done, shown = watched(*words, option, "-o", tmp_path / option)
         assert done.returncode == 0
@@ -75,7 +76,8 @@ def test_no_bar_where_nobody_watches(world, tmp_path: Path) -> None:
 
 
 def test_verbose_keeps_a_line_of_every_stage(world, tmp_path: Path) -> None:
-    done, shown = watched("fit", world.records, world.layers, *BARE, "--folds", 3, "-v", "-o", tmp_path / "out")
+    words = ("fit", world.records, world.layers, *BARE, *PLAIN, "--folds", 3, "-v")
+    done, shown = watched(*words, "-o", tmp_path / "out")
     assert done.returncode == 0
     assert [line for line in shown if re.fullmatch(r"cross-validation: 3 of 3 in [\d.]+ s", line)]
     assert [line for line in shown if re.fullmatch(r"fitting: done in [\d.]+ s", line)]
@@ -128,9 +130,8 @@ def test_a_row_is_one_line_whatever_the_width_and_the_name(width: int) -> None:
 def test_a_terminal_that_cannot_move_the_cursor_gets_no_bar(world, tmp_path: Path) -> None:
     ours, theirs = pytest.importorskip("pty").openpty()
     try:
-        done = process(
-            *("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out"), stderr=theirs, env={"TERM": "dumb"}
-        )
+        words = ("fit", world.records, world.layers, *BARE, *PLAIN, "-o", tmp_path / "out")
+        done = process(*words, stderr=theirs, env={"TERM": "dumb"})
     finally:
         os.close(theirs)
     shown = os.read(ours, 100_000).decode()
