@@ -119,13 +119,19 @@ class Commands:
 
     def run(self, words: Any, at: int = 0, how: str = KILL) -> tuple[int, int]:
         """Run a command; see `with_fault`."""
-        self._say([[str(word) for word in words], at, how])
+        self._say([[str(word) for word in words], at, how, {}])
         calls, code = self._hear()
         return calls, code
 
+    def tell(self, words: Any, out: Path, err: str, env: dict[str, str]) -> int:
+        """Run a command whose output goes to a file, and its messages to a file or a terminal; return its exit code."""
+        self._say([[str(word) for word in words], 0, KILL, {"out": str(out), "err": err, "env": env}])
+        _, code = self._hear()
+        return int(code)
+
     def watch(self, words: Any, look: Callable[[int], Any]) -> tuple[int, int]:
         """Run a command that stands still before every call, while its number is told to `look`; see `with_fault`."""
-        self._say([[str(word) for word in words], 0, STOP])
+        self._say([[str(word) for word in words], 0, STOP, {}])
         calls, wrong = 0, None
         while (heard := self._hear()) == STOP:
             calls += 1
@@ -199,12 +205,17 @@ def _app() -> Any:
     return whole_app()
 
 
-def _command(words: list[str]) -> None:
+def _command(words: list[str], where: dict[str, Any]) -> None:
     app = _app()
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    sys.exit(app(words, standalone_mode=False))
+    for stream, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(where.get(name, os.devnull), os.O_WRONLY | os.O_CREAT | os.O_NOCTTY), stream)
+    new = {"mode": "w", "buffering": 1, "encoding": "utf-8", "closefd": False}  # those of the parent may be files
+    sys.stdout, sys.stderr = (open(stream, **new) for stream in (1, 2))  # noqa: SIM115 - as long as the process
+    os.environ.update(where.get("env", {}))
+    try:
+        sys.exit(app(words, standalone_mode=False))
+    finally:
+        sys.stdout.flush()
 
 
 def serve() -> None:
@@ -219,8 +230,8 @@ def serve() -> None:
         sys.stdin.readline()
 
     while line := sys.stdin.readline():
-        words, at, how = json.loads(line)
-        say(with_fault(lambda words=words: _command(words), at, how, look))  # type: ignore[misc]
+        words, at, how, where = json.loads(line)
+        say(with_fault(lambda words=words, where=where: _command(words, where), at, how, look))  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import jsonschema
 import numpy as np
 import pytest
 import rasterio
+from faults import Commands
 from PIL import Image
 from typer.testing import CliRunner, Result
 
@@ -119,7 +120,7 @@ def process(*words: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
     return subprocess.CompletedProcess([*map(str, words)], child.returncode, out, err)
 
 
-def watched(*words: Any) -> "tuple[subprocess.CompletedProcess[str], list[str]]":
+def watched(commands: Commands, *words: Any) -> "tuple[subprocess.CompletedProcess[str], list[str]]":
     """Run a command with a terminal on standard error; return it, and every line that the terminal showed, in order:
     rows of bars are shown again and again."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
@@ -134,7 +135,10 @@ def watched(*words: Any) -> "tuple[subprocess.CompletedProcess[str], list[str]]"
     reader = threading.Thread(target=watch)
     reader.start()
     try:
-        done = process(*words, stderr=theirs, env={"TERM": "xterm", "COLUMNS": "130", "NO_COLOR": "1"})
+        with tempfile.TemporaryDirectory() as folder:
+            out, env = Path(folder) / "out", {"TERM": "xterm", "COLUMNS": "130", "NO_COLOR": "1"}
+            code = commands.tell(words, out, os.ttyname(theirs), env)
+            done = subprocess.CompletedProcess([*map(str, words)], code, out.read_text(encoding="utf-8"), "")
     finally:
         os.close(theirs)
         reader.join()

@@ -32,10 +32,10 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_stages_of_a_single_fit_move_one_after_the_other(wide: Path, tmp_path: Path) -> None:
+def test_the_stages_of_a_single_fit_move_one_after_the_other(commands, wide: Path, tmp_path: Path) -> None:
     words = ("fit", wide / "occurrences.csv", wide / "layers", "--categorical", "landcover", "--fc", "lqph")
     more = ("--folds", 12, "--jackknife", "--null-models", 3, "--no-curves", "--no-map", *PLAIN)
-    done, shown = watched(*words, *more, "-o", tmp_path / "out")
+    done, shown = watched(commands, *words, *more, "-o", tmp_path / "out")
     assert done.returncode == 0, shown[-5:]
     seen = {stage: counts(shown, stage) for stage in ("cross-validation", "jackknife", "null models")}
     for (stage, found), total in zip(seen.items(), (12, 25, 3)):
@@ -48,11 +48,11 @@ def test_the_stages_of_a_single_fit_move_one_after_the_other(wide: Path, tmp_pat
     assert [line for line in shown if line.startswith("12 variables: ")], "a line of its own, above the bars"
 
 
-def test_a_batch_shows_its_species_and_below_them_what_is_going_on(world, tmp_path: Path) -> None:
+def test_a_batch_shows_its_species_and_below_them_what_is_going_on(commands, world, tmp_path: Path) -> None:
     table = [list(row.values()) for row in rows(world.both)]
     broken = write_table(tmp_path / "r.csv", list(rows(world.both)[0]), [["Rara avis", *table[0][1:]], *table])
     words = ("fit", broken, world.layers, *BARE, *PLAIN, "--null-models", 30, "--folds", 4)
-    done, shown = watched(*words, "-o", tmp_path / "out")
+    done, shown = watched(commands, *words, "-o", tmp_path / "out")
     assert done.returncode == 1, shown[-5:]
     assert counts(shown, "species")[-2:] == [(1, 3), (2, 3)]
     assert [line for line in shown if re.match(r"species .* of 3, 1 failed", line)]
@@ -62,11 +62,11 @@ def test_a_batch_shows_its_species_and_below_them_what_is_going_on(world, tmp_pa
     assert [below for _, below in pairs if below.startswith("null models  ") and " of 30" in below]
 
 
-def test_no_bar_where_nobody_watches(world, tmp_path: Path) -> None:
+def test_no_bar_where_nobody_watches(commands, world, tmp_path: Path) -> None:
     """With --quiet or --json a terminal shows no bar, and results have none in them."""
     words = ("fit", world.records, world.layers, *BARE, *PLAIN)
     for option in ("--quiet", "--json"):
-        done, shown = watched(*words, option, "-o", tmp_path / option)
+        done, shown = watched(commands, *words, option, "-o", tmp_path / option)
         assert done.returncode == 0
         assert not [line for line in shown if "━" in line]
         assert "━" not in done.stdout
@@ -75,9 +75,9 @@ def test_no_bar_where_nobody_watches(world, tmp_path: Path) -> None:
     assert not [line for line in piped.stderr.splitlines() if " of " in line], "a short run says no more than it must"
 
 
-def test_verbose_keeps_a_line_of_every_stage(world, tmp_path: Path) -> None:
+def test_verbose_keeps_a_line_of_every_stage(commands, world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *BARE, *PLAIN, "--folds", 3, "-v")
-    done, shown = watched(*words, "-o", tmp_path / "out")
+    done, shown = watched(commands, *words, "-o", tmp_path / "out")
     assert done.returncode == 0
     assert [line for line in shown if re.fullmatch(r"cross-validation: 3 of 3 in [\d.]+ s", line)]
     assert [line for line in shown if re.fullmatch(r"fitting: done in [\d.]+ s", line)]
