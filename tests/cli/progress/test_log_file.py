@@ -4,10 +4,11 @@ import json
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
-from terminal import BARE, fail, files, process, sdm, start, succeed, write_table
+from terminal import BARE, PLAIN, fail, files, sdm, start, succeed, write_table
 
 from sdm_cli.log_file import LogFile
 
@@ -66,17 +67,18 @@ def test_what_went_wrong_is_in_the_log(own, tmp_path: Path) -> None:
     assert "Traceback (most recent call last):" in lines(log)
 
 
-def test_secrets_and_control_characters_are_not_in_the_log(own, tmp_path: Path) -> None:
+def test_secrets_and_control_characters_are_not_in_the_log(own, tmp_path: Path, monkeypatch) -> None:
     log, secret = tmp_path / "run.log", "hunter2"
     address = f"http://bob:{secret}@127.0.0.1:9/layer.tif?token={secret}"
-    done = process("fit", own.records, address, "-o", tmp_path / "out", "--log-file", log)
-    assert done.returncode == 1
+    words = ("fit", own.records, address, "-o", tmp_path / "out", "--log-file", log)
+    monkeypatch.setattr(sys, "argv", ["sdm", *map(str, words)])
+    assert sdm(*words).exit_code == 1
     text = log.read_text()
     assert secret not in text
     assert "http://***@127.0.0.1:9/layer.tif?token=***" in lines(log)[0], "the command as it was typed, but for secrets"
     evil = own.records.read_text().replace("Virtualis montanus", "Virt\x1b[31malis")
     (own.folder / "evil.csv").write_text(evil)
-    succeed("fit", own.folder / "evil.csv", own.layers, *BARE, "-o", tmp_path / "evil", "--log-file", log)
+    succeed("fit", own.folder / "evil.csv", own.layers, *BARE, *PLAIN, "-o", tmp_path / "evil", "--log-file", log)
     assert "Virt\\x1b[31malis" in lines(log)
 
 
