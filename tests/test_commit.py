@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -266,14 +268,25 @@ def test_a_run_without_any_species_leaves_no_folder(tmp_path: Path) -> None:
 # -- faults (see faults.py) ------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is such a disk: the others take their time to confirm every call."""
+    memory = Path("/dev/shm")  # noqa: S108
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(tmp_path: Path, how: str) -> None:
-    old_result(tmp_path / "out")
-    calls, _ = with_fault(lambda: replace_result(tmp_path / "out"), 0, how)
-    assert contents(tmp_path / "out") == NEW | MINE
+def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(place: Path, how: str) -> None:
+    old_result(place / "out")
+    calls, _ = with_fault(lambda: replace_result(place / "out"), 0, how)
+    assert contents(place / "out") == NEW | MINE
     seen = set()
     for at in range(1, calls + 1):
-        root = tmp_path / f"{how}{at}"
+        root = place / f"{how}{at}"
         root.mkdir()
         old_result(root / "out")
         _, code = with_fault(partial(replace_result, root / "out"), at, how)
@@ -290,16 +303,16 @@ def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(tmp_p
 @pytest.mark.parametrize("how", FAULTS)
 @pytest.mark.parametrize("stage_inside", [True, False])
 def test_where_folders_cannot_be_exchanged_the_next_run_finishes(
-    tmp_path: Path, monkeypatch, how: str, stage_inside: bool
+    place: Path, monkeypatch, how: str, stage_inside: bool
 ) -> None:
     """After an error everything is as before or new; after a kill that came while files moved, the next run ends it."""
     one_by_one(monkeypatch)
     if stage_inside:
         monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "out")
-    old_result(tmp_path / "out")
-    calls, _ = with_fault(lambda: replace_result(tmp_path / "out"), 0, how)
+    old_result(place / "out")
+    calls, _ = with_fault(lambda: replace_result(place / "out"), 0, how)
     for at in range(1, calls + 1):
-        root = tmp_path / f"{how}{at}"
+        root = place / f"{how}{at}"
         root.mkdir()
         old_result(root / "out")
         _, code = with_fault(partial(replace_result, root / "out"), at, how)
@@ -315,7 +328,7 @@ def test_where_folders_cannot_be_exchanged_the_next_run_finishes(
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
+def test_a_set_of_files_is_published_whole(place: Path, how: str) -> None:
     names = ("a.tif", "a_class.tif")
 
     def work() -> None:
@@ -324,7 +337,7 @@ def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
                 place.write_text("new")
 
     for at in range(40):
-        root = tmp_path / str(at)
+        root = place / str(at)
         root.mkdir()
         (root / "a.tif").write_text("old")
         _, code = with_fault(work, at, how)
