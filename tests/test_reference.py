@@ -5,10 +5,13 @@ import inspect
 import os
 import subprocess
 import sys
+import tomllib
 from dataclasses import is_dataclass
 
 import pytest
 from conftest import ROOT
+from mypy.main import process_options
+from mypy.options import PER_MODULE_OPTIONS
 
 import sdm
 
@@ -132,16 +135,30 @@ def test_the_reference_is_made_from_the_docstrings():
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory):
-    """Check scripts as a user does, outside the project and with the package's own types."""
+    """Check scripts as a user does, outside the project and with the package's own types.
+
+    The script is checked as `--strict` does, and so is what the package exports. The other modules have the settings of
+    `make check`, whose cache then serves here too.
+    """
+    plain, strictest = (process_options([*flag, "--config-file=", "-c", ""])[1] for flag in ([], ["--strict"]))
+    differ = [name for name in sorted(PER_MODULE_OPTIONS) if getattr(plain, name) != getattr(strictest, name)]
+    assert "implicit_reexport" in differ
+    own = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    lines = ["[mypy]", *(f"{name} = {value}" for name, value in own.items() if name != "files")]
+    lines += ["[mypy-script]", *(f"{name} = {getattr(strictest, name)}" for name in differ)]
+    lines += ["[mypy-sdm]", "implicit_reexport = False"]
+    settings = tmp_path_factory.mktemp("settings") / "mypy.ini"
+    settings.write_text("\n".join(lines))
 
     def check(text):
         place = tmp_path_factory.mktemp("user") / "script.py"
         place.write_text(text)
-        options = ["--strict", "--follow-imports=silent", "--no-error-summary"]
-        options += ["--cache-dir", str(ROOT / ".mypy_cache" / "strict")]
+        options = ["--no-error-summary", "--config-file", str(settings), "--cache-dir", str(ROOT / ".mypy_cache")]
         environment = {**os.environ, "MYPYPATH": str(ROOT)}
         command = [sys.executable, "-m", "mypy", *options, place.name]
-        return subprocess.run(command, cwd=place.parent, env=environment, capture_output=True, text=True).stdout
+        done = subprocess.run(command, cwd=place.parent, env=environment, capture_output=True, text=True)
+        assert done.stderr == ""
+        return done.stdout
 
     return check
 
