@@ -15,24 +15,27 @@ def phi(p, alpha):
 
 
 def project(theta):
-    """Project one vector on the simplex by sorting: sparsemax."""
-    u = np.sort(theta)[::-1]
-    level = (np.cumsum(u) - 1) / np.arange(1, u.size + 1)
-    return np.maximum(theta - level[np.flatnonzero(u > level)[-1]], 0.0)
+    """Project vectors (sites × classes, or one site) on the simplex by sorting: sparsemax."""
+    u = np.sort(theta)[..., ::-1]
+    level = (np.cumsum(u, axis=-1) - 1) / np.arange(1, u.shape[-1] + 1)
+    last = np.count_nonzero(u > level, axis=-1, keepdims=True) - 1
+    return np.maximum(theta - np.take_along_axis(level, last, axis=-1), 0.0)
 
 
 def distribution(theta, alpha):
-    """One site's distribution: softmax, sparsemax, or the root by bisection."""
+    """Distributions of sites (sites × classes, or one site): softmax, sparsemax, or the root by bisection."""
+    top = theta.max(axis=-1, keepdims=True)
     if alpha == 1:
-        e = np.exp(theta - theta.max())
-        return e / e.sum()
+        e = np.exp(theta - top)
+        return e / e.sum(axis=-1, keepdims=True)
     if alpha == 2:
         return project(theta)
-    low, high = theta.max(), theta.max() + 1 / (alpha - 1)
+    low, high = top, top + 1 / (alpha - 1)
     for _ in range(70):
         tau = 0.5 * (low + high)
         p = np.maximum(1 + (alpha - 1) * (theta - tau), 0.0) ** (1 / (alpha - 1))
-        low, high = (tau, high) if p.sum() > 1 else (low, tau)
+        over = p.sum(axis=-1, keepdims=True) > 1
+        low, high = np.where(over, tau, low), np.where(over, high, tau)
     return p
 
 
@@ -56,7 +59,7 @@ def descend(x, y, alpha, l1=0.0, l2=0.0, ball=0.0, rounds=4000):
     step = 1.0 / (np.linalg.norm(x, 2) ** 2 / n + np.max(l2))
     k = 1.0
     for _ in range(rounds):
-        p = np.array([distribution(v @ row, alpha) for row in x])
+        p = distribution(x @ v.T, alpha)
         move = v - step * ((p - y).T @ x / n + l2 * v)
         new = np.sign(move) * np.maximum(np.abs(move) - step * l1, 0.0)
         if ball:
