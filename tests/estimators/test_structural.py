@@ -159,9 +159,7 @@ def test_infinite_lambda_is_maxent_with_the_same_options(data, options):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it(seed):
     """With 70 records Maxent has no products, and no sum of curves can follow this."""
-    x, truth, rows, y = niche_world(
-        seed, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70
-    )
+    x, truth, rows, y = niche_world(seed, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=500, m=70)
     model, plain = StructMaxent().fit(rows, y), Maxent().fit(rows, y)
     assert np.isfinite(model.lam_)
     assert true_loss(model, x, truth) < true_loss(plain, x, truth) - 0.05
@@ -202,7 +200,7 @@ def test_without_interactions_trees_cost_nothing():
     differences = []
     for seed in range(3):
         x, truth, rows, y = niche_world(
-            seed, lambda x: np.exp(-0.5 * ((x[:, 0] - 0.6) / 0.15) ** 2 - 0.5 * ((x[:, 1] - 0.4) / 0.25) ** 2)
+            seed, lambda x: np.exp(-0.5 * ((x[:, 0] - 0.6) / 0.15) ** 2 - 0.5 * ((x[:, 1] - 0.4) / 0.25) ** 2), n=600
         )
         plain = Maxent("lqh").fit(rows, y)
         mixed = StructMaxent("l,q,h,trees:4", grid=(0.02, 0.1, 0.5)).fit(rows, y)
