@@ -60,6 +60,16 @@ def problem(seed, tied=False, missing=0.0, n=25, size=4, features=3):
     return truth, LabelledSites(x, labels)
 
 
+def hinge_of(d, sites):
+    """Σ_i max_y [wrong labels − ΔF], over all labelings, which are listed once: a function of the weights."""
+    listed = []
+    for x, own, state in zip(sites.x, sites.labels, sites.states):
+        all_y = labelings(state)
+        difference = np.array([features_of(d, x, y) for y in all_y]) - features_of(d, x, own)
+        listed.append((difference, np.sum(all_y != own, axis=1)))
+    return lambda w: float(sum(np.max(difference @ w + wrong) for difference, wrong in listed))
+
+
 def features_of(d, x, y):
     """f(x, y) of one labeling, by definition."""
     out = np.zeros(d.size)

@@ -19,7 +19,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.estimators.community import JointModel
-from sdm.maps.community import OF_ONE_MODEL, RICHNESS, JointPlaces, write_maps
+from sdm.maps.community import OF_ONE_MODEL, RICHNESS, JointMaps, JointPlaces, write_maps
 from sdm.models.community import FittedJoint
 
 SPECIES = 25
@@ -39,6 +39,13 @@ def models() -> tuple[FittedJoint, FittedJoint]:
 def places(folder: Path, joint: FittedJoint, richness: Sequence[str] = RICHNESS) -> JointPlaces:
     (folder / "maps").mkdir(exist_ok=True)
     return JointPlaces.within(folder, joint.species, richness)
+
+
+@pytest.fixture(scope="module")
+def written(stack: Stack, models, tmp_path_factory: pytest.TempPathFactory) -> tuple[JointPlaces, JointMaps]:
+    """All maps of both models: where they are, and what is known of them."""
+    own = places(tmp_path_factory.mktemp("written"), models[0])
+    return own, write_maps(*models, stack, own)
 
 
 def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, tmp_path: Path, monkeypatch) -> None:
@@ -65,9 +72,8 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
     assert found.richness["richness"].cells == stack.width * stack.height - 30 * 40
 
 
-def test_richness_is_the_sum_of_the_maps(stack: Stack, models, tmp_path: Path) -> None:
-    own = places(tmp_path, models[0])
-    found = write_maps(*models, stack, own)
+def test_richness_is_the_sum_of_the_maps(written) -> None:
+    own, found = written
     total = sum(read(path).astype(np.float64) for path in own.species.values())
     np.testing.assert_allclose(read(own.richness["richness"]), total, atol=1e-4)
     assert read(own.richness["richness"])[:30, :40].mask.all()
@@ -126,9 +132,8 @@ def test_the_labeling_on_the_maps_is_the_best_of_all(tmp_path_factory, seed: int
         assert score([int(band[i, j]) for band in maps]) == pytest.approx(best, abs=1e-9)
 
 
-def test_bands_have_names_and_say_what_they_hold(stack: Stack, models, tmp_path: Path) -> None:
-    own = places(tmp_path, models[0])
-    write_maps(*models, stack, own)
+def test_bands_have_names_and_say_what_they_hold(written) -> None:
+    own, _ = written
     expected = {
         own.species["sp 3"]: ("sp 3", "probability"),
         own.present["sp 3"]: ("sp 3, best joint labeling", "presence"),
@@ -158,12 +163,11 @@ def test_layers_in_another_order_are_refused(stack: Stack, models, tmp_path: Pat
         write_maps(*models, other, places(tmp_path, models[0]))
 
 
-def test_one_model_alone_has_its_richness_and_no_difference(stack: Stack, models, tmp_path: Path) -> None:
+def test_one_model_alone_has_its_richness_and_no_difference(stack: Stack, models, written, tmp_path: Path) -> None:
     own = places(tmp_path, models[0])
     with pytest.raises(DataError, match="need the model without edges too"):
         write_maps(models[0], None, stack, own)
     assert list(tmp_path.rglob("*.tif")) == []
     write_maps(models[0], None, stack, places(tmp_path, models[0], OF_ONE_MODEL))
-    alone = own.richness["richness"].read_bytes()
-    write_maps(*models, stack, own)
-    assert own.richness["richness"].read_bytes() == alone
+    both, _ = written
+    assert both.richness["richness"].read_bytes() == own.richness["richness"].read_bytes()
