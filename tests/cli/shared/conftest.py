@@ -1,5 +1,6 @@
 """Six species of the small world on shared axes, one of which has one record only; and what one process leaves."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,17 @@ class SmallGroup(Group):
 
 @pytest.fixture(scope="session")
 def group(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Group:
-    """Five species that can be fitted, and one that cannot."""
+    """Five species that can be fitted, and one that cannot; three layers, each of which is a panel of pictures."""
     rng, known = np.random.default_rng(6), [(r["longitude"], r["latitude"]) for r in rows(world.both)]
     body = [
         (f"Planta numerus{k:03d}", *known[i]) for k in range(5) for i in rng.choice(len(known), 20 + k, replace=False)
     ]
     body.append(("Solus unicus", *known[0]))
-    return SmallGroup(write_records(tmp_path_factory.mktemp("group") / "records.csv", body), world.layers)
+    folder = tmp_path_factory.mktemp("group")
+    (folder / "layers").mkdir()
+    for name in ("landcover", "precipitation", "temperature"):
+        shutil.copy(world.layers / f"{name}.tif", folder / "layers")
+    return SmallGroup(write_records(folder / "records.csv", body), folder / "layers")
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +47,14 @@ def out(group: Group, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bare(group: Group, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a run without pages and maps of species leaves, in a folder called `out`."""
+def bare_out(group: Group, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run without pages and maps of species, called `out`; tests change copies of it."""
     place = tmp_path_factory.mktemp("bare") / "out"
     assert sdm(*group.bare(place)).exit_code == 1
-    return result_bytes(place)
+    return place
+
+
+@pytest.fixture(scope="session")
+def bare(bare_out: Path) -> dict[str, bytes]:
+    """What that run leaves."""
+    return result_bytes(bare_out)

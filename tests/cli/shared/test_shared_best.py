@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from shared_axes.runs import Group, write_records
-from terminal import fail, read, sdm, succeed
+from terminal import PLAIN, fail, read, sdm, succeed
 
-BARE = ("--categorical", "landcover", "--no-curves", "--no-report")
+BARE = ("--categorical", "landcover", "--no-curves", *PLAIN)
 RAW = ("--scale", "raw", "--extrapolation", "free")  # members are clamped to ranges of their own
 
 

@@ -57,10 +57,11 @@ def test_run_file_and_python_give_the_same_bytes(group: Group, bare: dict[str, b
     assert without_names(result_bytes(tmp_path / "py" / "out")) == without_names(bare)
 
 
-def test_what_is_finished_is_kept_until_the_axes_change(group: Group, bare: dict[str, bytes], tmp_path: Path) -> None:
-    place, mine = tmp_path / "out", replace(group, records=tmp_path / "records.csv")
+def test_what_is_finished_is_kept_until_the_axes_change(
+    group: Group, bare_out: Path, bare: dict[str, bytes], tmp_path: Path
+) -> None:
+    place, mine = shutil.copytree(bare_out, tmp_path / "out"), replace(group, records=tmp_path / "records.csv")
     write_records(mine.records, group.body)
-    sdm(*mine.bare(place))
     assert "5 of 6 species are finished and unchanged: kept" in sdm(*mine.bare(place, "--resume")).output
     assert without_names(result_bytes(place)) == without_names(bare)
     shutil.rmtree(place / SPECIES[1])
@@ -74,9 +75,8 @@ def test_what_is_finished_is_kept_until_the_axes_change(group: Group, bare: dict
     assert without_names(result_bytes(place)) == without_names(result_bytes(tmp_path / "fresh" / "out"))
 
 
-def test_species_of_a_group_are_not_made_anew_one_by_one(group: Group, tmp_path: Path) -> None:
-    place = tmp_path / "out"
-    sdm(*group.bare(place))
+def test_species_of_a_group_are_not_made_anew_one_by_one(group: Group, bare_out: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(bare_out, tmp_path / "out")
     before = result_bytes(place)
     some = ("--species", "Planta numerus001", "--species", "Planta numerus002", "--overwrite")
     assert "are fitted together, and 4 of them" in fail(*group.bare(place, *some))
