@@ -1,10 +1,12 @@
 """A projection that was killed goes on where it was, and its results have the same bytes."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +32,19 @@ TITLES = [
 ]  # those of a period need those before
 
 
-def kill(moment: str, times: int, *words: Any) -> None:
-    """Run a command that kills itself."""
-    command = [sys.executable, str(KILLED), moment, str(times), *map(str, words)]
-    done = subprocess.run(command, capture_output=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, timeout=300)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+@pytest.fixture(scope="module")
+def kill() -> Iterator[Callable[..., None]]:
+    """Runs a command that kills itself at the K-th time that it is at a moment."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    server = subprocess.Popen([sys.executable, str(KILLED)], env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, **pipes)
+
+    def run(moment: str, times: int, *words: Any) -> None:
+        server.stdin.write(json.dumps([moment, times, *map(str, words)]) + "\n")
+        server.stdin.flush()
+        assert int(server.stdout.readline()) == -signal.SIGKILL
+
+    with server:  # which ends with its standard input
+        yield run
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:
@@ -71,7 +81,13 @@ def whole(words: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory) -> P
      ("over", 2, TITLES)],
 )  # fmt: skip
 def test_a_killed_run_goes_on_where_it_was(
-    moment: str, times: int, done: list[str], words: tuple[Any, ...], whole: Path, tmp_path: Path
+    kill: Callable[..., None],
+    moment: str,
+    times: int,
+    done: list[str],
+    words: tuple[Any, ...],
+    whole: Path,
+    tmp_path: Path,
 ) -> None:
     out = tmp_path / "out"
     kill(moment, times, *project(*words, "-o", out))
@@ -242,7 +258,9 @@ def test_a_study_area_that_changes_is_taken_anew(world, models: Models, futures:
     assert len(kept(succeed(*project(*words, "--resume")).output)) == 2
 
 
-def test_pages_and_pictures_are_the_same_after_a_kill(world, models: Models, futures: Futures, tmp_path: Path) -> None:
+def test_pages_and_pictures_are_the_same_after_a_kill(
+    kill: Callable[..., None], world, models: Models, futures: Futures, tmp_path: Path
+) -> None:
     words = ("project", models.species, "--scenarios", futures.some(gcm="MIROC6", ssp="ssp585"))
     words += ("--reference", world.layers, "--dpi", "50")
     succeed(*words, "-o", tmp_path / "whole")
