@@ -77,11 +77,8 @@ class Browser:
         self.saved: list[str] = []
         self.name = ""
         self.session: str | None = None
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.send(f"{domain}.enable")
-        self.size(width, height)
+        self.target = ""
+        self.new_page(width, height)
 
     def __enter__(self) -> "Browser":
         return self
@@ -99,6 +96,19 @@ class Browser:
         finally:
             os.close(self.read)
             os.close(self.write)
+
+    def new_page(self, width: int = 1280, height: int = 900) -> None:
+        """Go on with a new page, which has nothing of the one before."""
+        self.session, before = None, self.target
+        self.target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        if before:
+            self.send("Target.closeTarget", targetId=before)
+        self.session = self.send("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+        self.size(width, height)
+        self.console.clear()
+        self.requests.clear()
 
     def send(self, method: str, /, **params: Any) -> dict[str, Any]:
         """Send a command and return its answer; what happens meanwhile is noted."""

@@ -134,7 +134,15 @@ def community(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all files of tests."""
     with Browser(str(find_chromium()), tmp_path_factory.mktemp("profile")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Browser) -> Browser:
+    """A page of its own for every file of tests."""
+    chromium.new_page()
+    return chromium

@@ -243,33 +243,32 @@ CHROMIUM = find_chromium()
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set SDM_CHROMIUM, or install chromium)")
-def test_classes_in_a_browser(habitats: Path, surveyed: Path, community: Path, tmp_path: Path) -> None:
+def test_classes_in_a_browser(browser: Browser, habitats: Path, surveyed: Path, community: Path) -> None:
     """The legend names the classes, pointing at the map reads them, and no page complains."""
-    with Browser(str(CHROMIUM), tmp_path / "profile") as browser:
-        results = read_results(habitats)
-        browser.open(results.page, "document.querySelector('#live').dataset.ready === 'yes'")
-        legend = browser.run("Array.from(document.querySelectorAll('#legend li'), e => e.textContent.trim())")
-        assert set(legend) <= set(results.classes)
-        assert len(legend) >= 2
-        assert browser.run("document.querySelector('#scale').hidden")
-        browser.hover("#values", 0.5, 0.5)
-        said = browser.text("#hover").partition(": ")[2]
-        assert said in {*results.classes, "no data"}
-        layers = browser.run("Array.from(document.querySelector('#layer').options, o => o.textContent)")
-        k = layers.index("probability of bare")
-        browser.run(
-            f"(s => {{ s.value = '{k}'; s.dispatchEvent(new Event('change')); }})(document.querySelector('#layer'))"
-        )
-        browser.wait("document.querySelector('#label').textContent === 'Probability of bare'")
-        assert browser.run("document.querySelector('#legend').hidden")
-        assert browser.run("window.hacked === undefined")
-        browser.open(read_results(surveyed).page, "document.querySelector('#live').dataset.ready === 'yes'")
-        chosen = read_results(surveyed).numbers["thresholds"]["maxsss"]["probability"]
-        assert float(browser.text("#at")) == pytest.approx(chosen, abs=0.00051)
-        browser.open(read_results(community).page)
-        first = "document.querySelector('table.species tbody tr td:nth-child(2)').textContent.trim()"
-        before = browser.run(first)
-        browser.click("table.species th:nth-child(2) button")
-        browser.click("table.species th:nth-child(2) button")
-        assert browser.run(first) != before or len(read_results(community).numbers["species"]) == 1
-        assert browser.console == []
+    results = read_results(habitats)
+    browser.open(results.page, "document.querySelector('#live').dataset.ready === 'yes'")
+    legend = browser.run("Array.from(document.querySelectorAll('#legend li'), e => e.textContent.trim())")
+    assert set(legend) <= set(results.classes)
+    assert len(legend) >= 2
+    assert browser.run("document.querySelector('#scale').hidden")
+    browser.hover("#values", 0.5, 0.5)
+    said = browser.text("#hover").partition(": ")[2]
+    assert said in {*results.classes, "no data"}
+    layers = browser.run("Array.from(document.querySelector('#layer').options, o => o.textContent)")
+    k = layers.index("probability of bare")
+    browser.run(
+        f"(s => {{ s.value = '{k}'; s.dispatchEvent(new Event('change')); }})(document.querySelector('#layer'))"
+    )
+    browser.wait("document.querySelector('#label').textContent === 'Probability of bare'")
+    assert browser.run("document.querySelector('#legend').hidden")
+    assert browser.run("window.hacked === undefined")
+    browser.open(read_results(surveyed).page, "document.querySelector('#live').dataset.ready === 'yes'")
+    chosen = read_results(surveyed).numbers["thresholds"]["maxsss"]["probability"]
+    assert float(browser.text("#at")) == pytest.approx(chosen, abs=0.00051)
+    browser.open(read_results(community).page)
+    first = "document.querySelector('table.species tbody tr td:nth-child(2)').textContent.trim()"
+    before = browser.run(first)
+    browser.click("table.species th:nth-child(2) button")
+    browser.click("table.species th:nth-child(2) button")
+    assert browser.run(first) != before or len(read_results(community).numbers["species"]) == 1
+    assert browser.console == []
