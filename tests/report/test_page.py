@@ -108,10 +108,10 @@ def shown(text: str) -> Reader:
 
 
 def without_pictures_of_scenarios(full: Path, to: Path) -> Path:
-    """A copy of the full results whose scenarios have no pictures and no run file: pages show these as they are,
-    whatever is wrong with the results of the model."""
+    """A copy of the full results whose scenarios have no pictures, no maps and no run file: pages show these as they
+    are, whatever is wrong with the results of the model."""
     folder = copy(full, to)
-    for path in (*folder.glob("scenarios/*.png"), folder / "scenarios" / "run.yaml"):
+    for path in (*folder.glob("scenarios/*.png"), *folder.glob("scenarios/*/*.tif"), folder / "scenarios" / "run.yaml"):
         path.unlink()
     return folder
 
