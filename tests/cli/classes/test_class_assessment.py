@@ -39,9 +39,15 @@ def survey(world, tmp_path_factory) -> Path:
     return write_table(path, ("longitude", "latitude", "presence", "team", "habitat"), body)
 
 
+@pytest.fixture(scope="module")
+def two(world) -> tuple[Path, Path]:
+    """Two of the layers, where a test is about sites."""
+    return world.layers / "landcover.tif", world.layers / "temperature.tif"
+
+
 @pytest.mark.parametrize(("method", "words"), [(name, words) for name, *words in SPLITS], ids=[s[0] for s in SPLITS])
-def test_presence_and_absence_take_every_split(world, survey, tmp_path: Path, method, words) -> None:
-    found = model_answer("fit", survey, world.layers, "--response", "presence", *LEAN, *words, "-o", tmp_path / "out")
+def test_presence_and_absence_take_every_split(two, survey, tmp_path: Path, method, words) -> None:
+    found = model_answer("fit", survey, *two, "--response", "presence", *LEAN, *words, "-o", tmp_path / "out")
     folds = found["cross_validation"]
     assert folds["method"] == method
     assert {"auc.val", "tss.val", "loss.val", "loss.const.val"} <= set(folds["rows"][0])
@@ -51,10 +57,10 @@ def test_presence_and_absence_take_every_split(world, survey, tmp_path: Path, me
     assert [row["fold"] for row in stored] == [row["fold"] for row in folds["rows"]]
 
 
-def test_sites_within_the_buffer_do_not_train(world, survey, tmp_path: Path) -> None:
+def test_sites_within_the_buffer_do_not_train(two, survey, tmp_path: Path) -> None:
     words = ("--response", "presence", *LEAN, "--split", "buffer", "--radius")
     near, far = (
-        model_answer("fit", survey, world.layers, *words, radius, "-o", tmp_path / radius)["cross_validation"]["rows"]
+        model_answer("fit", survey, *two, *words, radius, "-o", tmp_path / radius)["cross_validation"]["rows"]
         for radius in ("0", "60")
     )
     assert all(row["training_sites"] == 46 for row in near)
@@ -62,36 +68,34 @@ def test_sites_within_the_buffer_do_not_train(world, survey, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("split", ["random", "block"])
-def test_classes_of_any_number_take_splits_too(world, survey, tmp_path: Path, split) -> None:
+def test_classes_of_any_number_take_splits_too(two, survey, tmp_path: Path, split) -> None:
     words = ("--folds", "3") if split == "random" else ("--split", "block", "--block-size", "60", "--folds", "2")
-    found = model_answer(
-        "classify", survey, world.layers, "--class-column", "habitat", *LEAN, *words, "-o", tmp_path / "o"
-    )
+    found = model_answer("classify", survey, *two, "--class-column", "habitat", *LEAN, *words, "-o", tmp_path / "o")
     assert found["cross_validation"]["method"] == split
     assert len(found["classes"]) == 3
     assert found["measures"]["cross-validation"]["sites"] == found["sites"]
 
 
-def test_a_test_file_tests_classes(world, survey, tmp_path: Path) -> None:
+def test_a_test_file_tests_classes(two, survey, tmp_path: Path) -> None:
     words = ("--response", "presence", *LEAN, "--test", survey)
-    found = model_answer("fit", survey, world.layers, *words, "-o", tmp_path / "out")
+    found = model_answer("fit", survey, *two, *words, "-o", tmp_path / "out")
     assert found["measures"]["test"] == found["measures"]["training"], "the same sites test and train"
     assert found["training_sites"] == found["sites"] // 2
     assert rows(tmp_path / "out" / "survey_sites.csv")[-1]["test or train"] == "test"
 
 
-def test_settings_of_classes_are_tuned(world, survey, tmp_path: Path) -> None:
+def test_settings_of_classes_are_tuned(two, survey, tmp_path: Path) -> None:
     words = ("--response", "presence", "--categorical", "landcover", "--no-map", "--no-curves", "--no-report")
     words = (*words, "--no-importance", "--dpi", "50")
     grid = ("--feature-sets", "l,lq", "--multipliers", "0.5,2", "--folds", "3", "--choose-by", "tss.val.avg")
-    found = model_answer("tune", survey, world.layers, *words, *grid, "-o", tmp_path / "out")
+    found = model_answer("tune", survey, *two, *words, *grid, "-o", tmp_path / "out")
     tried = rows(tmp_path / "out" / "tune.csv")
     assert [row["tune.args"] for row in tried] == ["fc.L_rm.0.5", "fc.L_rm.2", "fc.LQ_rm.0.5", "fc.LQ_rm.2"]
     best = max(tried, key=lambda row: float(row["tss.val.avg"]))
     assert float(best["tss.val.avg"]) == pytest.approx(found["tuning"]["best"]["tss.val.avg"])
     assert {"loss.val.avg", "loss.const.val.avg", "auc.val.avg"} <= set(best)
     assert found["multiplier"] == pytest.approx(found["tuning"]["best"]["rm"])
-    text = fail("tune", survey, world.layers, *words, "--choose-by", "cbi.val.avg", "-o", tmp_path / "no", code=2)
+    text = fail("tune", survey, *two, *words, "--choose-by", "cbi.val.avg", "-o", tmp_path / "no", code=2)
     assert "cbi.val.avg" in text
 
 

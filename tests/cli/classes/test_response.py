@@ -21,6 +21,12 @@ QUIET = (*LIGHT, "--no-map")
 
 
 @pytest.fixture(scope="module")
+def two(world) -> tuple[Path, Path]:
+    """Two of the layers, where a test is about sites, species and options."""
+    return world.layers / "landcover.tif", world.layers / "temperature.tif"
+
+
+@pytest.fixture(scope="module")
 def species(world) -> str:
     return rows(world.survey)[0]["species"]
 
@@ -34,15 +40,15 @@ def mapped(world, species: str, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-def test_it_is_classify_with_two_classes(world, species: str, tmp_path: Path) -> None:
+def test_it_is_classify_with_two_classes(world, two, species: str, tmp_path: Path) -> None:
     common = ("--categorical", "landcover", "--features", "l", "--folds", 2, "--no-curves")
     common = (*common, "--no-map", "--no-importance", "--no-report", "--penalty-folds", 2)
     fitted = model_answer(
-        *("fit", world.survey, world.layers, "--response", "presence", "--species", species, *common),
+        *("fit", world.survey, *two, "--response", "presence", "--species", species, *common),
         *("-o", tmp_path / "fit"),
     )
     classified = model_answer(
-        *("classify", world.survey, world.layers, "--class-column", "presence", "--select", f"species={species}"),
+        *("classify", world.survey, *two, "--class-column", "presence", "--select", f"species={species}"),
         *(*common, "--title", species, "-o", tmp_path / "classes"),
     )
     assert fitted["status"] == "converged"
@@ -93,11 +99,11 @@ def survey(world, path: Path, head: list[str], change) -> Path:
     return write_table(path, head, [change(k, row) for k, row in enumerate(rows(world.survey))])
 
 
-def test_every_species_has_a_model_of_its_own(world, tmp_path: Path) -> None:
+def test_every_species_has_a_model_of_its_own(world, two, tmp_path: Path) -> None:
     """Pooled species would be one model of nothing: each must be what it is alone."""
     names = list(dict.fromkeys(row["species"] for row in rows(world.survey)))
     assert len(names) == 2
-    words = ("fit", world.survey, world.layers, "--response", "presence", *QUIET)
+    words = ("fit", world.survey, *two, "--response", "presence", *QUIET)
     found = as_json(*words, "-o", tmp_path / "all")
     assert [(one["name"], one["kind"]) for one in found["models"]] == [(name, "classes") for name in names]
     assert any("2 species, from column 'species': one model each" in note for note in found["notices"])
@@ -122,8 +128,8 @@ def shown(index: str) -> dict[str, Any]:
     return dict(json.loads(data))
 
 
-def test_an_index_shows_every_species_and_its_map(world, tmp_path: Path) -> None:
-    words = ("fit", world.survey, world.layers, "--response", "presence", "--features", "l", "--no-curves")
+def test_an_index_shows_every_species_and_its_map(world, two, tmp_path: Path) -> None:
+    words = ("fit", world.survey, *two, "--response", "presence", "--features", "l", "--no-curves")
     result = succeed(*words, "--rm", 1, "--no-map-picture", *COARSE, "-o", tmp_path / "all")
     assert f"index: {tmp_path / 'all' / 'index.html'}" in result.stdout
     before = (tmp_path / "all" / "index.html").read_bytes()
@@ -132,7 +138,7 @@ def test_an_index_shows_every_species_and_its_map(world, tmp_path: Path) -> None
     assert (tmp_path / "all" / "index.html").read_bytes() == before
 
 
-def test_one_that_fails_does_not_stop_the_others(world, tmp_path: Path) -> None:
+def test_one_that_fails_does_not_stop_the_others(world, two, tmp_path: Path) -> None:
     first = rows(world.survey)[0]["species"]
     table = survey(
         world,
@@ -145,7 +151,7 @@ def test_one_that_fails_does_not_stop_the_others(world, tmp_path: Path) -> None:
             1 if row["species"] == first else row["presence"],
         ],
     )
-    words = ("fit", table, world.layers, "--response", "found", *QUIET)
+    words = ("fit", table, *two, "--response", "found", *QUIET)
     result = sdm(*words, "-o", tmp_path / "all")
     assert result.exit_code == 1
     assert "150 records are presences: expected both" in result.output
@@ -155,7 +161,7 @@ def test_one_that_fails_does_not_stop_the_others(world, tmp_path: Path) -> None:
     assert not (tmp_path / "one").exists()
 
 
-def test_the_species_are_found_as_in_a_fit(world, species: str, tmp_path: Path) -> None:
+def test_the_species_are_found_as_in_a_fit(world, two, species: str, tmp_path: Path) -> None:
     """The column may have any of the known names, or be named; rows without a species are said."""
     table = survey(
         world,
@@ -163,7 +169,7 @@ def test_the_species_are_found_as_in_a_fit(world, species: str, tmp_path: Path) 
         ["scientificName", "lon", "lat", "pa", "visit"],
         lambda k, row: ["" if k < 7 else row["species"], row["longitude"], row["latitude"], row["presence"], k],
     )
-    words = ("fit", table, world.layers, "--response", "pa", *QUIET)
+    words = ("fit", table, *two, "--response", "pa", *QUIET)
     found = model_answer(*words, "--species", species, "-o", tmp_path / "one")
     assert found["title"] == species
     assert any("7 rows without a species in column 'scientificName'" in note for note in found["notices"])
@@ -173,14 +179,14 @@ def test_the_species_are_found_as_in_a_fit(world, species: str, tmp_path: Path) 
     assert "no column 'nothing'" in fail(*words, "--species-column", "nothing", "-o", tmp_path / "x", code=2)
 
 
-def test_without_a_species_column_it_is_the_file(world, tmp_path: Path) -> None:
+def test_without_a_species_column_it_is_the_file(world, two, tmp_path: Path) -> None:
     """Words about the sites are no species, unless the user says so."""
     body = [
         ["Wald" if k % 2 else "Moor", r["longitude"], r["latitude"], r["presence"]]
         for k, r in enumerate(rows(world.survey))
     ]
     table = write_table(tmp_path / "owls.csv", ["habitat", "lon", "lat", "pa"], body)
-    words = ("fit", table, world.layers, "--response", "pa", *QUIET)
+    words = ("fit", table, *two, "--response", "pa", *QUIET)
     found = model_answer(*words, "-o", tmp_path / "o")
     assert (found["title"], found["sites"]) == ("owls", 300)
     assert any("all rows are taken for one; if 'habitat' names species" in note for note in found["notices"])
@@ -250,9 +256,9 @@ def test_the_map_says_1_where_presence_is_likelier(species: str, mapped: Path) -
     assert f"Map of {species}: probability of presence" in page
 
 
-def test_every_option_that_is_given_counts(world, species: str, tmp_path: Path) -> None:
+def test_every_option_that_is_given_counts(world, two, species: str, tmp_path: Path) -> None:
     """Also one that is given as the default of a fit, where that of classes is another."""
-    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--fc", "h")
+    words = ("fit", world.survey, *two, "--response", "presence", "--species", species, "--fc", "h")
     words = (*words, "--categorical", "landcover", "--no-map", "--no-curves", "--no-report", "--rm", 1, *COARSE)
     said = {}
     for knots in ((), ("--knots", "maxent"), ("--knots", 5), ("--knots", 30)):
@@ -266,14 +272,14 @@ def test_every_option_that_is_given_counts(world, species: str, tmp_path: Path) 
     assert len(set(counts)) == 3
 
 
-def test_all_visits_to_a_cell_count(world, tmp_path: Path) -> None:
+def test_all_visits_to_a_cell_count(world, two, tmp_path: Path) -> None:
     """Twenty visits to a place are twenty: the mapped probability is the share of visits with a find."""
     rng = np.random.default_rng(2)
     places = rows(world.survey)[:60]
     body = [["owl", row["longitude"], row["latitude"], int(rng.random() < 0.14)] for row in places for _ in range(20)]
     table = write_table(tmp_path / "visits.csv", ["species", "lon", "lat", "seen"], body)
     share = np.mean([row[3] for row in body])
-    words = ("fit", table, world.layers, "--response", "seen", "--categorical", "landcover", "--fc", "l", "--no-curves")
+    words = ("fit", table, *two, "--response", "seen", "--categorical", "landcover", "--fc", "l", "--no-curves")
     words = (*words, "--no-map-picture", "--no-report", *COARSE)
     found = model_answer(*words, "-o", tmp_path / "all")
     assert found["sites"] == 1200
@@ -314,17 +320,17 @@ def test_replacing_is_not_repeated(world, species: str, mapped: Path, tmp_path: 
     assert files(tmp_path / "out")
 
 
-def test_over_an_earlier_fit_nothing_of_it_is_left(world, tmp_path: Path) -> None:
+def test_over_an_earlier_fit_nothing_of_it_is_left(world, two, tmp_path: Path) -> None:
     out = tmp_path / "out"
     names = list(dict.fromkeys(row["species"] for row in rows(world.survey)))
     records = tmp_path / "found.csv"
     found = [row for row in rows(world.survey) if row["presence"] == "1"]
     body = "".join(f"{row['species']},{row['longitude']},{row['latitude']}\n" for row in found)
     records.write_text(f"species,longitude,latitude\n{body}")
-    succeed("fit", records, world.layers, *QUIET, "-o", out)
+    succeed("fit", records, *two, *QUIET, "-o", out)
     stem = names[0].replace(" ", "_")
     assert (out / stem / "maxentResults.csv").is_file()
-    words = ("fit", world.survey, world.layers, "--response", "presence", *QUIET, "-o", out, "--overwrite")
+    words = ("fit", world.survey, *two, "--response", "presence", *QUIET, "-o", out, "--overwrite")
     succeed(*words)
     left = {path.name for path in (out / stem).iterdir()}
     assert not left & {"maxentResults.csv", f"{stem}_omission.csv", f"{stem}_samplePredictions.csv"}
@@ -334,7 +340,7 @@ def test_over_an_earlier_fit_nothing_of_it_is_left(world, tmp_path: Path) -> Non
     succeed("report", out)
 
 
-def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
+def test_the_index_is_of_the_species_of_the_run(world, two, tmp_path: Path) -> None:
     """In the summary's order, and with the map of presence whatever it is called; species that are made again stand
     where they were, and the others stay."""
     names = list(dict.fromkeys(row["species"] for row in rows(world.survey)))
@@ -344,7 +350,7 @@ def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
     three = [line.replace(names[0], "Third") for line in body if line.startswith(names[0])]
     table.write_text("\n".join(["species,longitude,latitude,presence", *body, *three]) + "\n")
     out = tmp_path / "out"
-    words = ("fit", table, world.layers, "--response", "presence", "--fc", "l", "--no-curves", "-o", out, "--overwrite")
+    words = ("fit", table, *two, "--response", "presence", "--fc", "l", "--no-curves", "-o", out, "--overwrite")
     words = (*words, "--rm", 1, "--no-map-picture", *COARSE)
     succeed(*words)
     assert '"Third"' in (out / "index.html").read_text(encoding="utf-8")
@@ -374,10 +380,10 @@ def visits(world, path: Path, count: int = 40, times: int = 6) -> Path:
 
 
 @pytest.mark.parametrize("test", [("--folds", 4), ("--test-percent", 30)])
-def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, test) -> None:
+def test_visits_to_one_site_are_tested_together(world, two, tmp_path: Path, test) -> None:
     """A site whose other visits trained the model is no test of it."""
     table = visits(world, tmp_path / "visits.csv")
-    words = ("fit", table, world.layers, "--response", "seen", *BARE, *COARSE, "--no-report", *test)
+    words = ("fit", table, *two, "--response", "seen", *BARE, *COARSE, "--no-report", *test)
     found = model_answer(*words, "--rm", 1, "-o", tmp_path / "out")
     assert any("sites, by column 'site': a site's are tested together" in note for note in found["notices"])
     named = sides(table, tmp_path / "out", "site")
@@ -467,11 +473,11 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
     assert "Constant model" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_multiplier_is_chosen_and_the_search_is_kept(world, species: str, tmp_path: Path) -> None:
+def test_the_multiplier_is_chosen_and_the_search_is_kept(world, two, species: str, tmp_path: Path) -> None:
     words = (
         "fit",
         world.survey,
-        world.layers,
+        *two,
         "--response",
         "presence",
         "--species",
@@ -491,9 +497,9 @@ def test_the_multiplier_is_chosen_and_the_search_is_kept(world, species: str, tm
     assert not list((tmp_path / "given").glob("*_multipliers.csv"))
 
 
-def test_the_page_compares_with_absences(world, species: str, tmp_path: Path) -> None:
+def test_the_page_compares_with_absences(world, two, species: str, tmp_path: Path) -> None:
     """ROC, cutoffs and folds of a survey are about sites without the species, not about a background."""
-    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--rm", 1)
+    words = ("fit", world.survey, *two, "--response", "presence", "--species", species, "--rm", 1)
     words = (*words, "--categorical", "landcover", "--fc", "l", "--no-curves", "--test-percent", 30, "--folds", 2)
     words = (*words, "--no-map-picture", *COARSE)
     found = model_answer(*words, "-o", tmp_path / "out")
