@@ -119,7 +119,7 @@ def test_info_says_what_it_is(mapped: Path) -> None:
 
 
 def test_a_run_is_repeated_from_its_run_file(mapped: Path, tmp_path: Path) -> None:
-    succeed("joint", mapped / "run.yaml", "-o", tmp_path / "again", "--no-map", "--no-report")
+    succeed("joint", mapped / "run.yaml", "-o", tmp_path / "again", "--no-map", *LEAN)
     assert (tmp_path / "again" / "joint.npz").read_bytes() == (mapped / "joint.npz").read_bytes()
     assert (tmp_path / "again" / "evaluation.csv").read_text() == (mapped / "evaluation.csv").read_text()
 
@@ -189,7 +189,7 @@ def test_a_posterior_that_repeats_the_prior_is_no_uncertainty(tmp_path: Path) ->
 
 def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(tmp_path: Path) -> None:
     """The same in the terminal, in YAML and in Python; C of every fold from its training sites alone."""
-    words = ("joint", write_community(tmp_path), "--environment", "heat,rain", "--folds", 2, "--no-report")
+    words = ("joint", write_community(tmp_path), "--environment", "heat,rain", "--folds", 2, *LEAN)
     said = succeed(*words, "-o", tmp_path / "out").output
     line = next(line for line in said.splitlines() if "held out, mean of 2 folds" in line)
     assert line.split()[-3:] == ["joint", "stacked", "GLM"]
@@ -203,7 +203,7 @@ def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(t
     (tmp_path / "run.yaml").write_text(
         f"occurrences: {{file: {tmp_path / 'sites.csv'}}}\njoint: {{environment: [heat, rain]}}\n", encoding="utf-8"
     )
-    succeed("joint", tmp_path / "run.yaml", "--no-report", "-o", tmp_path / "yaml")
+    succeed("joint", tmp_path / "run.yaml", *LEAN, "-o", tmp_path / "yaml")
     frame = draw_community()
     model = JointModel(seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
     for folder in ("out", "yaml"):

@@ -69,18 +69,9 @@ def test_without_a_folder_nothing_is_written(redundant, tmp_path: Path, monkeypa
     assert files(tmp_path) == []
 
 
-def test_results_are_not_overwritten(redundant, tmp_path: Path) -> None:
-    words = (
-        "variables",
-        redundant.records,
-        redundant.layers,
-        *CATEGORICAL,
-        *POINTS,
-        "-o",
-        tmp_path / "out",
-        "--dpi",
-        50,
-    )
+def test_results_are_not_overwritten(world, tmp_path: Path) -> None:
+    layers = (world.layers / "slope.tif", world.layers / "temperature.tif")
+    words = ("variables", world.records, *layers, *POINTS, "-o", tmp_path / "out", "--dpi", 50)
     succeed(*words)
     assert "--overwrite" in fail(*words)
     succeed(*words, "--overwrite")
