@@ -70,8 +70,9 @@ class Results:
 
     def path(self, key: str) -> Path | None:
         """Return where a file is, by what it is; None where it is not."""
-        name = self.files.get(key)
-        return None if name is None else self.folder / name
+        name = self.numbers["files"].get(key)
+        path = self.folder / name if isinstance(name, str) else None
+        return path if path is not None and path.exists() else None
 
     def table(self, key: str) -> list[Row]:
         """Return the rows of a table; none where it is not there."""
