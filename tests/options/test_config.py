@@ -254,14 +254,15 @@ def typed(monkeypatch) -> Any:
     """What the terminal makes of words."""
     seen: list[RunOptions] = []
 
-    def run(options: RunOptions, **_: Any) -> Any:
+    def run(options: RunOptions, *_: Any, **__: Any) -> Any:
         seen.append(options)
         raise OptionError("enough")
 
-    monkeypatch.setattr("sdm.workflow.run.run", run)
+    for work in ("run.run", "studies.tuning.run_tuning", "studies.curves.run_curve", "studies.paths.run_path"):
+        monkeypatch.setattr(f"sdm.workflow.{work}", run)
 
-    def parse(*words: str) -> RunOptions:
-        result = CliRunner().invoke(app, ["fit", *words])
+    def parse(*words: str, command: str = "fit") -> RunOptions:
+        result = CliRunner().invoke(app, [*command.split(), *words])
         assert "enough" in result.stderr, result.output
         return seen.pop()
 
@@ -272,11 +273,12 @@ def typed(monkeypatch) -> Any:
 def test_the_terminal_knows_every_spelling(dotted: str, word: str, typed) -> None:
     text, _ = EXAMPLES[dotted]
     expected = make_options({dotted: text})
+    command = {"tune": "tune", "curve": "curve learning", "path": "path"}.get(LEAVES[dotted].section, "fit")
     for name in {word, word.replace("_", "-")}:
         if LEAVES[dotted].flag:
-            assert typed(f"--{'' if text == 'true' else 'no-'}{name}") == expected
+            assert typed(f"--{'' if text == 'true' else 'no-'}{name}", command=command) == expected
         else:
-            assert typed(f"--{name}", text) == expected
+            assert typed(f"--{name}", text, command=command) == expected
 
 
 def test_the_terminal_overrides_the_run_file(typed, tmp_path: Path) -> None:
