@@ -14,10 +14,11 @@ _RGB, _PALETTE = 2, 3
 def png_bytes(pixels: np.ndarray, dpi: float, palette: Sequence[int] = ()) -> bytes:
     """Return a PNG of pixels `(rows, columns, 3 or 4)`, of which a fourth part is left out; or `(rows, columns)` with a
     palette of red, green, blue, red, …; it says how many are printed per inch."""
-    shown = pixels[:, :, :3] if pixels.ndim == 3 else pixels
-    high, wide = shown.shape[:2]
-    rows = np.zeros((high, 1 + shown[0].size), dtype=np.uint8)  # the first byte says that there is no filter
-    rows[:, 1:].reshape(shown.shape)[...] = shown
+    colours = [pixels[:, :, k] for k in range(3)] if pixels.ndim == 3 else [pixels]
+    high, wide = pixels.shape[:2]
+    rows = np.zeros((high, 1 + len(colours) * wide), dtype=np.uint8)  # the first byte says that there is no filter
+    for k, colour in enumerate(colours):
+        rows[:, 1 + k :: len(colours)] = colour
     resolution = round(dpi * INCHES)
     parts = [
         (b"IHDR", struct.pack(">2I5B", wide, high, 8, _PALETTE if palette else _RGB, 0, 0, 0)),

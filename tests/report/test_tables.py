@@ -2,6 +2,7 @@
 
 import csv
 import io
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -69,3 +70,17 @@ def test_a_table_of_any_columns_comes_back(tmp_path: Path, monkeypatch) -> None:
     assert back[["whole", "some", "truth"]].equals(table[["whole", "some", "truth"]])
     assert list(back['a "name", so']) == ['a "b", c', "", "line\nbreak", "", "'=1+1"]
     assert path.read_text().splitlines()[1].startswith("0.30000000000000004,0.1,1,1,true,")
+
+
+def test_texts_of_a_long_table_do_not_pile_up(tmp_path: Path) -> None:
+    """Of a table of three times as many rows, no more are text at a time."""
+    peaks = []
+    for rows in (100_000, 300_000):
+        table = pd.DataFrame(
+            {"number": np.arange(rows) / 7, "word": pd.Categorical.from_codes(np.zeros(rows, int), ["a"])}
+        )
+        tracemalloc.start()
+        write_frame(tmp_path / "long.csv", table)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]

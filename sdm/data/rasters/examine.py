@@ -6,7 +6,6 @@ lies on a server, whose windows are looked at when the run reads them.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from sdm.data.categories import Categories, read_categories
 from sdm.data.rasters.stack import Layer, Stack, open_raster
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint
+from sdm.executors.ahead import ahead, own_threads
 from sdm.values import dataclass
 
 CELLS = 600_000  # to look at in a layer
@@ -44,27 +44,39 @@ class Look:
 def examine(stack: Stack) -> Stack:
     """Look at every layer; return the stack with the names of classes, with warnings about layers that look like
     classes, and with the untagged codes that were found."""
-    layers, warnings, found = [], [], []
-    with ExitStack() as opened:
-        files: dict[str, Any] = {}
-        for layer in stack.layers:
-            if layer.computed:
-                layers.append(layer)
-                continue
-            data = files.get(layer.path)
-            if data is None:
-                data = files[layer.path] = opened.enter_context(open_raster(layer.path))
-            categories = read_categories(layer.path, layer.band, data)
-            layer = replace(layer, classes=tuple(sorted(categories.names.items())))
-            layers.append(layer)
-            look = _look(layer, data)
-            code = None
-            if not layer.trusted:
-                code = Untagged.found_in(layer.name, look.ends, layer.dtype, categories.names)
-                found += [] if code is None else [code]
-            if not layer.categorical:
-                warnings += _hint(layer.name, categories, look, code)
-    return replace(stack, layers=tuple(layers), warnings=(*stack.warnings, *warnings), untagged=tuple(found))
+    files: dict[str, list[Layer]] = {}
+    for layer in stack.layers:
+        if not layer.computed:
+            files.setdefault(layer.path, []).append(layer)
+    seen = {one.layer.name: one for file in ahead(_examine_file, files.values(), own_threads(2)) for one in file}
+    layers = tuple(seen[layer.name].layer if layer.name in seen else layer for layer in stack.layers)
+    found = [seen[layer.name] for layer in layers if layer.name in seen]
+    warnings = (*stack.warnings, *(words for one in found for words in one.warnings))
+    codes = tuple(one.code for one in found if one.code is not None)
+    return replace(stack, layers=layers, warnings=warnings, untagged=codes)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A layer with the names of its classes, what to warn of, and the untagged code that was found in it."""
+
+    layer: Layer
+    warnings: list[str]
+    code: Untagged | None
+
+
+def _examine_file(layers: list[Layer]) -> list[Seen]:
+    """Look at the layers of one file."""
+    with open_raster(layers[0].path) as data:
+        return [_examine_layer(layer, data) for layer in layers]
+
+
+def _examine_layer(layer: Layer, data: Any) -> Seen:
+    categories = read_categories(layer.path, layer.band, data)
+    layer = replace(layer, classes=tuple(sorted(categories.names.items())))
+    look = _look(layer, data)
+    code = None if layer.trusted else Untagged.found_in(layer.name, look.ends, layer.dtype, categories.names)
+    return Seen(layer, [] if layer.categorical else _hint(layer.name, categories, look, code), code)
 
 
 def refuse_codes_in(stack: Stack) -> None:

@@ -4,12 +4,15 @@ matplotlib makes five objects for a tick and measures them again and again while
 of a chart. A ruler moves one tick from place to place. What it draws is the same, pixel by pixel.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axis import Axis, Tick, XAxis
 from matplotlib.backend_bases import RendererBase
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import Bbox
@@ -117,8 +120,11 @@ class Ruler(Artist):
         """Return the rooms of the first, the last and the widest number: all others are between them."""
         if not numbers:
             return []
-        font = words.get_fontproperties()
-        wide = [renderer.get_text_width_height_descent(number, font, False)[0] for number in numbers]
+        font, dpi = words.get_fontproperties().copy(), float(getattr(renderer, "dpi", 0.0))
+        if isinstance(renderer, RendererAgg):
+            wide = [_width(number, font, dpi) for number in numbers]
+        else:
+            wide = [renderer.get_text_width_height_descent(number, font, False)[0] for number in numbers]
         found = []
         for k in sorted({0, len(numbers) - 1, int(np.argmax(wide))}):
             self._move(words, places[k], numbers[k])
@@ -132,6 +138,12 @@ class Ruler(Artist):
                 across = np.full(len(places), (line.get_ydata() if self._lies else line.get_xdata())[0])  # type: ignore[index]
                 line.set_data(places, across) if self._lies else line.set_data(across, places)
                 line.draw(renderer)
+
+
+@lru_cache(maxsize=4096)
+def _width(number: str, font: FontProperties, dpi: float) -> float:
+    """Return the width of a number in pixels: figures have many numbers in common."""
+    return RendererAgg(1, 1, dpi).get_text_width_height_descent(number, font, False)[0]
 
 
 def put_rulers(figure: Figure) -> None:
