@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 LOOPBACK = "127.0.0.1"
+_used: set[int] = set()  # ports: GDAL remembers what came from an address, also when the server is another one
 
 
 @dataclass
@@ -112,6 +113,10 @@ def serve(folder: Path) -> Iterator[Site]:
             pass  # who asked has gone
 
     server = Quiet((LOOPBACK, 0), Handler)
+    while server.server_address[1] in _used:
+        server.server_close()
+        server = Quiet((LOOPBACK, 0), Handler)
+    _used.add(server.server_address[1])
     site.address = f"http://{LOOPBACK}:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
