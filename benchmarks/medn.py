@@ -307,7 +307,7 @@ def main() -> None:
         stated = findings(rows)
         print("\n" + "\n".join(stated))
         picture(rows, sets)
-        save("medn", {**earlier("medn"), "data sets": sets, "chains": rows, "findings": stated})
+        save("medn", {**earlier("medn"), "data sets": [sets], "chains": rows, "findings": stated})
     if "sensitivity" in parts:
         tried, found = sensitivity(), recovered()
         table("Share of wrong labels by constants, on the test set; 10 relevant, 80 samples", tried)
