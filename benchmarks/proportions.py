@@ -111,8 +111,8 @@ def picture(results: dict[str, Any]) -> None:
 
 
 def timed() -> list[dict[str, object]]:
-    """Fits of 8 variables to a gap of 1e-6: with a given multiplier; with l1, whose multiplier is chosen; and by default,
-    where the elastic penalty is tried too."""
+    """Fits of 8 variables to a gap of 1e-6: with a given multiplier; with l1, whose multiplier is chosen; and by
+    default, where the elastic penalty is tried too."""
     rows: list[dict[str, object]] = []
     ConditionalMaxent("lqph", knots=3).fit(*_made_sites(200, 2))  # compiles
     given: dict[str, Any] = {"multiplier": 1.0}
