@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from strategies import make_pair, seeds, small_case
 
 from sdm.maxent.columns import ColumnPool
+from sdm.maxent.solvers import subproblem
 from sdm.maxent.solvers.search import SolverRun, line_search
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 
@@ -31,6 +32,45 @@ def test_the_quadratic_is_solved(seed, size, singular, penalty_weight):
     z = solve_l1_quadratic(h, c, beta, start)
     assert violation(h, c, beta, z) <= 1e-7 * (1 + np.abs(c).max())
     np.testing.assert_array_equal(solve_l1_quadratic(h, c, beta, start), z)
+
+
+@pytest.mark.parametrize("leaving", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("size", [61, 160])
+def test_many_weights_leave_a_large_support(size, leaving):
+    """Few of them, or more than one factorisation serves; the curvature is nearly flat in some directions."""
+    rng = np.random.default_rng(size)
+    a = rng.normal(size=(2 * size, size)) @ np.diag(np.geomspace(1, 1e-4, size)) @ rng.normal(size=(size, size))
+    h = a.T @ a / size + 1e-6 * np.eye(size)
+    best = rng.normal(size=size)
+    beta = 10.0 ** rng.uniform(-4, -2, size=size) * h.max()
+    c = -h @ best - beta * np.sign(best)  # the optimum is `best`, but for those whose slope is then pulled inside
+    away = rng.random(size) < leaving
+    c[away] += (1.0 + 0.5 * rng.random(away.sum())) * beta[away] * np.sign(best[away])
+    z = solve_l1_quadratic(h, c, beta, rng.normal(size=size))
+    assert violation(h, c, beta, z) <= 1e-9 * beta.max() + 1e-14 * (np.abs(h) @ np.abs(z)).max()
+    assert np.any(z == 0) or leaving == 0.0
+    if leaving == 0.0:
+        np.testing.assert_allclose(z, best, rtol=1e-5, atol=1e-7)
+
+
+def test_a_penalty_below_rounding_is_not_waited_for(monkeypatch):
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=(300, 100)) @ np.diag(np.geomspace(1, 1e-3, 100))
+    solves = []
+    settle = subproblem._settle
+    monkeypatch.setattr(subproblem, "_settle", lambda *given: solves.append(1) or settle(*given))
+    h, c, beta = a.T @ a, a.T @ rng.normal(size=300), np.full(100, 1e-14)
+    z = solve_l1_quadratic(h, c, beta, np.zeros(100))
+    assert violation(h, c, beta, z) <= 1e-14 * (np.abs(c) + np.abs(h) @ np.abs(z)).max()
+    assert len(solves) <= 20
+
+
+def test_an_optimum_stays():
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=(50, 20))
+    h, c, beta = a.T @ a, 10 * rng.normal(size=20), np.full(20, 5.0)
+    z = solve_l1_quadratic(h, c, beta, np.zeros(20))
+    np.testing.assert_array_equal(solve_l1_quadratic(h, c, beta, z), z)
 
 
 def test_the_start_is_left_alone():
