@@ -50,7 +50,8 @@ def do_run(
     run: "Callable[..., RunResult] | None" = None,
     **chosen: Any,
 ) -> None:
-    """Do a run of the command's words and options, of which some are `chosen` by the command; say what it did.
+    """Do a run of the command's words and options, of which some are `chosen` by the command; say what it did. `run`
+    does it, if that is not a fit, and loads what it needs: processes that help have been started by then.
 
     Fails if a model does.
     """
@@ -58,12 +59,13 @@ def do_run(
         if given.get(name, value) != value:
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
+    from sdm.executors.opening import kept_workers
     from sdm.workflow.registry import kind_of_model
 
     output = options.output
     charts = run is not None or draws_charts(options)
     helpers = helped(charts=charts) if kind_of_model(options) == "species" else nullcontext()
-    with helpers:
+    with kept_workers(options), helpers:  # which load what they need while this process does
         if run is None:
             from sdm.workflow.run import run as fit_all
 

@@ -31,7 +31,7 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import BY_WEIGHT, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import held_out_ratio
-from sdm.maxent.penalty_weights import TABLE_LIMITS, given_numbers, penalty_weights
+from sdm.maxent.penalty_weights import TABLE_LIMITS, check_multiplier, given_numbers, penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
@@ -274,19 +274,19 @@ class Maxent(Classifier):
         self._data, self._encoder = data, data.encoder
         self._built: BuiltFeatures = start._built
         self._choose_entropy(data)
-        return self._fit_built(data, self._penalties(self._built.whole, data.sample, data.size), start.coef_)
+        return self._fit_built(data, start.coef_)
 
     def _fit_data(self, data: TrainingData, start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
         self._data, self._encoder = data, data.encoder
         self._choose_entropy(data)
         self._built = self._build(data, *parse_features(self.features, data.size, self._since()))
-        return self._fit_built(data, self._built.beta, start)
+        return self._fit_built(data, start)
 
-    def _fit_built(self, data: TrainingData, beta: Array, start: "Maxent | Model | Array | None") -> Self:
-        """Fit the features that were built, of which `beta` are the penalties by rule."""
+    def _fit_built(self, data: TrainingData, start: "Maxent | Model | Array | None") -> Self:
+        """Fit the features that were built."""
         self.feature_set_, self.notes_ = self._built.features, list(self._built.notes)
-        beta = self._listed_penalties(beta[self._built.keep])
+        beta = self._listed_penalties(self._multiplied(self._built.beta))
         penalty = make_penalty(self.regularization, beta, **self._penalty_shape(beta, data.size))
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), penalty)
         self.solution_ = self._solve(start)
@@ -333,10 +333,10 @@ class Maxent(Classifier):
         ridges = [RidgeFamily.rectified(data.domain, rectified, rng)] if rectified else []
         parts: dict[str, Any] = {"knots": self.knots, "empty_categories": empty, "ridges": ridges}
         whole = build_features(data.domain, classes, sample=data.sample, **parts)
-        beta = self._penalties(whole, data.sample, data.size)
+        beta = self._unit_penalties(whole, data.sample, data.size)
         keep, copies = find_duplicates(whole, beta, self.regularization)
         kept = whole if keep.all() else whole.subset(keep)
-        return BuiltFeatures(features_text(classes, rectified), whole, beta, keep, kept, _notes(data, whole, copies))
+        return BuiltFeatures(features_text(classes, rectified), kept, beta[keep], _notes(data, whole, copies))
 
     def _read(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
@@ -385,12 +385,22 @@ class Maxent(Classifier):
 
     def _penalties(self, features: FeatureSet, sample: Array, size: float) -> Array:
         """Return every feature's β by rule; where they are given one by one, the default rule's."""
+        return self._multiplied(self._unit_penalties(features, sample, size))
+
+    def _unit_penalties(self, features: FeatureSet, sample: Array, size: float) -> Array:
+        """Return them at a multiplier of one."""
         if self.regularization == "none":
             return np.ones(features.size)
         given = given_numbers(self)
         theory = {"delta": float(self.delta), "norm": float(self.norm)}
-        rule, multiplier = self._rule(), float(self.multiplier)
-        return penalty_weights(features, sample, size, rule=rule, multiplier=multiplier, given=given, **theory)
+        return penalty_weights(features, sample, size, rule=self._rule(), given=given, **theory)
+
+    def _multiplied(self, beta: Array) -> Array:
+        """Return penalties by rule at the multiplier."""
+        if self.regularization == "none":
+            return beta
+        check_multiplier(float(self.multiplier))
+        return float(self.multiplier) * beta
 
     def _since(self) -> dict[str, float]:
         """Return the numbers of presences from which feature classes are taken."""
@@ -556,14 +566,12 @@ class Maxent(Classifier):
 
 @dataclass(frozen=True)
 class BuiltFeatures:
-    """The classes of the features of a fit, all of them with their β by rule, which of them are kept, these alone, and
-    what is said of the others."""
+    """The classes of the features of a fit, those that are kept with their β by rule at a multiplier of one, and what
+    is said of the others."""
 
     classes: str
-    whole: FeatureSet
-    beta: Array
-    keep: NDArray[np.bool_]
     features: FeatureSet
+    beta: Array
     notes: list[str]
 
     @cached_property

@@ -49,11 +49,14 @@ def check_workers(wanted: Wanted) -> None:
 _kept: ContextVar[LocalProcesses | None] = ContextVar("_kept", default=None)
 
 
+FITTING = ("sdm.assess.tuning", "sdm._jit.compiling")  # what processes load that fit parts of the data
+
+
 @contextmanager
-def kept_workers(wanted: Wanted, modules: Sequence[str]) -> Iterator[None]:
+def kept_workers(wanted: Wanted, modules: Sequence[str] = FITTING) -> Iterator[None]:
     """Start the processes of this machine that a run asks for, and have them load modules; `workers` gives the same
-    ones for every piece of work in this block."""
-    if wanted.cluster.address is not None or wanted.processes < 2:
+    ones for every piece of work in this block. Inside another such block, those of that one stay."""
+    if wanted.cluster.address is not None or wanted.processes < 2 or _kept_for(wanted) is not None:
         yield
         return
     pool = LocalProcesses(wanted.processes)
@@ -80,9 +83,8 @@ def workers(wanted: Wanted, *, last: bool = False) -> Iterator[Executor]:
     elif wanted.processes < 2:
         yield Here()
     else:
-        kept = _kept.get()
-        usable = kept is not None and kept.size == wanted.processes and not kept.ended
-        pool = kept if kept is not None and usable else LocalProcesses(wanted.processes)
+        kept = _kept_for(wanted)
+        pool = kept or LocalProcesses(wanted.processes)
         try:
             yield pool
         except BrokenExecutor as error:
@@ -94,8 +96,14 @@ def workers(wanted: Wanted, *, last: bool = False) -> Iterator[Executor]:
         except BaseException:
             pool.kill()
             raise
-        if last or not usable:
+        if last or kept is None:
             pool.kill()
+
+
+def _kept_for(wanted: Wanted) -> LocalProcesses | None:
+    """Return the processes that were started, if there are as many as are wanted now."""
+    kept = _kept.get()
+    return kept if kept is not None and kept.size == wanted.processes and not kept.ended else None
 
 
 def as_done(

@@ -62,10 +62,7 @@ def penalty_weights(
     a norm up to `norm` (`confidence`). A number: the same β for every feature.
     `given` are numbers by class letter that stand in place of those of the tables.
     """
-    if not (np.isfinite(multiplier) and multiplier > 0):
-        raise OptionError(
-            f"multiplier={multiplier!r}: expected a positive number; for no penalty use regularization='none'"
-        )
+    check_multiplier(multiplier)
     if given and rule not in TABULATED:
         raise OptionError(f"beta={rule!r}: numbers of the tables of a feature class are for {' and '.join(TABULATED)}")
     if isinstance(rule, (int, float)) and not isinstance(rule, bool):
@@ -76,10 +73,18 @@ def penalty_weights(
     unbias = size / (size - 1) if size > 1 else 1.0
     deviation = np.sqrt(features.variances(measure) * unbias)
     if rule == "deviation":
-        return np.maximum(multiplier * deviation / np.sqrt(size), _FLOOR * multiplier)
+        return multiplier * np.maximum(deviation / np.sqrt(size), _FLOOR)
     if rule == "corollary7" or rule in PENALTY_OF:
         return multiplier * theory_weights(str(rule), features, deviation, size, delta, norm)
     return _tabulated(features, measure, deviation, size, rule, multiplier, given or {})
+
+
+def check_multiplier(multiplier: float) -> None:
+    """Raise for what penalties cannot be multiplied by."""
+    if not (np.isfinite(multiplier) and multiplier > 0):
+        raise OptionError(
+            f"multiplier={multiplier!r}: expected a positive number; for no penalty use regularization='none'"
+        )
 
 
 def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:  # loaded where there are scenarios
 
 log = logging.getLogger("sdm")
 
-FITTING = ("sdm.assess.tuning", "sdm._jit.compiling")  # what processes load that fit parts of the data
-
 
 @dataclass
 class RunResult:
@@ -88,7 +86,7 @@ def run(
     target = output_folder(output.folder)
     if not (output.resume or output.overwrite):
         refuse_partial(target)
-    with claim(target, overwrite=output.overwrite or output.resume), kept_workers(options, FITTING):
+    with claim(target, overwrite=output.overwrite or output.resume), kept_workers(options):
         Thread(target=load_modules, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):
