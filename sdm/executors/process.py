@@ -1,5 +1,6 @@
 """A process of `local.py`: calls the functions that come on its standard input, and ends with it."""
 
+import gc
 import os
 import pickle
 import sys
@@ -12,6 +13,7 @@ from typing import Any, BinaryIO
 def serve() -> None:
     """Answer every task with (whether it went well, its result or what it raised), in order."""
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    gc.set_threshold(20_000, 25, 10)  # as in the command: looking for garbage among what is imported takes a while
     os.dup2(2, 1)  # what a task prints does not get among the answers
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(source, tasks), daemon=True).start()
