@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.program.speed import SDM
 from benchmarks.tools.harness import save, shared, table
 
-SDM = [sys.executable, "-m", "sdm_cli.main"]
 # Whole process, measured on this kind of machine (two cores): seconds.
 PEERS_FIT = {"Java Maxent (warm layer cache)": 8.9, "Java Maxent": 12.6, "maxnet": 26.2}
 PEERS_PREDICT = {"Java Maxent": 50.0, "elapid": 148.0, "maxnet": 231.0}

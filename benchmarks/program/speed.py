@@ -17,7 +17,8 @@ from benchmarks.tools.harness import earlier, save, shared, table
 
 PYTHON = os.environ.get("SDM_PYTHON", sys.executable)
 """That whose commands are measured: of an environment with the base package alone, as users have it, if that is given.
-What developers have beside it, such as pyarrow and scipy, is loaded by pandas and numba wherever it is."""
+What developers have beside it, such as pyarrow and scipy, is loaded by pandas and numba wherever it is, and every
+process of theirs looks for the code first: together a tenth of a second."""
 SDM = [PYTHON, "-m", "sdm_cli.main"]
 MOST = {  # seconds that a job may take at most on two quiet cores
     "sdm --version": 0.12,

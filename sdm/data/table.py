@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.data.place import Region
+from sdm.data.records.columns import row_count
 from sdm.errors import DataError
 from sdm.values import dataclass
 
@@ -238,7 +239,7 @@ class SampleTable:
             folds=None if swd.fold is None else _labels(swd.fold[at][keep_p], Path(swd.source).name),
             background_folds=_background_labels(other, rows, keep_b),
             levels=levels,
-            notes=tuple(f"{count:,} rows {fault} left out" for fault, count in faults.items() if count),
+            notes=tuple(f"{row_count(count)} {fault} left out" for fault, count in faults.items() if count),
         )
 
 

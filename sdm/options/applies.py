@@ -81,9 +81,11 @@ def refuse_other_studies(typed: Iterable[str], used: Collection[str], command: s
     the sections `used` it does."""
     known = {word: leaf for leaf in leaves() if leaf.section in STUDIES for word in leaf.spellings}
     for name in typed:
-        leaf = known.get(name.lstrip("-").replace("-", "_"))
-        if leaf is not None and leaf.section not in used:
-            raise OptionError(f"{name} is an option of '{leaf.section}', which '{command}' does not use: leave it out")
+        word = name.lstrip("-").replace("-", "_")
+        section = word if word in STUDIES else known[word].section if word in known else None
+        if section is not None and section not in used:
+            what = "holds options" if word == section else "is an option"
+            raise OptionError(f"{name} {what} of '{section}', which '{command}' does not use: leave it out")
 
 
 def applies(leaf: Leaf, kind: str) -> bool:

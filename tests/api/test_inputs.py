@@ -107,7 +107,14 @@ def test_open_datasets(files: ObjectFiles, world) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"multiplierr": 2}, {"multiplier": "many"}, {"features": "xyz"}, {"multipliers": [1]}]
+    "wrong",
+    [
+        {"multiplierr": 2},
+        {"multiplier": "many"},
+        {"features": "xyz"},
+        {"multipliers": [1]},
+        {"tune": {"multipliers": [1]}},
+    ],
 )
 def test_a_wrong_option_is_one_sentence(wrong, world) -> None:
     with pytest.raises(sdm.SdmError, match=next(iter(wrong))) as caught:

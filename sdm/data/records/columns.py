@@ -91,6 +91,11 @@ def named_column(name: str, header: list[str], source: str) -> str:
     return column
 
 
+def row_count(count: int) -> str:
+    """Return how many rows, in words."""
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Return names in a row, and how many more there are."""
     more = f", … ({len(names) - most} more)" if len(names) > most else ""

@@ -14,7 +14,7 @@ from rasterio.crs import CRS
 from rasterio.errors import CRSError
 
 from sdm.data.rasters.grid import crs_name, same_crs
-from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, species_column
+from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, row_count, species_column
 from sdm.data.records.filters import uncertainty_metres
 from sdm.data.records.frames import pd
 from sdm.data.records.labels import ABSENT
@@ -124,7 +124,7 @@ class Occurrences:
             return self
         table = self.lines().loc[drop].assign(kind=FILTERED, reason=reason)
         left = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
-        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{count:,} rows {reason} left out"))
+        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{row_count(count)} {reason} left out"))
 
     def take(self, which: np.ndarray) -> Occurrences:
         """Return some of the records, by index or by a boolean array."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.data.records.columns import first_of, listed
+from sdm.data.records.columns import first_of, listed, row_count
 from sdm.data.records.filters import RecordFilters
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import TextTable, to_numbers
@@ -83,7 +83,7 @@ class FileRows:
         drop = drop & self.keep
         count = int(np.count_nonzero(drop))
         if count or say_none:
-            self.notes.append(f"{count:,} rows {reason} left out" + (f" ({more})" if more else ""))
+            self.notes.append(f"{row_count(count)} {reason} left out" + (f" ({more})" if more else ""))
         if count:
             self._left.append((np.flatnonzero(drop), FILTERED, reason))
             self.keep &= ~drop
@@ -121,7 +121,7 @@ class FileRows:
                 f"file '{self.source}': {len(bad):,} of {n:,} rows cannot be read ({shown}), and at most {most:g} % "
                 f"may be left out: correct them, or allow more with --max-bad-rows {share}"
             )
-        self.notes.append(f"{len(bad):,} rows that cannot be read left out: {shown}")
+        self.notes.append(f"{row_count(len(bad))} that cannot be read left out: {shown}")
         self._left.append((at, UNREADABLE, [self._bad[k] for k in at.tolist()]))
         self.keep[at] = False
 

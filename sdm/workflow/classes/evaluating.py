@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdm.assess.measures.classes import measure_classes
 from sdm.conditional.targets import scale_proportions
 from sdm.data.nodata import NodataCodes
-from sdm.data.records.columns import named_column
+from sdm.data.records.columns import named_column, row_count
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import as_text
 from sdm.data.records.rows import FileRows
@@ -56,7 +56,7 @@ def evaluate_classes(
         raise
     whole = np.isfinite(values).all(axis=1)
     if not whole.all():
-        notices.append(f"{np.count_nonzero(~whole):,} rows without a value of every variable left out")
+        notices.append(f"{row_count(int(np.count_nonzero(~whole)))} without a value of every variable left out")
         values, target, rows = values[whole], target[whole], rows[whole]
     if target.ndim == 2 and (blank := np.isnan(target).any(axis=1)).any():
         notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion left out")

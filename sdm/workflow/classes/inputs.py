@@ -20,7 +20,7 @@ from sdm.data.background import sample_background
 from sdm.data.encode import Encoder
 from sdm.data.rasters.layers import open_stack
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
-from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
+from sdm.data.records.columns import SPECIES, first_of, listed, named_column, row_count, species_column
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.rows import with_fate, with_left_out
@@ -163,7 +163,7 @@ def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dic
     known = [name for name in dict.fromkeys(names.tolist()) if name]
     check_species(own.species, known, source)
     if blank := int(np.count_nonzero(names == "")):
-        prepared.notices.append(f"{blank:,} rows without a species in column '{column}' left out")
+        prepared.notices.append(f"{row_count(blank)} without a species in column '{column}' left out")
     wanted = own.species or known
     if len(wanted) > 1:
         prepared.notices.append(f"{len(wanted):,} species, from column '{column}': one model each")

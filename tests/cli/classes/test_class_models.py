@@ -244,8 +244,8 @@ def test_variables_can_be_columns(run: Path, world, fresh: Path, tmp_path: Path)
     body[1][1] = ""
     found = model_answer(*words, write_table(tmp_path / "holes.csv", list(rows(table)[0]), body))
     assert found["sites"] == 78
-    assert "1 rows without a class left out" in found["notices"]
-    assert "1 rows without a value of every variable left out" in found["notices"]
+    assert "1 row without a class left out" in found["notices"]
+    assert "1 row without a value of every variable left out" in found["notices"]
 
 
 def test_it_is_said_in_words(run: Path, world, fresh: Path) -> None:
@@ -314,7 +314,7 @@ def test_points_of_use_and_others(run: Path, world, fresh: Path, tmp_path: Path)
     assert found["auc"]["bare"] is None
     assert any("no point of class 'bare'" in note for note in found["notices"])
     assert any("points left out: 1 outside the extent" in note for note in found["notices"])
-    assert any("1 rows without a class left out" in note for note in found["notices"])
+    assert any("1 row without a class left out" in note for note in found["notices"])
     far = write_points(tmp_path / "c.csv", [(170.0, 0.0, "forest")])
     assert "none of 1 records can be used" in fail(*words, far)
 

@@ -42,7 +42,7 @@ def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
     counts = {"read": "60", "unreadable": "1", "filtered": "6", "zero_coordinates": "1", "kept": "52"}
     assert summary | counts == summary
     assert answer["training_presences"] == 52
-    for said in ("1 rows that cannot be read left out: row 9,", "5 rows not from 1970– left out", "1 rows that do not"):
+    for said in ("1 row that cannot be read left out: row 9,", "5 rows not from 1970– left out", "1 row that do not"):
         assert any(said in notice for notice in answer["notices"]), said
     points = geopandas.read_file(tmp_path / "out" / "results.gpkg", layer="records")
     assert points["fate"].value_counts().to_dict() == {"kept": 52, "left out": 8}
@@ -110,7 +110,7 @@ def test_rows_left_out_of_other_files_are_told(world, messy: Path, tmp_path: Pat
     points.loc[3, "latitude"] = "n/k"
     points.to_csv(tmp_path / "visits.csv", index=False)
     words = ("--background-file", tmp_path / "visits.csv", "--test", messy)
-    said = "1 rows that cannot be read left out: row"
+    said = "1 row that cannot be read left out: row"
     fitted = model_answer("fit", world.records, world.layers, *PLAIN, *words, "-o", tmp_path / "out")
     for answer in (fitted, as_json("check", world.records, world.layers, *words)):
         assert [text.split(": ")[0] for text in answer["notices"] if said in text] == ["visits.csv", "messy.csv"]

@@ -111,7 +111,7 @@ def test_species_column(tmp_path):
 def test_spaces_around_names_do_not_make_species(tmp_path):
     found = read_occurrences(write(tmp_path / "a.csv", "species,lon,lat\na,1,2\na ,1,2\n,3,4\n"))
     assert found.species_names == ["a"]
-    assert "1 rows without a species name left out" in found.notes
+    assert "1 row without a species name left out" in found.notes
 
 
 def test_file_without_header(tmp_path):
@@ -163,9 +163,9 @@ def test_gbif_download_as_it_comes(tmp_path):
         assert found.extra["coordinateUncertaintyInMeters"].tolist()[0] == 30
         assert "recordedBy" not in found.extra.columns
         notes = " / ".join(found.notes)
-        assert "1 rows with occurrenceStatus=ABSENT left out" in notes
-        assert "1 rows with basisOfRecord=FOSSIL_SPECIMEN left out" in notes
-        assert "1 rows with basisOfRecord=LIVING_SPECIMEN left out" in notes
+        assert "1 row with occurrenceStatus=ABSENT left out" in notes
+        assert "1 row with basisOfRecord=FOSSIL_SPECIMEN left out" in notes
+        assert "1 row with basisOfRecord=LIVING_SPECIMEN left out" in notes
         assert "separated by tab" in notes
 
 
@@ -295,7 +295,7 @@ def test_swd_with_text_among_numbers(tmp_path):
     path = write(tmp_path / "a.csv", "species,x,y,heat\noak,1,2,20.5\noak,1,2,hot\n")
     table = read_swd(path)
     assert len(table.species) == 1
-    assert any("1 rows that cannot be read left out: row 3, column 'heat': 'hot'" in note for note in table.notes)
+    assert any("1 row that cannot be read left out: row 3, column 'heat': 'hot'" in note for note in table.notes)
     with pytest.raises(DataError, match="row 3, column 'heat': 'hot' is not a number"):
         read_swd(path, rules=RowRules(most_bad=0))
 

@@ -32,17 +32,17 @@ def gbif(tmp_path):
 @pytest.mark.parametrize(
     "filters, kept, said",
     [
-        ({}, "1 2 3 4", "1 rows with basisOfRecord=FOSSIL_SPECIMEN left out"),
+        ({}, "1 2 3 4", "1 row with basisOfRecord=FOSSIL_SPECIMEN left out"),
         ({"max_uncertainty": 5000.0}, "1 4", "2 rows less certain than 5 km left out (1 of unknown uncertainty are"),
         ({"max_uncertainty": 20_000.0}, "1 2 3 4", "0 rows less certain than 20 km left out"),
-        ({"years": (1985, 2005)}, "2 3", "1 rows without a year left out"),
+        ({"years": (1985, 2005)}, "2 3", "1 row without a year left out"),
         ({"years": (None, 1985)}, "1", "2 rows not from –1985 left out"),
         ({"basis": ("human observation",)}, "1 3 4", "2 rows with another basisOfRecord than human observation"),
         ({"basis": ("FOSSIL_SPECIMEN",)}, "5", "left out"),
-        ({"exclude_issues": ("ZERO_COORDINATE",)}, "1 3 4", "1 rows with the issue ZERO_COORDINATE left out"),
+        ({"exclude_issues": ("ZERO_COORDINATE",)}, "1 3 4", "1 row with the issue ZERO_COORDINATE left out"),
         ({"exclude_issues": ("geospatial",)}, "1 4", "0 rows with the issue COORDINATE_INVALID left out"),
         ({"where": "elevation > 15"}, "2 4", "2 rows that do not satisfy \"elevation > 15\" left out (1 of"),
-        ({"where": "elevation > 15", "exclude_issues": ("geospatial",)}, "4", "1 rows that do not satisfy"),
+        ({"where": "elevation > 15", "exclude_issues": ("geospatial",)}, "4", "1 row that do not satisfy"),
         ({"where": "decimalLatitude < 2"}, "", ""),
         ({"keep_absences": True}, "1 2 3 4 6", "FOSSIL"),
     ],
@@ -168,7 +168,7 @@ def test_uncertainty_with_a_decimal_comma(tmp_path):
     path.write_text(text, encoding="utf-8")
     found = read_occurrences(path, rules=RowRules(RecordFilters(max_uncertainty=1000.0)))
     assert found.row.tolist() == [3, 4]
-    assert "1 rows less certain than 1 km left out (1 of unknown uncertainty are kept)" in found.notes
+    assert "1 row less certain than 1 km left out (1 of unknown uncertainty are kept)" in found.notes
 
 
 def test_species_that_filters_leave_without_a_row_are_named(tmp_path):
