@@ -44,7 +44,9 @@ log = logging.getLogger("sdm")
 
 KNOTS = 30
 FEW = 2_000_000  # values of features at sites that are held out: so many are kept during a search
-ELASTIC = 1000  # features up to which an elastic penalty is fast: it gives near copies a weight each
+# Features, and weights of all classes, up to which an elastic penalty is tried: it gives near copies a weight each, and
+# each step takes the cube of their number.
+ELASTIC, ELASTIC_WEIGHTS = 1000, 2000
 CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out losses differ by more
 
 _NUMBERS = {
@@ -69,7 +71,7 @@ class ConditionalMaxent(Classifier):
         (``"l,q,trees:8,mono:4"``) the model is structural.
     regularization : {"auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
         ``"auto"`` is l1; or elastic where the multiplier is chosen and that does better at held-out sites (of up to
-        1,000 features, beyond which it takes long).
+        1,000 features, and 2,000 weights of three or more classes, beyond which it takes long).
     multiplier : float or "auto"
         Multiplies every penalty of ordinary features. ``"auto"`` chooses it by the loss at held-out sites, down from
         infinity, where the model is the constant one; a `beta` that is a number is taken as it is.
@@ -343,7 +345,9 @@ class ConditionalMaxent(Classifier):
             return part._follow(sites, wanted, domain.q0[~held], letters, size, x[held])
 
         whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
-        elastic = self.regularization == "auto" and given is None and not growing and whole.size <= ELASTIC
+        weights = whole.size * (len(targets) if len(targets) > 2 else 1)  # those of two classes are one another's mirror
+        few = whole.size <= ELASTIC and weights <= ELASTIC_WEIGHTS
+        elastic = self.regularization == "auto" and given is None and not growing and few
         searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
             trial["regularization"] = name

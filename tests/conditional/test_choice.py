@@ -115,6 +115,19 @@ def test_of_two_penalties_the_one_that_does_better_is_taken():
     assert least["auto"] == least[found["auto"].regularization_]
 
 
+@pytest.mark.parametrize(("classes", "tried"), [(2, True), (3, False)])
+def test_an_elastic_penalty_of_very_many_weights_is_not_tried(classes, tried, monkeypatch):
+    """Two classes have the weights of one, mirrored; of three all count."""
+    said = set()
+    x, y = survey(60, signal=1.0)
+    y = y if classes == 2 else np.where(x[:, 0] > 1, 2, y)
+    size = ConditionalMaxent("lq", "l1", 1.0).fit(x, y).coef_.shape[1]
+    monkeypatch.setattr(choice_of_classes, "ELASTIC_WEIGHTS", size)
+    ConditionalMaxent("lq").fit(x, y, progress=lambda done, of, text: said.add(text))
+    assert any("l1" in text for text in said)
+    assert any("elastic" in text for text in said) == tried
+
+
 def test_a_strong_signal_gets_its_features():
     x, y = survey(300, signal=3.0)
     model = ConditionalMaxent("lq").fit(x, y)
