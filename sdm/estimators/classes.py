@@ -345,7 +345,7 @@ class ConditionalMaxent(Classifier):
             return part._follow(sites, wanted, domain.q0[~held], letters, size, x[held])
 
         whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
-        weights = whole.size * (len(targets) if len(targets) > 2 else 1)  # those of two classes are one another's mirror
+        weights = whole.size * (len(targets) if len(targets) > 2 else 1)  # two classes mirror each other
         few = whole.size <= ELASTIC and weights <= ELASTIC_WEIGHTS
         elastic = self.regularization == "auto" and given is None and not growing and few
         searches: dict[str, MultiplierSearch] = {}
