@@ -75,7 +75,7 @@ class RecordFilters:
         if self.condition is not None:
             holds, unknown = self.condition.holds(table, source)
             more = "of them have no value to tell"
-            yield Drop(f'that do not satisfy "{self.condition.text}"', ~holds, more=more, unknown=unknown)
+            yield Drop(f'not satisfying "{self.condition.text}"', ~holds, more=more, unknown=unknown)
 
     def _basis(self, table: pd.DataFrame, header: list[str], source: str) -> Iterator[Drop]:
         name = first_of(header, ("basisofrecord",))

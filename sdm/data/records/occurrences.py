@@ -30,7 +30,7 @@ from sdm.values import dataclass
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
 WGS84 = "EPSG:4326"
-_LEFT_OUT = re.compile(r"[1-9][\d,]* rows .*left out")
+_LEFT_OUT = re.compile(r"[1-9][\d,]* rows? .*left out")
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,13 @@ def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
     assert [row["row"] for row in fate.values()] == [str(k) for k in range(2, 62)]
     expected = {f"{k}": "not from 1970–" for k in range(1000, 1005)}
     expected |= {"1007": "column 'decimalLatitude': 'forty' is not a number", "1020": "at (0, 0)"}
-    expected |= {"1030": 'that do not satisfy "gbifID != 1030"'}
+    expected |= {"1030": 'not satisfying "gbifID != 1030"'}
     assert {name: row["reason"] for name, row in fate.items() if row["fate"] == "left out"} == expected
     (summary,) = rows(tmp_path / "out" / "records.csv")
     counts = {"read": "60", "unreadable": "1", "filtered": "6", "zero_coordinates": "1", "kept": "52"}
     assert summary | counts == summary
     assert answer["training_presences"] == 52
-    for said in ("1 row that cannot be read left out: row 9,", "5 rows not from 1970– left out", "1 row that do not"):
+    for said in ("1 row that cannot be read left out: row 9,", "5 rows not from 1970– left out", "1 row not satisfying"):
         assert any(said in notice for notice in answer["notices"]), said
     points = geopandas.read_file(tmp_path / "out" / "results.gpkg", layer="records")
     assert points["fate"].value_counts().to_dict() == {"kept": 52, "left out": 8}
@@ -127,7 +127,7 @@ def test_classes(world, tmp_path: Path) -> None:
     table.to_csv(tmp_path / "survey.csv", index=False)
     words = ("--response", "presence", "--where", "effort_class == 'low'", "--no-map", "--no-report", "--multiplier", 1)
     answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, *LEAN, "-o", tmp_path / "out")
-    assert any("rows that do not satisfy \"effort_class == 'low'\" left out" in text for text in answer["notices"])
+    assert any("rows not satisfying \"effort_class == 'low'\" left out" in text for text in answer["notices"])
     fate = rows(tmp_path / "out" / "records_fate.csv")
     assert [int(row["row"]) for row in fate] == list(range(2, len(table) + 2))
     assert fate[3]["reason"] == "column 'latitude': 'n/k' is not a number"
@@ -155,7 +155,7 @@ def test_communities(tmp_path: Path) -> None:
     bad = {7: "column 'owl': 'yes!' is not a number", 8: "column 'heat': 'hot' is not a number"}
     bad[11] = "without a value of every variable"
     for row, one in fate.items():
-        reason = bad.get(row, "") if east[row - 2] else 'that do not satisfy "longitude > 1"'
+        reason = bad.get(row, "") if east[row - 2] else 'not satisfying "longitude > 1"'
         assert one["reason"] == reason
         assert one["fate"] == ("left out" if reason else "kept")
     assert sorted(answer["species"]) == ["fox", "hen", "owl", "vole"]
@@ -168,7 +168,7 @@ def test_evaluate_takes_the_same_filters(world, messy: Path, tmp_path: Path) -> 
     answer = model_answer(*words, "--years", "1970-", "--where", "gbifID > 1029", "--max-uncertainty", "1km")
     assert answer["presences"] == 20
     assert any(
-        "30 rows that do not satisfy" in text or "rows that do not satisfy" in text for text in answer["notices"]
+        "30 rows not satisfying" in text or "rows not satisfying" in text for text in answer["notices"]
     )
     assert "rows cannot be read" in fail(*words, "--max-bad-rows", 0)
     table = pd.read_csv(world.survey).assign(heat=range(300), odd=[k % 2 for k in range(300)])
