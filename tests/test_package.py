@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -299,3 +300,34 @@ for wrong in (np.empty(4), np.empty(0)):
     assert all("shape" in line for line in lines[3:5])
     third = run(begin + outer + inner + asked, **cache)
     assert third.stdout.split("\n")[:5] == ["4.0 1", *lines[3:5], lines[0], "False"], third.stderr
+
+
+SHARED = """
+from sdm._jit import jit
+
+@jit
+def twice(x):
+    return 2.0 * x
+
+@jit
+def outer(x):
+    return twice(x) + 1.0
+"""
+
+
+def kernels_in(cache: Path) -> set[str]:
+    return {path.name.split("-")[0] for path in cache.rglob("*.nbi")}
+
+
+def test_a_kernel_inside_another_is_kept_with_it_and_can_be_called_too(tmp_path):
+    """Nothing is compiled to call it from Python until Python does."""
+    (tmp_path / "pieces.py").write_text(SHARED)
+    cache = tmp_path / "cache"
+    begin = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from pieces import outer, twice; print(outer(3.0))\n"
+    assert run(begin, SDM_CACHE_DIR=str(cache)).stdout == "7.0\n"
+    assert kernels_in(cache) == {"pieces.outer"}
+    both = run(begin + "print(twice(4.0))", SDM_CACHE_DIR=str(cache))
+    assert (both.stdout, both.stderr) == ("7.0\n8.0\n", "")
+    assert kernels_in(cache) == {"pieces.outer", "pieces.twice"}
+    fresh = run(begin + "print(twice(4.0), outer(1.0))", SDM_CACHE_DIR=str(tmp_path / "other"))
+    assert (fresh.stdout, fresh.stderr) == ("7.0\n8.0 3.0\n", "")

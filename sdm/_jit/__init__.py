@@ -25,6 +25,13 @@ class Kernel:
         let_kernels_call(Kernel)
         return compiled(self._function, self._flags, _tell)
 
+    @cached_property
+    def inside(self) -> Any:
+        """What other kernels call: the same, if Python called it before."""
+        from sdm._jit.compiling import compiled_inside
+
+        return self.__dict__.get("compiled") or compiled_inside(self._function, self._flags)
+
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
 

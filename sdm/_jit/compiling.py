@@ -126,10 +126,20 @@ class _CheckedCache(FunctionCache):
             yield
 
 
+def _made(function: Callable[..., Any], flags: dict[str, Any]) -> Any:
+    return cast(Any, numba).njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **flags)(function)
+
+
+def compiled_inside(function: Callable[..., Any], flags: dict[str, Any]) -> Callable[..., Any]:
+    """Return what numba makes of a kernel that other kernels call, and Python does not: it is kept with them, and
+    nothing is compiled to take its arguments from Python."""
+    return cast(Callable[..., Any], _made(function, {**flags, "no_cpython_wrapper": True}))
+
+
 def compiled(function: Callable[..., Any], flags: dict[str, Any], tell: Callable[[], None]) -> Callable[..., Any]:
     """Return what numba makes of a kernel: no Python objects, the lock released, IEEE division. Where it is not in the
     cache, `tell` is called before it is compiled."""
-    made: Any = cast(Any, numba).njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **flags)(function)
+    made = _made(function, flags)
     if CACHED and hasattr(made, "enable_caching"):  # not where numba is switched off
         made._cache = _CheckedCache(function, tell)
     return cast(Callable[..., Any], made)
@@ -137,6 +147,6 @@ def compiled(function: Callable[..., Any], flags: dict[str, Any], tell: Callable
 
 @cache
 def let_kernels_call(kind: type) -> None:
-    """Let kernels of a class, which have a field `compiled`, call each other as if numba had compiled all of them when
+    """Let kernels of a class, which have a field `inside`, call each other as if numba had compiled all of them when
     they were defined."""
-    typeof_impl.register(kind)(lambda kernel, context: types.Dispatcher(kernel.compiled))
+    typeof_impl.register(kind)(lambda kernel, context: types.Dispatcher(kernel.inside))

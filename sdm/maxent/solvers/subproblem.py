@@ -28,7 +28,7 @@ def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance:
         for _ in range(z.size):
             if not _settle(h, c, beta, z):
                 break
-        if _value(h, c, beta, z) > value:
+        if not _value(h, c, beta, z) <= value:
             z, sweeps = before, MORE_SWEEPS
     return z
 
