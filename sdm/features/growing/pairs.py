@@ -39,7 +39,7 @@ def best_pair(
     for v in range(counts.size):
         _fill(places, codes, g, cells, v, table[: counts[v]])
         _scan(table[: counts[v]], v, counts, categorical, most_sets, found[v])
-    leaf, var, right = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros((2, table.shape[0]), np.bool_)
+    leaf, var, right = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros((2, table.shape[0]), dtype=np.bool_)
     value = _read_pair(codes, counts, categorical, g, cells, most_sets, found, leaf, var, right)
     return Start(leaf, var, right) if value > 0.0 else None
 
@@ -48,10 +48,31 @@ def best_starts(
     codes: NDArray[np.uint16], counts: NDArray[np.int64], categorical: NDArray[np.bool_], g: Array, most_sets: int
 ) -> list[Start]:
     """Return the best pair, and the best three splits that a beam over its roots finds."""
-    right = np.zeros((2, 3, int(counts.max())), dtype=np.bool_)
+    n_variables, width = counts.size, int(counts.max())
+    right = np.zeros((2, 3, width), dtype=np.bool_)
     leaf, var, size = np.zeros((2, 3), np.int64), np.zeros((2, 3), np.int64), np.zeros(2, np.int64)
-    _beam(codes, counts, categorical, g, most_sets, leaf, var, right, size)
+    tables = np.empty((n_variables, width, width, n_variables))  # of all cells
+    sides = np.empty((2, width, width, n_variables))  # of the sides of a root, for one variable
+    found = np.array([_all_gains(counts, categorical, most_sets)] * 3)  # of all cells, and of the sides
+    cells, places = np.arange(g.size), _places(codes)
+    _beam(codes, counts, categorical, g, most_sets, cells, places, tables, sides, found, leaf, var, right, size)
     return [Start(leaf[k, :s], var[k, :s], right[k, :s]) for k, s in enumerate(size) if s > 0]
+
+
+def _all_gains(counts: NDArray[np.int64], categorical: NDArray[np.bool_], most_sets: int) -> Array:
+    """Return room for what `_scan` finds: for every variable and split |g_left| + |g_right| (`NONE`: no such split),
+    and what the best split of the left and of the right side gain."""
+    sets = categorical & (counts <= most_sets)
+    most = max(1, *(2 ** (int(n) - 1) - 1 if every else int(n) - 1 for n, every in zip(counts, sets)))
+    return np.full((counts.size, most, 3), NONE)
+
+
+def _places(codes: NDArray[np.uint16]) -> NDArray[np.uint32]:
+    """Return where each cell's bins are in a row of a table, so that they need not be computed for every table."""
+    return (codes.astype(np.int64) * codes.shape[1] + np.arange(codes.shape[1])).astype(np.uint32)
+
+
+# Kernels have loops where arrays could be assigned, compared or sorted at once: each of these takes seconds to compile.
 
 
 @jit
@@ -73,17 +94,6 @@ def cut_gain(hist, count, categorical, total):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _all_gains(counts, categorical, most_sets):  # type: ignore[no-untyped-def]
-    """Return room for what `_scan` finds: for every variable and split |g_left| + |g_right| (`NONE`: no such split),
-    and what the best split of the left and of the right side gain."""
-    most = 1
-    for v in range(counts.size):
-        sets = categorical[v] and counts[v] <= most_sets
-        most = max(most, 2 ** (counts[v] - 1) - 1 if sets else counts[v] - 1)
-    return np.full((counts.size, most, 3), NONE)
-
-
-@jit
 def _goes_right(s, b, count, categorical, most_sets, rank):  # type: ignore[no-untyped-def]
     """Tell whether split `s` of a variable sends bin `b` right; `rank` is the place of each class by its sum of g."""
     if not categorical:
@@ -94,21 +104,29 @@ def _goes_right(s, b, count, categorical, most_sets, rank):  # type: ignore[no-u
 
 
 @jit
-def _ranks(sums):  # type: ignore[no-untyped-def]
-    """Return the place of every class when the largest sum comes first."""
-    rank = np.empty(sums.size, np.int64)
-    rank[np.argsort(-sums)] = np.arange(sums.size)
-    return rank
+def _rank(sums, rank):  # type: ignore[no-untyped-def]
+    """Fill the place of every class when the largest sum comes first; of equals, the first in the list."""
+    for b in range(sums.size):
+        rank[b] = 0
+        for c in range(sums.size):
+            if sums[c] > sums[b] or (sums[c] == sums[b] and c < b):
+                rank[b] += 1
 
 
 @jit
-def _places(codes):  # type: ignore[no-untyped-def]
-    """Return where each cell's bins are in a row of a table, so that they need not be computed for every table."""
-    places = np.empty(codes.shape, np.uint32)
-    for i in range(codes.shape[0]):
-        for u in range(codes.shape[1]):
-            places[i, u] = codes[i, u] * codes.shape[1] + u
-    return places
+def _clear(out):  # type: ignore[no-untyped-def]
+    """out = 0."""
+    for c in range(out.shape[0]):
+        for u in range(out.shape[1]):
+            out[c, u] = 0.0
+
+
+@jit
+def _add(part, total):  # type: ignore[no-untyped-def]
+    """total += part."""
+    for c in range(total.shape[0]):
+        for u in range(total.shape[1]):
+            total[c, u] += part[c, u]
 
 
 @jit
@@ -132,22 +150,28 @@ def _fill(places, codes, g, cells, v, table):  # type: ignore[no-untyped-def]
 def _scan(table, v, counts, categorical, most_sets, found):  # type: ignore[no-untyped-def]
     """Fill `found[s]` for every split `s` of variable `v`."""
     count, width, n_variables = table.shape
-    sums = table[:, width - 1, v].copy()
-    rank = _ranks(sums)
-    whole, left = np.zeros((width, n_variables)), np.zeros((width, n_variables))
+    sums, rank = np.empty(count), np.empty(count, np.int64)
+    if categorical[v]:
+        for b in range(count):
+            sums[b] = table[b, width - 1, v]
+        _rank(sums, rank)
+    whole, left = np.empty((width, n_variables)), np.empty((width, n_variables))
+    _clear(whole)
+    _clear(left)
     for b in range(count):
-        whole += table[b]
+        _add(table[b], whole)
     low, high = np.empty((2, n_variables)), np.empty((2, n_variables))
     n_splits = 2 ** (count - 1) - 1 if categorical[v] and count <= most_sets else count - 1
     for s in range(n_splits):
         if not categorical[v]:  # one more bin goes left
-            left += table[s]
+            _add(table[s], left)
         else:
-            left[:] = 0.0
+            _clear(left)
             for b in range(count):
                 if not _goes_right(s, b, count, True, most_sets, rank):
-                    left += table[b]
-        low[:], high[:] = 0.0, 0.0
+                    _add(table[b], left)
+        _clear(low)
+        _clear(high)
         for c in range(width):
             for u in range(n_variables):
                 x, y = left[c, u], whole[c, u] - left[c, u]
@@ -174,19 +198,22 @@ def _scan(table, v, counts, categorical, most_sets, found):  # type: ignore[no-u
 @jit
 def _root(codes, counts, categorical, g, cells, most_sets, v, s, right):  # type: ignore[no-untyped-def]
     """Fill `right` with the bins that split `s` of variable `v` sends right."""
-    sums = np.zeros(counts[v])
+    sums, rank = np.empty(counts[v]), np.empty(counts[v], np.int64)
+    for b in range(counts[v]):
+        sums[b] = 0.0
     for i in cells:
         sums[codes[i, v]] += g[i]
-    rank = _ranks(sums)
-    right[:] = False
-    for b in range(counts[v]):
-        right[b] = _goes_right(s, b, counts[v], categorical[v], most_sets, rank)
+    if categorical[v]:
+        _rank(sums, rank)
+    for b in range(right.size):
+        right[b] = b < counts[v] and _goes_right(s, b, counts[v], categorical[v], most_sets, rank)
 
 
 @jit
 def _child(codes, counts, categorical, g, cells, right):  # type: ignore[no-untyped-def]
     """Fill `right` with the bins that the best split of the cells sends right; return its variable."""
-    hist = np.zeros((counts.size, counts.max()))
+    hist = np.empty((counts.size, right.size))
+    _clear(hist)
     total = 0.0
     for i in cells:
         total += g[i]
@@ -197,9 +224,8 @@ def _child(codes, counts, categorical, g, cells, right):  # type: ignore[no-unty
         gain, cut = cut_gain(hist[u], counts[u], categorical[u], total)
         if gain > best + 1e-15:
             best, best_u, best_at = gain, u, cut
-    right[:] = False
-    for b in range(counts[best_u]):
-        right[b] = hist[best_u, b] > 0.0 if categorical[best_u] else b > best_at
+    for b in range(right.size):
+        right[b] = b < counts[best_u] and (hist[best_u, b] > 0.0 if categorical[best_u] else b > best_at)
     return best_u
 
 
@@ -232,14 +258,11 @@ def _read_pair(codes, counts, categorical, g, cells, most_sets, found, leaf, var
 
 
 @jit
-def _beam(codes, counts, categorical, g, most_sets, leaf, var, right, size):  # type: ignore[no-untyped-def]
+def _beam(  # type: ignore[no-untyped-def]
+    codes, counts, categorical, g, most_sets, cells, places, tables, sides, found, leaf, var, right, size
+):
     """Fill the best pair (row 0) and the best three splits found (row 1), with their sizes."""
-    cells, n_variables, width = np.arange(g.size), counts.size, counts.max()
-    tables = np.empty((n_variables, width, width, n_variables))  # of all cells
-    sides = np.empty((2, width, width, n_variables))  # of the sides of a root, for one variable
-    found = np.empty((3, *_all_gains(counts, categorical, most_sets).shape))
-    found[:] = NONE
-    places = _places(codes)
+    n_variables, width = counts.size, right.shape[2]
     for v in range(n_variables):
         _fill(places, codes, g, cells, v, tables[v, : counts[v]])
         _scan(tables[v, : counts[v]], v, counts, categorical, most_sets, found[0, v])
@@ -247,17 +270,24 @@ def _beam(codes, counts, categorical, g, most_sets, leaf, var, right, size):  # 
         size[0] = 2
     best = _both_sides(codes, counts, categorical, g, cells, most_sets, found[0], leaf[1], var[1], right[1])
     size[1] = 3 if best > 0.0 else 0
-    value = found[0, :, :, 0] + np.maximum(found[0, :, :, 1], found[0, :, :, 2])
-    root, sub = np.zeros(width, np.bool_), np.zeros((2, width), np.bool_)
-    sub_leaf, sub_var, totals = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2)
+    value = np.empty((n_variables, found.shape[2]))
+    for a in range(n_variables):
+        for b in range(value.shape[1]):
+            value[a, b] = found[0, a, b, 0] + max(found[0, a, b, 1], found[0, a, b, 2])
+    root, sub = np.empty(width, np.bool_), np.empty((2, width), np.bool_)
+    sub_leaf, sub_var, totals = np.empty(2, np.int64), np.empty(2, np.int64), np.empty(2)
     for _ in range(BEAM):
-        k = int(np.argmax(value))
-        v, s = k // value.shape[1], k % value.shape[1]
+        v, s = 0, 0
+        for a in range(n_variables):
+            for b in range(value.shape[1]):
+                if value[a, b] > value[v, s]:
+                    v, s = a, b
         if value[v, s] <= 0.0:
             break
         value[v, s] = 0.0
         if not categorical[v]:  # cuts next to it divide almost alike
-            value[v, max(s - 1, 0) : s + 2] = 0.0
+            for b in range(max(s - 1, 0), min(s + 2, value.shape[1])):
+                value[v, b] = 0.0
         _root(codes, counts, categorical, g, cells, most_sets, v, s, root)
         parts = (_part(codes, cells, v, root, 0), _part(codes, cells, v, root, 1))
         few = 0 if parts[0].size <= parts[1].size else 1
@@ -274,12 +304,13 @@ def _beam(codes, counts, categorical, g, most_sets, leaf, var, right, size):  # 
         for side in range(2):
             most = _largest_pair(found[1 + side]) + abs(totals[1 - side])
             if most > best + 1e-15:
-                chosen = (parts[side], most_sets, found[1 + side], sub_leaf, sub_var, sub)
-                if _read_pair(codes, counts, categorical, g, *chosen) > 0.0:
+                own, gains = parts[side], found[1 + side]
+                if _read_pair(codes, counts, categorical, g, own, most_sets, gains, sub_leaf, sub_var, sub) > 0.0:
                     best, size[1] = most, 3
                     leaf[1, 0], leaf[1, 1], leaf[1, 2] = 0, side, 2 if sub_leaf[1] == 1 else side
                     var[1, 0], var[1, 1], var[1, 2] = v, sub_var[0], sub_var[1]
-                    right[1, 0], right[1, 1], right[1, 2] = root, sub[0], sub[1]
+                    for b in range(width):
+                        right[1, 0, b], right[1, 1, b], right[1, 2, b] = root[b], sub[0, b], sub[1, b]
 
 
 @jit
@@ -307,8 +338,9 @@ def _both_sides(codes, counts, categorical, g, cells, most_sets, found, leaf, va
     best, v, s = 0.0, -1, 0
     for a in range(found.shape[0]):
         for b in range(found.shape[1]):
-            if min(found[a, b, 1], found[a, b, 2]) > 1e-15 and found[a, b].sum() > best + 1e-15:
-                best, v, s = found[a, b].sum(), a, b
+            value = found[a, b, 0] + found[a, b, 1] + found[a, b, 2]
+            if min(found[a, b, 1], found[a, b, 2]) > 1e-15 and value > best + 1e-15:
+                best, v, s = value, a, b
     if v >= 0:
         _root(codes, counts, categorical, g, cells, most_sets, v, s, right[0])
         leaf[0], var[0] = 0, v

@@ -171,7 +171,14 @@ class TreeOracle:
         for start in starts:
             given = start.leaf.size
             leaf[:given], var[:given], sets[:given], sets[given:] = start.leaf, start.var, start.right, False
-            grown = _grow(self.bins, self.counts, self.categorical, g, root, given, leaf, var, sets, sums)
+            order, begin, end = np.arange(g.size, dtype=np.int32), np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
+            hist = np.zeros((k + 1, *root.shape))
+            hist[0], end[0] = root, g.size
+            gains, best_var, best_cut = np.full(k + 1, -1.0), np.zeros(k + 1, np.int32), np.zeros(k + 1, np.int32)
+            grown = _grow(
+                self.bins, self.counts, self.categorical, g, given, leaf, var, sets, sums,
+                order, begin, end, hist, gains, best_var, best_cut,
+            )  # fmt: skip
             for size in range(1, grown + 1):
                 label, violation = best_leaf_labels(sums[size, : size + 1])
                 if size not in best or violation > best[size].violation * (1 + 1e-12):
@@ -258,25 +265,22 @@ def _histograms(bins, g, hist):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _grow(bins, counts, categorical, g, root, given, leaf, var, sets, sums):  # type: ignore[no-untyped-def]
+def _grow(  # type: ignore[no-untyped-def]
+    bins, counts, categorical, g, given, leaf, var, sets, sums, order, begin, end, hist, gains, best_var, best_cut
+):
     """Make the `given` first splits, then grow by the best split of any leaf, again and again; return how many there
-    are. `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes."""
-    n, n_variables = bins.shape
-    largest, width = leaf.size, sets.shape[1]
-    order = np.arange(n).astype(np.int32)
-    begin, end = np.zeros(largest + 1, np.int64), np.zeros(largest + 1, np.int64)
-    end[0] = n
-    hist = np.zeros((largest + 1, n_variables, width))
-    hist[0] = root
+    are. `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes, whose cells are `order[begin[l]:end[l]]`.
+    The histograms of leaf 0 are there, the others are zero."""
     total = 0.0
-    for i in range(n):
+    for i in range(g.size):
         total += g[i]
     sums[0, 0] = total
-    gains = np.full(largest + 1, -1.0)
-    best_var, best_cut = np.zeros(largest + 1, np.int32), np.zeros(largest + 1, np.int32)
-    for k in range(largest):
+    for k in range(leaf.size):
         if k >= given:
-            leaf[k] = np.argmax(gains[: k + 1])
+            leaf[k] = 0
+            for j in range(1, k + 1):
+                if gains[j] > gains[leaf[k]]:
+                    leaf[k] = j
             if gains[leaf[k]] <= 1e-14:
                 return k
             var[k] = best_var[leaf[k]]
@@ -301,23 +305,25 @@ def _grow(bins, counts, categorical, g, root, given, leaf, var, sets, sums):  # 
                 total += g[order[i]]
             sums[k + 1, j] = total
             gains[j], best_var[j], best_cut[j] = _best_split(hist[j], counts, categorical, total)
-    return largest
+    return leaf.size
 
 
 @jit
 def _split_histograms(bins, g, order, begin, end, hist, parent, child):  # type: ignore[no-untyped-def]
     """Compute the histograms of the smaller of two siblings; the other's are what is left of the parent's."""
     small = child if end[child] - begin[child] <= end[parent] - begin[parent] else parent
-    fresh = np.zeros(hist.shape[1:])
     for i in range(begin[small], end[small]):
         cell = order[i]
         for v in range(bins.shape[1]):
-            fresh[v, bins[cell, v]] += g[cell]
-    rest = hist[parent] - fresh
-    if small == child:
-        hist[child], hist[parent] = fresh, rest
-    else:
-        hist[child], hist[parent] = rest, fresh
+            hist[child, v, bins[cell, v]] += g[cell]
+    for v in range(hist.shape[1]):
+        for b in range(hist.shape[2]):
+            fresh = hist[child, v, b]
+            rest = hist[parent, v, b] - fresh
+            if small == child:
+                hist[parent, v, b] = rest
+            else:
+                hist[child, v, b], hist[parent, v, b] = rest, fresh
 
 
 @jit
