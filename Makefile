@@ -10,7 +10,7 @@ export MPLBACKEND := Agg
 # Python keeps what it has read for its next start, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test coverage fuzz check format docs docs-figures bench clean
+.PHONY: help demo test coverage fuzz check format docs docs-figures bench bench-all clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -93,7 +93,11 @@ docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md
 docs-figures: $(VENV)/.test  ## make the pictures of the documentation again, from the sample data (with a Chromium, also those of pages)
 	$(BIN)/python -m tools.docs_figures
 
-bench: $(VENV)/.bench  ## run the benchmarks; tables on screen, JSON in benchmarks/results
+bench: $(VENV)/.bench  ## measure how long jobs take beside their floors, and compare with the limits (ten minutes)
+	$(BIN)/python -m benchmarks speed engine application
+	$(BIN)/python -m benchmarks limits
+
+bench-all: $(VENV)/.bench  ## run all benchmarks (hours); tables on screen, JSON in benchmarks/results
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove the environment and everything that was built

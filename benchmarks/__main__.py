@@ -1,6 +1,7 @@
 """Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on.
 
-`python -m benchmarks check-docs` measures nothing: it lists figures of documents that are older than their code.
+Two words measure nothing: `check-docs` lists figures of documents that are older than their code, and `limits` what was
+measured last beside what may be expected.
 """
 
 import sys
@@ -28,6 +29,8 @@ ALL = (
 def main() -> None:
     if sys.argv[1:] == ["check-docs"]:
         sys.exit(import_module("benchmarks.tools.freshness").main())
+    if sys.argv[1:] == ["limits"]:
+        sys.exit(import_module("benchmarks.program.limits").main())
     given = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
     options = sys.argv[1 + len(given) :]
     unknown = [name for name in given if name not in ALL]
