@@ -98,6 +98,16 @@ def test_every_option_is_in_the_reference() -> None:
     assert row.endswith("| `betamultiplier`; `rm` (ENMeval), `regmult` (maxnet), `reg` (SDMtune) |")
 
 
+def test_pages_have_the_present_names_of_options() -> None:
+    """Earlier names still work, but are not what `--help` shows."""
+    former = {word for leaf in leaves() for word in (leaf.field.json_schema_extra or {}).get("formerly", [])}
+    assert "price_grid" in former
+    words = [word for name in former for word in (f"--{name.replace('_', '-')}", f"`{name}`")]
+    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        assert not [word for word in words if re.search(rf"{re.escape(word)}(?![\w-])", text)], page.name
+
+
 @pytest.mark.parametrize("tool", ["option_reference", "message_reference"])
 def test_references_are_made_from_the_code(tool: str) -> None:
     """`make docs` writes them; whoever changes an option or a message runs that."""
