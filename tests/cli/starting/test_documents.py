@@ -14,6 +14,7 @@ from documents.commands import ROOT, blocks, indented, understood
 from benchmarks.__main__ import FOLDERS
 from sdm.options.reading import leaves
 from sdm.written_files import LISTED
+from sdm_cli.app import whole_app
 from sdm_cli.options import normalize
 from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
 from tools.message_reference import error_classes
@@ -106,6 +107,24 @@ def test_pages_have_the_present_names_of_options() -> None:
     for page in (ROOT / "README.md", *DOCS.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         assert not [word for word in words if re.search(rf"{re.escape(word)}(?![\w-])", text)], page.name
+
+
+OTHERS = {"part", "setting", "summary", "nworkers", "name", "no-name", "help"}
+"""Options that pages speak of and that are not those of our commands: of benchmarks, of Dask; a name for all."""
+
+
+def test_options_that_pages_speak_of_exist() -> None:
+    known = {f"--{word}" for word in OTHERS}
+    todo = [whole_app()]
+    while todo:
+        command = todo.pop()
+        todo += getattr(command, "commands", {}).values()
+        known |= {word for each in command.params for word in (*each.opts, *each.secondary_opts)}
+    for leaf in leaves():
+        known |= {f"--{sign}{word.replace('_', '-')}" for word in leaf.spellings for sign in ("", "no-")}
+    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+        spoken = re.findall(r"`(--[a-z][\w.-]*)", page.read_text(encoding="utf-8"))
+        assert not [word for word in spoken if word not in known], page.name
 
 
 @pytest.mark.parametrize("tool", ["option_reference", "message_reference"])
