@@ -93,7 +93,7 @@ docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md
 docs-figures: $(VENV)/.test  ## make the pictures of the documentation again, from the sample data (with a Chromium, also those of pages)
 	$(BIN)/python -m tools.docs_figures
 
-bench: $(VENV)/.bench  ## measure how long jobs take beside their floors, and compare with the limits (ten minutes)
+bench: $(VENV)/.bench  ## measure how long jobs take beside their floors, and compare with the limits (seven minutes)
 	$(BIN)/python -m benchmarks speed engine application
 	$(BIN)/python -m benchmarks limits
 

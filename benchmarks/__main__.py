@@ -4,6 +4,7 @@ Two words measure nothing: `check-docs` lists figures of documents that are olde
 measured last beside what may be expected.
 """
 
+import subprocess
 import sys
 from importlib import import_module
 from itertools import takewhile
@@ -36,9 +37,16 @@ def main() -> None:
     unknown = [name for name in given if name not in ALL]
     if unknown:
         sys.exit(f"no benchmark called {', '.join(unknown)}; there are {', '.join(ALL)}")
-    for name in given or ALL:
+    names, asked = given or ALL, {"-h", "--help"} & set(options)
+    if len(names) > 1 and not asked:
+        # Each in a process of its own: the peak memory of a command counts from what the process held that started it.
+        for name in names:
+            if code := subprocess.run([sys.executable, "-m", "benchmarks", name, *options], check=False).returncode:
+                sys.exit(code)
+        return
+    for name in names:
         module = import_module(f"benchmarks.{FOLDERS.get(name, '')}{name}")
-        if {"-h", "--help"} & set(options) and not hasattr(module, "argparse"):  # a question must not measure
+        if asked and not hasattr(module, "argparse"):  # a question must not measure
             print(f"{name}: {module.__doc__}")
             continue
         sys.argv = [name, *options]

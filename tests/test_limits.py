@@ -1,9 +1,12 @@
 """The table of limits says of every figure whether it holds, and which floor it is compared with."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 from benchmarks.program import limits
 from benchmarks.tools import harness
@@ -56,3 +59,11 @@ def test_what_was_not_measured_is_asked_for(measured):
     (measured / "engine.json").unlink()
     with pytest.raises(SystemExit, match="python -m benchmarks engine"):
         limits.limits()
+
+
+def test_several_benchmarks_end_with_the_first_that_fails() -> None:
+    """Each is a process of its own, so that what one holds is not counted as memory of the commands of the next."""
+    words = ["speed", "scale", "--part", "neither"]
+    done = subprocess.run([sys.executable, "-m", "benchmarks", *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("invalid choice: 'neither'") == 1
