@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
+from benchmarks.__main__ import main
 from benchmarks.program import limits
 from benchmarks.tools import harness
 
@@ -61,9 +61,17 @@ def test_what_was_not_measured_is_asked_for(measured):
         limits.limits()
 
 
-def test_several_benchmarks_end_with_the_first_that_fails() -> None:
-    """Each is a process of its own, so that what one holds is not counted as memory of the commands of the next."""
-    words = ["speed", "scale", "--part", "neither"]
-    done = subprocess.run([sys.executable, "-m", "benchmarks", *words], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.count("invalid choice: 'neither'") == 1
+def test_several_benchmarks_are_processes_of_their_own(monkeypatch):
+    """What one holds is not counted as memory of the commands of the next. The first that fails ends them all."""
+    began = []
+
+    def run(words: list[str], check: bool) -> subprocess.CompletedProcess:
+        began.append(words[1:])
+        return subprocess.CompletedProcess(words, 3 if "engine" in words else 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "speed", "engine", "application", "--part", "whole"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 3
+    assert began == [["-m", "benchmarks", name, "--part", "whole"] for name in ("speed", "engine")]
