@@ -31,11 +31,13 @@ def cross_validate(
     *,
     assessor: Assessor = PRESENCE_ONLY,
     keep_models: bool = False,
+    start: Any = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
-    """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands."""
-    jobs = [(table, estimator, fold, assessor, keep_models) for fold in split.folds]
+    """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands. `start` is
+    a model of all records, from which those of folds start: what they find is the same, sooner."""
+    jobs = [(table, estimator, fold, assessor, keep_models, start) for fold in split.folds]
     found = run_all(validate_fold, jobs, executor, progress, "cross-validation")
     models = [model for *_, model in found if model is not None]
     return gather_folds(table, split, assessor, [(row, held) for row, held, _ in found], models)
@@ -54,15 +56,20 @@ def gather_folds(
 
 
 def validate_fold(
-    table: Divisible, estimator: Parameters, fold: Fold, assessor: Assessor = PRESENCE_ONLY, keep_model: bool = False
+    table: Divisible,
+    estimator: Parameters,
+    fold: Fold,
+    assessor: Assessor = PRESENCE_ONLY,
+    keep_model: bool = False,
+    start: Any = None,
 ) -> tuple[Row, Any, Any]:
     """Fit on a fold's training part and measure on the rest; return also what pooling needs, and the model if wanted.
 
-    A model need not travel between processes unless it is.
+    A model need not travel between processes unless it is. `start` as for `cross_validate`.
     """
     train, test = fold.training(table), fold.testing(table)
     try:
-        fitted = assessor.fit(train, estimator.for_fold(fold.name))
+        fitted = assessor.fit(train, estimator.for_fold(fold.name), start=start)
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}") from error
     return *assessor.measure_fold(fitted, train, test), fitted.model_ if keep_model else None

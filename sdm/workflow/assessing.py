@@ -67,6 +67,7 @@ def assess(
     test: Any = None,
     nested: tuple[Any, Split] | None = None,
     validated: CrossValidation | None = None,
+    start: Any = None,
     progress: Progress | None = None,
 ) -> Assessed:
     """Fit again to parts of the data, in every way that the options ask for, and measure.
@@ -74,7 +75,8 @@ def assess(
     The estimator `base` is fitted to folds, and chooses penalties in each of them; `single`, with the penalties that
     were chosen, for the jackknife and null models. `test` are values at test records, or a sample of test sites.
     `nested` are the table with all variables and folds that choose among them, in place of the table and its folds.
-    `validated` are the measures of the same model in the same folds, where its settings were chosen by them.
+    `validated` are the measures of the same model in the same folds, where its settings were chosen by them. `start` is
+    the model of the whole table, from which those of folds start.
     """
     assessed, own = Assessed(), options.test
     with workers(options) as pool:
@@ -85,7 +87,7 @@ def assess(
             if validated is not None and nested is None and not keep and same_folds(validated.split, split):
                 assessed.validation = validated
             else:
-                assessed.validation = cross_validate(whole, base, folds, keep_models=keep, **common)
+                assessed.validation = cross_validate(whole, base, folds, keep_models=keep, start=start, **common)
         if own.jackknife:
             assessed.jackknife = jackknife(table, single, test, **common)
         if own.null_models and split is not None:

@@ -214,6 +214,28 @@ def test_large_backgrounds_are_thinned_before_they_are_pooled(small, monkeypatch
     )
 
 
+def test_folds_that_start_from_the_model_of_all_records_find_the_same_sooner(small, monkeypatch) -> None:
+    split, base = split_table(small, "random", k=3), Maxent("lqh")
+    rounds: list[int] = []
+    plain = Maxent.fit
+
+    def counted(self, *args, **options):
+        rounds.append(plain(self, *args, **options).solution_.iterations)
+        return self
+
+    whole = fit_table(small, base).model_
+    monkeypatch.setattr(Maxent, "fit", counted)
+    alone = cross_validate(small, base, split)
+    started = cross_validate(small, base, split, start=whole)
+    assert sum(rounds[3:]) < sum(rounds[:3])
+    for one, other in zip(alone.rows, started.rows):
+        found = [{key: value for key, value in row.items() if isinstance(value, float)} for row in (one, other)]
+        assert len(found[0]) > 5
+        assert found[0] == pytest.approx(found[1], rel=1e-3, abs=1e-5, nan_ok=True)
+    with ProcessPoolExecutor(1) as pool:
+        assert cross_validate(small, base, split, start=whole, executor=pool).rows == started.rows
+
+
 def test_processes_give_what_one_process_gives(small) -> None:
     split = split_table(small, "random", k=3)
     alone = cross_validate(small, Maxent("lq"), split)
