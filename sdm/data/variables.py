@@ -69,10 +69,10 @@ def matching(word: str, known: Sequence[str], option: str, what: str, source: st
     low = {name.lower(): name for name in known}
     near = near or difflib.get_close_matches(word.lower(), low, n=3, cutoff=0.7)
     hint = " or ".join(f"'{low.get(name, name)}'" for name in near)
-    did = f"did you mean {hint}? " if hint else ""
+    did = f"did you mean {hint}? The" if hint else "the"
     where = f" of '{source}'" if source else ""
     raise OptionError(
-        f"layers.{option}: '{word}' matches no {what}{where}: {did}The {what}s are {', '.join(sorted(known))}"
+        f"layers.{option}: '{word}' matches no {what}{where}: {did} {what}s are {', '.join(sorted(known))}"
     )
 
 

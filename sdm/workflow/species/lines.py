@@ -127,9 +127,9 @@ def importance_lines(result: ModelResult) -> list[str]:
     return [result.line("importance", f"{text or 'no variable matters'} (permutation)")]
 
 
-def _mixed(n: dict[str, Any], part: str) -> str:
+def _mixed(n: dict[str, Any], part: str = "") -> str:
     """Say what the log loss is when a little of the background is mixed in, where exact zeros can make it infinite."""
-    key = f"log_loss_mixed_{part}"
+    key = f"log_loss_mixed_{part}" if part else "log_loss_mixed"
     return f"; {n[key]:.4f} with 0.1 % of the background mixed in" if key in n else ""
 
 
@@ -139,8 +139,10 @@ def species_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
         f"presences    {numbers['presences']:,}",
         f"against      {numbers['others']:,} {numbers['against']} points",
         f"AUC          {numbers['auc']:.4f} (standard deviation {numbers['auc_deviation']:.4f})",
-        f"log loss     {numbers['log_loss']:.4f} nats (gain {numbers['gain']:.4f})",
+        f"log loss     {numbers['log_loss']:.4f} nats (gain {numbers['gain']:.4f}){_mixed(numbers)}",
     ]
+    if "outside_support" in numbers:
+        out.append(f"range        {1 - numbers['outside_support']:.1%} of the presences inside")
     if "correlation" in numbers:
         found = numbers["presence_absence"]
         best = f"at most {found['tss.max']:.4f}, at {found['tss.max.threshold']:.4f}"

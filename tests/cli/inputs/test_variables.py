@@ -57,7 +57,7 @@ def test_a_layer_of_another_grid_can_be_left_out(own, tmp_path: Path) -> None:
     [
         ("variables", "temprature", "'temprature' matches no layer: did you mean 'temperature'?"),
         ("exclude", "Slope", "'Slope' matches no layer: did you mean 'slope'?"),
-        ("variables", "bio*", "'bio*' matches no layer: The layers are elevation, landcover,"),
+        ("variables", "bio*", "'bio*' matches no layer: the layers are elevation, landcover,"),
         ("exclude", "*", "leaves no layer to use"),
     ],
 )

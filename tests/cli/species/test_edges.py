@@ -63,9 +63,13 @@ def test_folds_and_evaluation_of_a_model_with_zeros(world, sparse: Path, tmp_pat
     words = ("fit", world.records, world.layers, *BARE, "--entropy", 1.5, "--folds", 3, "-o", tmp_path / "out")
     result = as_json(*words)["models"][0]["numbers"]
     assert np.isfinite(result["cross_validation"]["mean"]["loss.val.avg"])
-    said = model_answer("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
+    words = ("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
+    said = model_answer(*words)
     assert 0 <= said["outside_support"] < 0.5
     assert np.isfinite(said["log_loss_mixed"])
+    told = succeed(*words).stdout
+    assert f"; {said['log_loss_mixed']:.4f} with 0.1 % of the background mixed in\n" in told
+    assert f"range        {1 - said['outside_support']:.1%} of the presences inside\n" in told
 
 
 def test_the_order_is_chosen_and_said(world, tmp_path: Path) -> None:
