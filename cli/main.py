@@ -4,7 +4,6 @@ What is imported up here is there as soon as Python runs (the module `signal` is
 """
 
 import _signal as signal
-import gc
 import os
 import sys
 
@@ -14,7 +13,6 @@ from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
 def main() -> None:
     """Run the command line. However it ends, there is no traceback and the exit code says how."""
     _on_ctrl_c(_leave)  # nothing is open yet
-    gc.set_threshold(20_000, 25, 10)  # looking for garbage among what is imported would take a tenth of a second
     code = 1
     # One thread of linear algebra, as in every worker, whatever the user has set: results depend on how many there are,
     # in the last digits.
@@ -29,6 +27,9 @@ def main() -> None:
             version()
             code = 0
         else:
+            from sdm.executors.garbage import look_late_for_garbage
+
+            look_late_for_garbage()
             from sdm_cli.app import run_app
 
             _on_ctrl_c(signal.default_int_handler)

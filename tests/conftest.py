@@ -30,7 +30,7 @@ def pytest_collection_finish() -> None:
     """Let garbage be collected again, but not looked for among what was loaded with the tests."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 20, 10)
+    gc.set_threshold(400_000, 10, 10)
     gc.enable()
 
 

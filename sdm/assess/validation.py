@@ -35,8 +35,8 @@ def cross_validate(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
-    """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands. `start` is
-    a model of all records, from which those of folds start: what they find is the same, sooner."""
+    """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands. `start`
+    is a model of all records, from which those of folds start: what they find is the same, sooner."""
     jobs = [(table, estimator, fold, assessor, keep_models, start) for fold in split.folds]
     found = run_all(validate_fold, jobs, executor, progress, "cross-validation")
     models = [model for *_, model in found if model is not None]

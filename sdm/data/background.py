@@ -221,7 +221,8 @@ class _Draw:
         row, col = np.divmod(cell, int(window.width))
         strength = np.ones(len(cell)) if effort is None else effort.ravel()[cell]
         key = self._keys(window).ravel()[cell]
-        rate = self.weighting.rate(self.stack.cell_area(row + int(window.row_off)), strength)
+        areas = self.stack.cell_area(np.arange(int(window.height)) + int(window.row_off))  # one for each row
+        rate = self.weighting.rate(areas[row], strength)
         if rate is not None:
             # Exponential waiting times with rate w: the n shortest are a weighted sample without replacement
             # (Efraimidis and Spirakis 2006).

@@ -1,6 +1,5 @@
 """A process of `local.py`: calls the functions that come on its standard input, and ends with it."""
 
-import gc
 import os
 import pickle
 import sys
@@ -9,11 +8,13 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO
 
+from sdm.executors.garbage import look_late_for_garbage
+
 
 def serve() -> None:
     """Answer every task with (whether it went well, its result or what it raised), in order."""
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    gc.set_threshold(20_000, 25, 10)  # as in the command: looking for garbage among what is imported takes a while
+    look_late_for_garbage()
     os.dup2(2, 1)  # what a task prints does not get among the answers
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(source, tasks), daemon=True).start()

@@ -3,7 +3,6 @@
 A kind of model is one class with this interface; `sdm.models.file` finds the class by the format of a file.
 """
 
-import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -130,7 +129,7 @@ class FittedModel(ABC):
     @property
     def identity(self) -> str:
         """A short name for exactly this model: what it predicts by, whatever it knows besides."""
-        return hashlib.sha256(self.archive.pack(*self.to_file())).hexdigest()[:16]
+        return self.archive.identity(*self.to_file())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -7,8 +7,8 @@ import time
 import pytest
 from clusters.tasks import square
 
-from sdm.executors.bundles import SECONDS, Bundles, Call
-from sdm.executors.remote import versions_here, work
+from sdm.executors.clusters.bundles import SECONDS, Bundles, Call
+from sdm.executors.clusters.remote import versions_here, work
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from distributed import Client
 
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, DataError, OptionError, SchedulerLost
-from sdm.executors import cluster as cluster_room
+from sdm.executors.clusters import cluster as cluster_room
 from sdm.executors.here import Here
 from sdm.executors.opening import workers
 

@@ -12,10 +12,10 @@ from clusters.tasks import process_id, square, square_but_die_at_13, threads_of_
 
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, OptionError
+from sdm.executors.clusters.quiet import quiet_dask
+from sdm.executors.clusters.slurm import make_jobs
 from sdm.executors.here import Here
 from sdm.executors.opening import workers
-from sdm.executors.quiet import quiet_dask
-from sdm.executors.slurm import make_jobs
 from sdm.options.reading import make_options, read_yaml
 
 JOBS = [(k,) for k in range(12)]

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from sdm.archive import Archive
+from sdm.archive import LEVEL, Archive
 
 ARCHIVE = Archive("sdm-test", 1, "test.json", "test file")
 
@@ -24,7 +24,7 @@ def test_an_archive_is_what_zipfile_writes() -> None:
         for name, body in unzipped(content).items():
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(entry, body, compresslevel=6)
+            archive.writestr(entry, body, compresslevel=LEVEL)
     assert out.getvalue() == content
 
 

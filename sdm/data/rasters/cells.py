@@ -1,4 +1,4 @@
-"""The content of the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
+"""The content of the cells of a stack, gathered while its windows go by: ranges, values at given cells, or all."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +11,8 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.errors import DataError
 from sdm.values import dataclass
+
+MOST_BYTES = 128 << 20  # of all layers; larger ones are read again
 
 
 def all_valid(array: np.ndarray) -> np.ndarray:
@@ -96,6 +98,31 @@ class CellLookup:
         inside = np.flatnonzero((col >= 0) & (col < window.width))
         row = self._rows[first:last][inside] - window.row_off
         self.values[self._order[first:last][inside]] = array[:, row, col[inside]].T
+
+
+class WindowMemory:
+    """The values of windows of some layers, for those who read them again: a background is drawn from the cells that a
+    map shows next, and each species of a batch has a map. It travels empty: another process reads for itself."""
+
+    def __init__(self, layers: Sequence[Any]) -> None:
+        self.layers = layers
+        self._values: dict[tuple[int, ...], np.ndarray] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WindowMemory, (self.layers,)
+
+    def find(self, layers: Sequence[Any], window: Window) -> np.ndarray | None:
+        """Return the values of these layers in a window, if they were read before; they must not be changed."""
+        return self._values.get(_place(window)) if layers is self.layers else None
+
+    def keep(self, layers: Sequence[Any], window: Window, values: np.ndarray) -> None:
+        """Keep what was read of these layers."""
+        if layers is self.layers:
+            self._values[_place(window)] = values
+
+
+def _place(window: Window) -> tuple[int, ...]:
+    return int(window.row_off), int(window.col_off), int(window.height), int(window.width)
 
 
 def disc(reach: float) -> tuple[np.ndarray, np.ndarray]:

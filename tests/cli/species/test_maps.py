@@ -142,3 +142,26 @@ def test_layers_that_run_from_south_to_north(own, world, tmp_path: Path) -> None
     pictures = [picture(path.with_suffix(".png")) for path in (flipped_map, usual_map)]
     assert pictures[0].shape == pictures[1].shape
     assert np.mean(pictures[0] != pictures[1]) < 0.02, "north is up in both pictures"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "both", *QUICK, "--novelty", "mess,exdet,mop", "--extrapolation", "fade", "--threshold", "10p"),
+        ("fit", "survey", "--response", "presence", "--features", "l", "--multiplier", "1"),
+        ("joint", "survey", "--cost", "1"),
+    ],
+)
+def test_layers_that_are_read_once_give_the_maps_of_layers_that_are_read_again(
+    words, world, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, file, *more = words
+    for most in (0, 1 << 30):
+        monkeypatch.setattr("sdm.data.rasters.stack.MOST_BYTES", most)
+        succeed(command, getattr(world, file), world.layers, *more, "--no-report", "-o", tmp_path / str(most))
+    first, second = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.tif")}
+        for folder in (tmp_path / "0", tmp_path / str(1 << 30))
+    )
+    assert first
+    assert first == second

@@ -12,7 +12,7 @@ from time import monotonic
 
 from sdm._version import __version__
 from sdm.errors import ClusterError
-from sdm.executors.bundles import SECONDS
+from sdm.executors.clusters.bundles import SECONDS
 from sdm.executors.process import answer_task
 
 Versions = dict[str, str]

@@ -29,7 +29,7 @@ def _end_with_input(scratch: str) -> None:
 
 
 async def _serve_scheduler(order: dict[str, str], ready: TextIO) -> None:
-    from sdm.executors.quiet import CALM, quiet_dask
+    from sdm.executors.clusters.quiet import CALM, quiet_dask
 
     with quiet_dask():
         import dask

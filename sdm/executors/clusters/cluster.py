@@ -13,11 +13,11 @@ from threading import Event, Thread
 from typing import Any, Protocol
 
 from sdm.errors import ClusterError, OptionError, SchedulerLost, SdmError
-from sdm.executors.bundles import Bundles, Call
-from sdm.executors.quiet import quiet_dask
-from sdm.executors.remote import look_around, version_fault, versions_here, work
-from sdm.executors.slurm import slurm_cluster
-from sdm.executors.starting import local_cluster
+from sdm.executors.clusters.bundles import Bundles, Call
+from sdm.executors.clusters.quiet import quiet_dask
+from sdm.executors.clusters.remote import look_around, version_fault, versions_here, work
+from sdm.executors.clusters.slurm import slurm_cluster
+from sdm.executors.clusters.starting import local_cluster
 
 log = logging.getLogger("sdm")
 

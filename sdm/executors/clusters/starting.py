@@ -12,8 +12,8 @@ from threading import Lock, Thread
 from typing import Any
 
 from sdm.errors import ClusterError
+from sdm.executors.clusters.quiet import CALM
 from sdm.executors.local import APART, WORKER_SETTINGS
-from sdm.executors.quiet import CALM
 
 Fail = Callable[[ClusterError], None]
 
