@@ -1,6 +1,7 @@
 """Options: one definition, the same in the terminal, the run file and Python."""
 
 import math
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,10 @@ def typed(monkeypatch) -> Any:
         seen.append(options)
         raise OptionError("enough")
 
-    for work in ("run.run", "studies.tuning.run_tuning", "studies.curves.run_curve", "studies.paths.run_path"):
+    works = ("run.run", "studies.tuning.run_tuning", "studies.curves.run_curve", "studies.paths.run_path")
+    for work in works:  # all are loaded before any is replaced: they take functions from each other
+        import_module(f"sdm.workflow.{work.rpartition('.')[0]}")
+    for work in works:
         monkeypatch.setattr(f"sdm.workflow.{work}", run)
 
     def parse(*words: str, command: str = "fit") -> RunOptions:
