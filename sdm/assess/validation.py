@@ -9,6 +9,7 @@ from sdm.assess.fits import run_all
 from sdm.assess.splits.folds import Divisible, Fold, Split
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
+from sdm.maxent.solution import CONVERGED
 from sdm.types import Progress
 from sdm.values import dataclass
 
@@ -65,11 +66,16 @@ def validate_fold(
 ) -> tuple[Row, Any, Any]:
     """Fit on a fold's training part and measure on the rest; return also what pooling needs, and the model if wanted.
 
-    A model need not travel between processes unless it is. `start` as for `cross_validate`.
+    A model need not travel between processes unless it is. `start` as for `cross_validate`; a fit that ends before its
+    optimum does not use it.
     """
     train, test = fold.training(table), fold.testing(table)
     try:
         fitted = assessor.fit(train, estimator.for_fold(fold.name), start=start)
+        if (
+            start is not None and fitted.solution_.status != CONVERGED
+        ):  # it would know more of its test records than it may
+            fitted = assessor.fit(train, estimator.for_fold(fold.name))
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}") from error
     return *assessor.measure_fold(fitted, train, test), fitted.model_ if keep_model else None

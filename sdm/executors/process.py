@@ -8,19 +8,21 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO
 
-from sdm.executors.garbage import look_late_for_garbage
-
 
 def serve() -> None:
     """Answer every task with (whether it went well, its result or what it raised), in order."""
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    look_late_for_garbage()
     os.dup2(2, 1)  # what a task prints does not get among the answers
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(source, tasks), daemon=True).start()
+    task = tasks.get()
+    from sdm.executors.garbage import look_late_for_garbage  # where that is came with the first task
+
+    look_late_for_garbage()
     while True:
-        answers.write(answer_task(tasks.get()))
+        answers.write(answer_task(task))
         answers.flush()
+        task = tasks.get()
 
 
 def _listen(source: BinaryIO, tasks: "SimpleQueue[bytes]") -> None:

@@ -204,7 +204,7 @@ class Novelty:
 class NoveltyMaps:
     """What is written and counted beside the maps of a model, in the same pass over the layers.
 
-    `identity` is the model's, where it is known already: to find it takes as long as to write the model's file.
+    `identity` is the model's, where it is known already: to find it takes a look at all of its weights.
 
     Whoever writes the maps calls `start` with the grid, writes `rasters` with `tags` beside its own, and has every
     window counted and `measured`. Then `outside` says how much of the map is outside the training range.

@@ -77,7 +77,7 @@ def open_layers(
     stack = examine(stack)
     if refuse:
         refuse_codes_in(stack)
-    return stack.remembering() if options.output.map else stack
+    return stack
 
 
 def choice_of(options: RunOptions) -> NamedVariables:

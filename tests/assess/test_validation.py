@@ -236,6 +236,15 @@ def test_folds_that_start_from_the_model_of_all_records_find_the_same_sooner(sma
         assert cross_validate(small, base, split, start=whole, executor=pool).rows == started.rows
 
 
+@pytest.mark.parametrize("ways", [{"max_iterations": 2}, {"solver": "summet", "max_iterations": 20}])
+def test_a_fit_that_ends_before_its_optimum_knows_nothing_of_its_test_records(small, ways) -> None:
+    """It would keep some of what the model of all records knows of them."""
+    split = split_table(small, "random", k=3)
+    whole = fit_table(small, Maxent("lqh")).model_
+    base = Maxent("lqh", **ways)
+    assert cross_validate(small, base, split, start=whole).rows == cross_validate(small, base, split).rows
+
+
 def test_processes_give_what_one_process_gives(small) -> None:
     split = split_table(small, "random", k=3)
     alone = cross_validate(small, Maxent("lq"), split)

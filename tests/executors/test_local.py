@@ -4,6 +4,7 @@ Their tasks never end by themselves, so none of this depends on how fast the mac
 """
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from clusters.machines import HELPERS, alive
 
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
+from sdm.executors import process
 from sdm.executors.opening import Processes, workers
 
 SCRIPT = """
@@ -93,3 +95,18 @@ def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do() -> None:
     said = r"one of 2 worker processes was killed.*--processes 1"
     with pytest.raises(SdmError, match=said), workers(Processes(2)) as pool:
         run_all(die, [("",)], pool)
+
+
+def test_a_process_starts_without_knowing_where_the_program_is() -> None:
+    """It is told with its first task: the program may be where only the first process looks."""
+    command = [sys.executable, "-I", "-S", process.__file__]
+    done = subprocess.run(command, capture_output=True, input=b"", timeout=60, check=False)
+    assert (done.returncode, done.stderr.count(b"No module named")) == (0, 0), done.stderr
+    task = pickle.dumps((list(sys.path), pickle.dumps((len, ("four",), {}))))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin
+        assert child.stdout
+        child.stdin.write(task)
+        child.stdin.flush()
+        assert pickle.load(child.stdout) == (True, 4)  # noqa: S301 - from the process that was started here
+        child.stdin.close()

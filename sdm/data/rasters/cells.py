@@ -102,11 +102,12 @@ class CellLookup:
 
 class WindowMemory:
     """The values of windows of some layers, for those who read them again: a background is drawn from the cells that a
-    map shows next, and each species of a batch has a map. It travels empty: another process reads for itself."""
+    map shows next. It travels empty: another process reads for itself."""
 
     def __init__(self, layers: Sequence[Any]) -> None:
         self.layers = layers
         self._values: dict[tuple[int, ...], np.ndarray] = {}
+        self._room = MOST_BYTES
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WindowMemory, (self.layers,)
@@ -116,8 +117,9 @@ class WindowMemory:
         return self._values.get(_place(window)) if layers is self.layers else None
 
     def keep(self, layers: Sequence[Any], window: Window, values: np.ndarray) -> None:
-        """Keep what was read of these layers."""
-        if layers is self.layers:
+        """Keep what was read of these layers, while there is room for it."""
+        if layers is self.layers and values.nbytes <= self._room:
+            self._room -= values.nbytes
             self._values[_place(window)] = values
 
 

@@ -150,8 +150,9 @@ def fit_species(
     known = options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
     single = estimator(known, table.categorical)
     ways: dict[str, Any] = {"test": values, "nested": nested, "validated": validated, "progress": progress}
-    # Features of other kinds of models are found anew in every fold.
-    assessed = assess(table, options, base, single, split, start=model if type(fitted) is Maxent else None, **ways)
+    # Features of other kinds of models are found anew in every fold, and where all have a weight nothing is gained.
+    start = model if type(fitted) is Maxent and fitted.problem_.penalty.sparse else None
+    assessed = assess(table, options, base, single, split, start=start, **ways)
     if options.test.importance:
         shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
         points = (model, table.presence, table.background)

@@ -112,6 +112,8 @@ def test_small_layers_are_read_once(stack, landscape, naive, reads):
         assert len(reads) == 3
     whole(kept, rows=20)
     assert len(reads) == 6, "other windows are read for themselves"
+    whole(kept, rows=20)
+    assert len(reads) == 6
     sent = pickle.loads(pickle.dumps(kept))  # noqa: S301 - what was written here
     np.testing.assert_array_equal(whole(sent), whole(kept))
     assert len(reads) == 9, "another process has read nothing yet"
@@ -133,3 +135,11 @@ def test_what_is_remembered_is_of_the_same_layers_and_not_of_a_part(stack, lands
 def test_layers_that_are_too_large_are_not_kept(stack, monkeypatch):
     monkeypatch.setattr("sdm.data.rasters.stack.MOST_BYTES", 3 * 60 * 90 * 4 - 1)
     assert stack.remembering().memory is None
+
+
+def test_no_more_is_kept_than_there_is_room_for(stack, monkeypatch, reads):
+    monkeypatch.setattr("sdm.data.rasters.cells.MOST_BYTES", stack.n_cells * 3 * 4)
+    kept = stack.remembering()
+    for rows in (25, 20):
+        whole(kept, rows), whole(kept, rows)
+    assert len(reads) == 3 + 2 * 3, "what came second had no room"
