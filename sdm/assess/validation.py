@@ -72,9 +72,8 @@ def validate_fold(
     train, test = fold.training(table), fold.testing(table)
     try:
         fitted = assessor.fit(train, estimator.for_fold(fold.name), start=start)
-        if (
-            start is not None and fitted.solution_.status != CONVERGED
-        ):  # it would know more of its test records than it may
+        # What ends before its optimum would still know something of the test records, from where it started.
+        if start is not None and fitted.solution_.status != CONVERGED:
             fitted = assessor.fit(train, estimator.for_fold(fold.name))
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}") from error
