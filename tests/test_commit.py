@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from faults import FAULTS, KILL, with_fault
+from faults import FAULTS, KILL, in_small_process, with_fault
 
 import sdm.commit
 from sdm.commit import claim, publishing, staging, staging_species
@@ -281,6 +281,11 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("how", FAULTS)
 def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(place: Path, how: str) -> None:
+    in_small_process(old_or_new, str(place), how)
+
+
+def old_or_new(folder: str, how: str) -> None:
+    place = Path(folder)
     old_result(place / "out")
     calls, _ = with_fault(lambda: replace_result(place / "out"), 0, how)
     assert contents(place / "out") == NEW | MINE
@@ -302,13 +307,16 @@ def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(place
 
 @pytest.mark.parametrize("how", FAULTS)
 @pytest.mark.parametrize("stage_inside", [True, False])
-def test_where_folders_cannot_be_exchanged_the_next_run_finishes(
-    place: Path, monkeypatch, how: str, stage_inside: bool
-) -> None:
+def test_where_folders_cannot_be_exchanged_the_next_run_finishes(place: Path, how: str, stage_inside: bool) -> None:
     """After an error everything is as before or new; after a kill that came while files moved, the next run ends it."""
-    one_by_one(monkeypatch)
-    if stage_inside:
-        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "out")
+    in_small_process(finished_by_the_next, str(place), how, "inside" if stage_inside else "beside")
+
+
+def finished_by_the_next(folder: str, how: str, stage: str) -> None:
+    place, patch = Path(folder), pytest.MonkeyPatch()
+    one_by_one(patch)
+    if stage == "inside":
+        patch.setattr(os.path, "ismount", lambda path: Path(path).name == "out")
     old_result(place / "out")
     calls, _ = with_fault(lambda: replace_result(place / "out"), 0, how)
     for at in range(1, calls + 1):
@@ -329,7 +337,11 @@ def test_where_folders_cannot_be_exchanged_the_next_run_finishes(
 
 @pytest.mark.parametrize("how", FAULTS)
 def test_a_set_of_files_is_published_whole(place: Path, how: str) -> None:
-    names = ("a.tif", "a_class.tif")
+    in_small_process(published_whole, str(place), how)
+
+
+def published_whole(folder: str, how: str) -> None:
+    place, names = Path(folder), ("a.tif", "a_class.tif")
 
     def work() -> None:
         with claim(root / "a.tif", overwrite=True, folder=False), publishing([root / name for name in names]) as places:

@@ -11,16 +11,17 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 import rasterio
 from faults import Commands
+from jsonschema import Draft202012Validator
 from PIL import Image
 from typer.testing import CliRunner, Result
 
@@ -65,8 +66,16 @@ def as_json(*words: Any) -> Any:
         raise AssertionError(f"{word} is not JSON")
 
     answer = json.loads(succeed(*words, "--json").stdout, parse_constant=refuse)
-    jsonschema.validate(answer, outcome_schema())
+    _outcomes().validate(answer)
     return answer
+
+
+@cache
+def _outcomes() -> Draft202012Validator:
+    """The schema of what commands print, itself looked at once: that takes longer than looking at an answer."""
+    schema = outcome_schema()
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
 
 
 def model_answer(*words: Any) -> Any:
@@ -88,9 +97,17 @@ def fail(*words: Any, code: int = 1) -> str:
     return errors[0].removeprefix("error: ")
 
 
-def _hear_ctrl_c() -> None:
-    """A test run in the background ignores Ctrl-C, and so would its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@contextmanager
+def hearing_ctrl_c() -> Iterator[None]:
+    """What is started here hears Ctrl-C: a test run in the background ignores it, and so would its children.
+
+    A `preexec_fn` would do the same, and copy the tables of all memory of this process for every child.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def start(*words: Any, hold: str = "", **options: Any) -> "subprocess.Popen[str]":
@@ -98,15 +115,15 @@ def start(*words: Any, hold: str = "", **options: Any) -> "subprocess.Popen[str]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **options.pop("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     command = [sys.executable, "-m", "sdm_cli.main", *(str(word) for word in words)]
-    if os.name != "nt":  # Windows has neither forks nor such signals
-        options.setdefault("preexec_fn", _hear_ctrl_c)
     if not hold:
-        return subprocess.Popen(command, env=environment, **{**pipes, **options})
+        with hearing_ctrl_c():
+            return subprocess.Popen(command, env=environment, **{**pipes, **options})
     with tempfile.TemporaryDirectory() as folder:
         held = Path(folder) / "held"
         places = [str(Path(__file__).parent / "hold"), environment.get("PYTHONPATH", "")]
         environment |= {"PYTHONPATH": os.pathsep.join(places), "SDM_TEST_HOLD": hold, "SDM_TEST_HELD": str(held)}
-        child = subprocess.Popen(command, env=environment, **{**pipes, **options})
+        with hearing_ctrl_c():
+            child = subprocess.Popen(command, env=environment, **{**pipes, **options})
         while not held.exists() and child.poll() is None:
             time.sleep(0.01)
         assert held.exists(), (hold, child.communicate())
