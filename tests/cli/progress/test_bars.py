@@ -34,11 +34,11 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_stages_of_a_single_fit_move_one_after_the_other(commands, wide: Path, tmp_path: Path) -> None:
     words = ("fit", wide / "occurrences.csv", wide / "layers", "--categorical", "landcover", "--fc", "lqph")
-    more = ("--folds", 12, "--jackknife", "--null-models", 3, "--no-curves", "--no-map", *PLAIN)
+    more = ("--folds", 16, "--jackknife", "--null-models", 3, "--no-curves", "--no-map", *PLAIN)
     done, shown = watched(commands, *words, *more, "-o", tmp_path / "out")
     assert done.returncode == 0, shown[-5:]
     seen = {stage: counts(shown, stage) for stage in ("cross-validation", "jackknife", "null models")}
-    for (stage, found), total in zip(seen.items(), (12, 25, 3)):
+    for (stage, found), total in zip(seen.items(), (16, 25, 3)):
         assert len(found) >= 2, f"{stage} moves: {found}"
         assert {number for _, number in found} == {total}
         assert found == sorted(found), f"{stage} never goes back: {found}"
