@@ -215,9 +215,11 @@ def ratios(theta, tau, alpha):
 
 
 def gibbs(theta, q0, alpha):
-    """Return `p` and `Ω*(θ) = θ·p − Ω(p)`, the normaliser by bisection in extended precision."""
+    """Return `p` and `Ω*(θ) = θ·p − Ω(p)` in extended precision, with bisection where there is no formula."""
     theta, q0 = np.asarray(theta, dtype=LONG), np.asarray(q0, dtype=LONG)
     low, high = theta.min() - 1, theta.max() + 1
+    if alpha == 1:
+        low = high = theta.max() + np.log(np.sum(q0 * np.exp(theta - theta.max())))
     while low < (middle := (low + high) / 2) < high:  # until there is no number between them
         if np.sum(q0 * ratios(theta, middle, alpha)) > 1:
             low = middle
