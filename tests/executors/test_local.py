@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from clusters.machines import HELPERS, alive
+from terminal import hearing_ctrl_c
 
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
@@ -46,15 +47,15 @@ def run(request: pytest.FixtureRequest, tmp_path: Path):
     """A process with two workers at work, in a process group of its own as in a terminal, and their ids."""
     (tmp_path / "script.py").write_text(SCRIPT)
     paths = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
-    child = subprocess.Popen(
-        [sys.executable, tmp_path / "script.py", tmp_path, request.param],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths},
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    with hearing_ctrl_c():
+        child = subprocess.Popen(
+            [sys.executable, tmp_path / "script.py", tmp_path, request.param],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": paths},
+            start_new_session=True,
+        )
     try:
         while len(began := list(tmp_path.glob("*.began"))) < 2 and child.poll() is None:
             time.sleep(0.01)
