@@ -55,11 +55,12 @@ demo: $(VENV)/.base  ## fit the sample species, find how well the truth was foun
 # A file of tests stays in one process, which makes once what its tests share. Files with few tests, which are the slow
 # ones, are not kept for the end, when one process would have nothing to do.
 SPREAD := --dist loadfile --no-loadscope-reorder
-# What tests write (half a gigabyte) is kept in memory where there is room: a disk confirms every file, which takes a
-# twentieth of the time. It is removed when all tests pass.
+# What tests write (half a gigabyte) is kept in memory where there is room, until they end: a disk confirms every file,
+# which takes a twentieth of the time.
 ROOM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "-p /dev/shm" }')
+WITH_FOLDER := folder=$$(mktemp -d $(ROOM)) && trap 'rm -rf "$$folder"' EXIT INT TERM && TMPDIR=$$folder
 test: check  ## lint, type check and all tests
-	folder=$$(mktemp -d $(ROOM)) && TMPDIR=$$folder $(BIN)/python -m pytest -n 2 $(SPREAD) && rm -rf "$$folder"
+	$(WITH_FOLDER) $(BIN)/python -m pytest -n 2 $(SPREAD)
 
 # Compiled kernels cannot be watched, so their own tests run once more as plain Python, and both runs are added up. Plain
 # Python warns where compiled code, as the processor, computes with infinite numbers.
@@ -68,7 +69,7 @@ KERNELS := tests/features tests/maps/test_cells.py tests/models/test_compiled.py
 	$(addprefix tests/joint/,test_inference.py test_curvature.py)
 coverage: $(VENV)/.test  ## which lines and branches the tests reach, kernels included; fails below 90 %
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 2 $(SPREAD)
+	$(WITH_FOLDER) $(BIN)/coverage run -m pytest -n 2 $(SPREAD)
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/coverage run -m pytest -W ignore::RuntimeWarning $(KERNELS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered

@@ -5,8 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -268,20 +266,9 @@ def test_a_run_without_any_species_leaves_no_folder(tmp_path: Path) -> None:
 # -- faults (see faults.py) ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory, where there is such a disk: the others take their time to confirm every call."""
-    memory = Path("/dev/shm")  # noqa: S108
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
-        yield Path(folder)
-
-
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(place: Path, how: str) -> None:
-    in_small_process(old_or_new, str(place), how)
+def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(tmp_path: Path, how: str) -> None:
+    in_small_process(old_or_new, str(tmp_path), how)
 
 
 def old_or_new(folder: str, how: str) -> None:
@@ -307,9 +294,9 @@ def old_or_new(folder: str, how: str) -> None:
 
 @pytest.mark.parametrize("how", FAULTS)
 @pytest.mark.parametrize("stage_inside", [True, False])
-def test_where_folders_cannot_be_exchanged_the_next_run_finishes(place: Path, how: str, stage_inside: bool) -> None:
+def test_where_folders_cannot_be_exchanged_the_next_run_finishes(tmp_path: Path, how: str, stage_inside: bool) -> None:
     """After an error everything is as before or new; after a kill that came while files moved, the next run ends it."""
-    in_small_process(finished_by_the_next, str(place), how, "inside" if stage_inside else "beside")
+    in_small_process(finished_by_the_next, str(tmp_path), how, "inside" if stage_inside else "beside")
 
 
 def finished_by_the_next(folder: str, how: str, stage: str) -> None:
@@ -336,8 +323,8 @@ def finished_by_the_next(folder: str, how: str, stage: str) -> None:
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_set_of_files_is_published_whole(place: Path, how: str) -> None:
-    in_small_process(published_whole, str(place), how)
+def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
+    in_small_process(published_whole, str(tmp_path), how)
 
 
 def published_whole(folder: str, how: str) -> None:
