@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_finite
-from sdm.executors.ahead import ahead
+from sdm.executors.ahead import MANY, ahead
 from sdm.models.species import Model
 from sdm.types import Array
 
 _CHUNK = 512  # points that are scored together: they stay in the fastest cache
 _CELLS = 4096  # of the grid
 _NEAR = 1e-10  # sums in another order differ by less, relative to the size of what is added
-_MANY = 100_000  # points from which threads are worth their start
 _RAW = 1 << 20  # random numbers that are drawn at a time; the first are kept for the next species
 
 
@@ -121,7 +120,7 @@ class ShuffledModel:
             near = (presence, self._near, low, inverse, above, first)
             return int(_twice_above(v, own, order, theta, who, *near, *exact))
 
-        many = threads > 1 and rest.size >= _MANY
+        many = threads > 1 and rest.size >= MANY
         twice = list(ahead(twice_above, orders, threads) if many else map(twice_above, orders))
         return np.array(twice, dtype=np.int64) / 2.0 / self._m / rest.size
 

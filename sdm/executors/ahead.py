@@ -1,18 +1,27 @@
-"""Work in threads, a few steps ahead of whoever takes its results."""
+"""Work in threads, a few steps ahead of whoever takes its results, which come in the order of their items: they are the
+same with any number of threads."""
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 U = TypeVar("U")
 
+MANY = 100_000  # cells from which threads are worth their start
+_run = [2]  # how many threads the run wants, and before it those of the run around it
+
 
 def ahead(work: Callable[[T], U], items: Iterable[T], threads: int) -> Generator[U]:
     """Yield the results of items in their order; a few are at work at a time, so that memory stays bounded."""
-    pool, waiting = ThreadPoolExecutor(max(1, threads)), deque[Future[U]]()
+    from concurrent.futures import ThreadPoolExecutor  # later than a model that needs no threads
+
+    pool, waiting = ThreadPoolExecutor(max(1, threads)), deque["Future[U]"]()
     try:
         for item in items:
             waiting.append(pool.submit(work, item))
@@ -22,6 +31,36 @@ def ahead(work: Callable[[T], U], items: Iterable[T], threads: int) -> Generator
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def over_cells(work: Callable[[T], U], items: Iterable[T], cells: int) -> Iterator[U]:
+    """Yield the results of items, for each of which all or some of the cells are looked at: several at a time where
+    there are many cells."""
+    threads = threads_for(cells)
+    return map(work, items) if threads == 1 else ahead(work, items, threads)
+
+
+def in_parts(work: Callable[[slice], U], count: int, cells: int) -> list[U]:
+    """Have the work on `count` things done, in parts where there are many cells; return the results of the parts in
+    their order."""
+    threads = threads_for(cells)
+    size = max(1, -(-count // (1 if threads == 1 else 4 * threads)))
+    return list(over_cells(work, (slice(k, min(k + size, count)) for k in range(0, count, size)), cells))
+
+
+def threads_for(cells: int) -> int:
+    """Return how many threads are worth their start for a computation over cells."""
+    return own_threads(_run[-1]) if cells >= MANY else 1
+
+
+@contextmanager
+def run_threads(threads: int) -> Iterator[None]:
+    """Let what is computed here use so many threads."""
+    _run.append(threads)
+    try:
+        yield
+    finally:
+        _run.pop()
 
 
 def own_threads(threads: int) -> int:

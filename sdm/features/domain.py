@@ -12,10 +12,13 @@ import numpy as np
 
 from sdm._jit import jit
 from sdm.errors import DataError
+from sdm.executors.ahead import in_parts
 from sdm.features.centred import centre_of
 from sdm.features.ranks import CellRanks, rank_cells
 from sdm.types import Array
 from sdm.values import dataclass
+
+_BLOCK = 4096  # cells whose variables stay in the first cache
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Domain:
     def lookup(self, table: Array) -> Array:
         """Sum over the variables of `table` at each cell's distinct value: all univariate features at once."""
         theta = np.zeros(self.n)
-        _lookup(self.codes, self.start, table, theta)
+        in_parts(lambda cells: _lookup(self.codes, self.start, table, theta, cells.start, cells.stop), self.n, self.n)
         return theta
 
     def spread(self, v: int, table: Array) -> Array:
@@ -115,8 +118,8 @@ class Measure:
     @cached_property
     def marginals(self) -> Array:
         """Mass on each distinct value of each variable, in one flat array laid out by `domain.start`."""
-        out = np.zeros(self.domain.values.size)
-        _marginals(self.domain.codes, self.domain.start, self.mass, out)
+        codes, start, out = self.domain.codes, self.domain.start, np.zeros(self.domain.values.size)
+        in_parts(lambda some: _marginals(codes[some], start[some], self.mass, out), len(codes), self.domain.n)
         return out
 
     @cached_property
@@ -130,14 +133,21 @@ class Measure:
         return self.mass @ self.domain.centred
 
 
-def weighted_gram(x: Array, mass: Array, block: int = 4096) -> Array:
+def weighted_gram(x: Array, mass: Array) -> Array:
     """Return `xᵀ diag(mass) x`, block by block so that the weighted copy stays in cache."""
     out = np.zeros((x.shape[1], x.shape[1]))
-    for a in range(0, x.shape[0], block):
-        part = x[a : a + block]
-        scaled = np.empty_like(part)
-        _scale_rows(part, mass[a : a + block], scaled)
-        out += part.T @ scaled
+
+    def products(blocks: slice) -> list[Array]:
+        made, scaled = [], np.empty((_BLOCK, x.shape[1]))
+        for first in range(blocks.start * _BLOCK, min(blocks.stop * _BLOCK, len(x)), _BLOCK):
+            part = x[first : first + _BLOCK]
+            _scale_rows(part, mass[first : first + _BLOCK], scaled[: len(part)])
+            made.append(np.dot(part.T, scaled[: len(part)]))  # unlike `@`, it lets other threads work
+        return made
+
+    for some in in_parts(products, -(-len(x) // _BLOCK), len(x)):
+        for product in some:
+            out += product
     return out
 
 
@@ -189,9 +199,9 @@ def _marginals(codes, start, mass, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _lookup(codes, start, table, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ_v table[start[v] + codes[v, i]], in blocks of cells that stay in the first cache."""
-    n = codes.shape[1]
+def _lookup(codes, start, table, theta, first, last):  # type: ignore[no-untyped-def]
+    """theta[i] += Σ_v table[start[v] + codes[v, i]] for cells from `first` to before `last`, in blocks of cells that
+    stay in the first cache."""
     used = np.empty(codes.shape[0], np.bool_)
     for v in range(used.size):
         used[v] = False
@@ -199,8 +209,8 @@ def _lookup(codes, start, table, theta):  # type: ignore[no-untyped-def]
             if table[d] != 0.0:
                 used[v] = True
                 break
-    for a in range(0, n, 4096):
-        b = min(a + 4096, n)
+    for a in range(first, last, _BLOCK):
+        b = min(a + _BLOCK, last)
         for v in range(codes.shape[0]):
             if used[v]:
                 base = start[v]

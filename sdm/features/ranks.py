@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
+from sdm.executors.ahead import over_cells
 from sdm.types import Array
 
 _MOST = 64 << 20  # bytes of cells that are kept for the next species
@@ -16,7 +17,7 @@ class CellRanks:
 
     def __init__(self, cells: Array) -> None:
         self.cells = cells
-        found = [np.unique(column, return_inverse=True) for column in cells.T]
+        found = list(over_cells(lambda column: np.unique(column, return_inverse=True), cells.T, len(cells)))
         self.values = [values for values, _ in found]
         self.codes = np.array([code for _, code in found], dtype=np.int32)
         self.product_ranges: dict[bytes, tuple[Array, Array]] = {}  # by what products are counted from

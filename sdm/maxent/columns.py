@@ -1,9 +1,12 @@
 """The columns of the few features that Newton's method looks at, and the curvature on them."""
 
+from queue import SimpleQueue
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_sum
+from sdm.executors.ahead import in_parts, over_cells
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
@@ -59,16 +62,21 @@ class ColumnPool:
             kept = {j: self._row[j] for j in wanted if j in self._row}
             self._free += [row for j, row in self._row.items() if j not in kept]
             self._row = kept
+        n = self.features.domain.n
         for j in missing:
-            column = self.features.column(j)[:: self.stride]
             if not self._free:
                 first = SLAB * len(self._slabs)
                 self._free = list(range(first + SLAB - 1, first - 1, -1))
-                self._slabs.append(np.empty((SLAB, column.size), dtype=DTYPE))
-            row = self._free.pop()
-            self._slabs[row // SLAB][row % SLAB] = column
-            self._row[j] = row
+                self._slabs.append(np.empty((SLAB, -(-n // self.stride)), dtype=DTYPE))
+            self._row[j] = self._free.pop()
+        in_parts(lambda some: self._compute(missing[some]), len(missing), n)
         return [self._row[j] for j in wanted]
+
+    def _compute(self, features: list[int]) -> None:
+        """Put the columns of features in their rows."""
+        for j in features:
+            row = self._row[j]
+            self._slabs[row // SLAB][row % SLAB] = self.features.column(j)[:: self.stride]
 
     def hessian(self, members: NDArray[np.int64], weights: Array, block: int = 2048) -> Array:
         """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the cells looked at. Block by
@@ -84,14 +92,20 @@ class ColumnPool:
         for slab, own, at in parts:
             _fill_means(slab, own, at, w, centre)
         out = np.zeros((members.size, members.size))
-        centred = np.empty((members.size, min(block, root.size)), dtype=DTYPE)
-        for a in range(0, root.size, block):
-            b = min(a + block, root.size)
-            if b - a < centred.shape[1]:
-                centred = np.empty((members.size, b - a), dtype=DTYPE)
+        idle: SimpleQueue[NDArray[np.float32]] = SimpleQueue()  # memory for a block, of threads that have none at work
+
+        def product(first: int) -> NDArray[np.float32]:
+            width = min(block, root.size - first)
+            centred = np.empty((members.size, width), dtype=DTYPE) if idle.empty() or width < block else idle.get()
             for slab, own, at in parts:
-                _fill_centred(slab, own, at, centre, root, a, centred)
-            out += centred @ centred.T
+                _fill_centred(slab, own, at, centre, root, first, centred)
+            made = centred @ centred.T
+            if width == block:
+                idle.put(centred)
+            return made
+
+        for part in over_cells(product, range(0, root.size, block), self.features.domain.n):
+            out += part
         # Single precision leaves an error of about a millionth: lift the diagonal by that, to stay positive definite.
         out[np.diag_indices(members.size)] *= 1.0 + 1e-6
         return out

@@ -29,7 +29,8 @@ class RunOptions(Section):
     )
     preset: Literal["best"] | None = option(
         None,
-        "best: what did best wherever it was measured (target-group background, mean of committee and shared axes).",
+        "best: what did best on most data where it was measured (target-group background, mean of committee and shared "
+        "axes).",
     )
 
     occurrences: OccurrenceOptions = Field(default_factory=OccurrenceOptions)
@@ -47,7 +48,11 @@ class RunOptions(Section):
     joint: JointOptions = Field(default_factory=JointOptions)
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(
-        2, "Threads for reading and predicting rasters, and for permutation importance.", ge=1, le=1024
+        2,
+        "Threads for reading and predicting rasters, for models of 100,000 cells or more, and for permutation "
+        "importance.",
+        ge=1,
+        le=1024,
     )
     processes: int = option(
         1, "Processes of this machine for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024

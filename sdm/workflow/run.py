@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
+from sdm.executors.ahead import run_threads
 from sdm.executors.local import load_modules
 from sdm.executors.opening import check_workers, kept_workers
 from sdm.executors.painter import dismiss_painter, has_painter
@@ -86,7 +87,8 @@ def run(
     target = output_folder(output.folder)
     if not (output.resume or output.overwrite):
         refuse_partial(target)
-    with claim(target, overwrite=output.overwrite or output.resume), kept_workers(options):
+    replacing = output.overwrite or output.resume
+    with claim(target, overwrite=replacing), kept_workers(options), run_threads(options.threads):
         Thread(target=load_modules, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):

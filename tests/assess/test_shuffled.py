@@ -70,7 +70,7 @@ def test_other_entropies_and_missing_values_are_left_to_predictions(small) -> No
 
 
 def test_threads_change_nothing(small, monkeypatch) -> None:
-    monkeypatch.setattr("sdm.assess.shuffled._MANY", 10)
+    monkeypatch.setattr("sdm.assess.shuffled.MANY", 10)
     model = fit_table(small, Maxent("lqp")).model_
     found = [permutation_importance(model, small.presence, small.background, threads=k) for k in (1, 2, 5)]
     assert found[0] == found[1] == found[2]

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from strategies import small_case
 
-from sdm import Maxent, SdmError
+from sdm import ConditionalMaxent, Maxent, SdmError, StructMaxent
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.raised import SdmNotFittedError
+from sdm.executors import ahead
 from sdm.maxent.penalty import PENALTIES
 
 SOILS = np.array(["clay", "peat", "sand"])
@@ -346,3 +347,19 @@ def test_a_fit_to_the_same_rows_need_not_read_them_again() -> None:
     np.testing.assert_allclose(again.predict(x), alone.predict(x), rtol=1e-9)
     assert again.n_features_in_ == 3
     assert again.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "kind", [Maxent("lqpht"), Maxent("lqp", regularization="l2"), StructMaxent("l,trees:2"), ConditionalMaxent("lqp")]
+)
+def test_threads_change_no_weight(kind, monkeypatch):
+    """Of many cells, several threads look at parts: here of 5,000, more than one block of every kernel."""
+    monkeypatch.delenv("SDM_THREADS", raising=False)
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(5_000, 4)).round(3)
+    y = (x[:, 0] * x[:, 1] + rng.normal(size=5_000) > 2).astype(int)
+    alone = kind.fit(x, y).predict(x).tobytes()
+    monkeypatch.setattr(ahead, "MANY", 1)
+    for threads in (1, 2, 5):
+        with ahead.run_threads(threads):
+            assert kind.fit(x, y).predict(x).tobytes() == alone

@@ -6,6 +6,7 @@ from hypothesis import given
 from strategies import cases, seeds
 
 from sdm.errors import DataError
+from sdm.executors import ahead
 from sdm.features.domain import Domain, weighted_gram
 
 
@@ -65,3 +66,22 @@ def test_gram_over_several_blocks():
     rng = np.random.default_rng(0)
     x, mass = rng.normal(size=(10_001, 3)), rng.normal(size=10_001)
     np.testing.assert_allclose(weighted_gram(x, mass), x.T @ (mass[:, None] * x), atol=1e-9)
+
+
+def test_threads_change_no_byte(monkeypatch):
+    monkeypatch.delenv("SDM_THREADS", raising=False)
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.normal(size=(9_000, 3)).round(2), rng.integers(0, 4, 9_000)])
+    mass, tables = rng.random(9_000), rng.normal(size=4_000)
+
+    def everything():
+        domain = Domain(x, ["a", "b", "c", "d"], ["d"])
+        measure = domain.measure(mass)
+        found = domain.codes, measure.marginals, measure.gram, domain.lookup(tables[: domain.values.size])
+        return [part.tobytes() for part in (*found, *(variable.values for variable in domain.variables))]
+
+    alone = everything()
+    monkeypatch.setattr(ahead, "MANY", 1)
+    for threads in (1, 2, 5):
+        with ahead.run_threads(threads):
+            assert everything() == alone

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
+from sdm.executors.ahead import in_parts
 from sdm.features.centred import less_product, product_range
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
@@ -74,7 +75,8 @@ class ProductFamily(Family):
         if used.size:
             slope = weights[used] / (self.hi[used] - self.lo[used])
             first, second = self.first[used], self.second[used]
-            _add_products(self.domain.centred, first, second, slope, theta)
+            centred, n = self.domain.centred, self.domain.n
+            in_parts(lambda cells: _add_products(centred[cells], first, second, slope, theta[cells]), n, n)
             theta -= slope @ self._low[used]
             if np.any(self.domain.centre):
                 linear = np.zeros_like(self.domain.centre)
