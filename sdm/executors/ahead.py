@@ -5,6 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 MANY = 100_000  # cells from which threads are worth their start
-_run = [2]  # how many threads the run wants, and before it those of the run around it
+_run: ContextVar[int] = ContextVar("_run", default=2)  # how many threads the run wants
 
 
 def ahead(work: Callable[[T], U], items: Iterable[T], threads: int) -> Generator[U]:
@@ -45,22 +46,23 @@ def in_parts(work: Callable[[slice], U], count: int, cells: int) -> list[U]:
     their order."""
     threads = threads_for(cells)
     size = max(1, -(-count // (1 if threads == 1 else 4 * threads)))
-    return list(over_cells(work, (slice(k, min(k + size, count)) for k in range(0, count, size)), cells))
+    parts = [slice(k, min(k + size, count)) for k in range(0, count, size)]
+    return list(over_cells(work, parts, cells if len(parts) > 1 else 0))
 
 
 def threads_for(cells: int) -> int:
     """Return how many threads are worth their start for a computation over cells."""
-    return own_threads(_run[-1]) if cells >= MANY else 1
+    return own_threads(_run.get()) if cells >= MANY else 1
 
 
 @contextmanager
 def run_threads(threads: int) -> Iterator[None]:
     """Let what is computed here use so many threads."""
-    _run.append(threads)
+    before = _run.set(threads)
     try:
         yield
     finally:
-        _run.pop()
+        _run.reset(before)
 
 
 def own_threads(threads: int) -> int:

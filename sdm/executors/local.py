@@ -13,8 +13,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-# One thread of linear algebra in each process: two levels of threads take ten times as long. One for rasters too, which
-# saves the memory of windows.
+# One thread of linear algebra in each process: two levels of threads take ten times as long. One for rasters
+# and models too, which saves the memory of windows.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SDM_THREADS": "1"}
 # The C library of Linux keeps what is freed, in as many places as there are threads: a worker would hold twice as much.
 LEAN_MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "1000000", "MALLOC_TRIM_THRESHOLD_": "8000000"}

@@ -7,6 +7,7 @@ and every linear, quadratic, hinge, threshold and category expectation is read o
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -92,8 +93,9 @@ class Domain:
 
     def lookup(self, table: Array) -> Array:
         """Sum over the variables of `table` at each cell's distinct value: all univariate features at once."""
-        theta = np.zeros(self.n)
-        in_parts(lambda cells: _lookup(self.codes, self.start, table, theta, cells.start, cells.stop), self.n, self.n)
+        theta, start = np.zeros(self.n), self.start
+        used = np.array([np.any(table[a:b]) for a, b in pairwise(start.tolist())])
+        in_parts(lambda cells: _lookup(self.codes, start, table, used, theta, cells.start, cells.stop), self.n, self.n)
         return theta
 
     def spread(self, v: int, table: Array) -> Array:
@@ -199,16 +201,9 @@ def _marginals(codes, start, mass, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _lookup(codes, start, table, theta, first, last):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ_v table[start[v] + codes[v, i]] for cells from `first` to before `last`, in blocks of cells that
-    stay in the first cache."""
-    used = np.empty(codes.shape[0], np.bool_)
-    for v in range(used.size):
-        used[v] = False
-        for d in range(start[v], start[v + 1]):
-            if table[d] != 0.0:
-                used[v] = True
-                break
+def _lookup(codes, start, table, used, theta, first, last):  # type: ignore[no-untyped-def]
+    """theta[i] += Σ_v table[start[v] + codes[v, i]] over variables that are used, for cells from `first` to before
+    `last`, in blocks of cells that stay in the first cache."""
     for a in range(first, last, _BLOCK):
         b = min(a + _BLOCK, last)
         for v in range(codes.shape[0]):

@@ -1,7 +1,5 @@
 """The columns of the few features that Newton's method looks at, and the curvature on them."""
 
-from queue import SimpleQueue
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +67,11 @@ class ColumnPool:
                 self._free = list(range(first + SLAB - 1, first - 1, -1))
                 self._slabs.append(np.empty((SLAB, -(-n // self.stride)), dtype=DTYPE))
             self._row[j] = self._free.pop()
-        in_parts(lambda some: self._compute(missing[some]), len(missing), n)
+        try:
+            in_parts(lambda some: self._compute(missing[some]), len(missing), n)
+        except BaseException:  # Ctrl-C too: another fit may go on with what is here
+            self._free += [self._row.pop(j) for j in missing]
+            raise
         return [self._row[j] for j in wanted]
 
     def _compute(self, features: list[int]) -> None:
@@ -92,16 +94,20 @@ class ColumnPool:
         for slab, own, at in parts:
             _fill_means(slab, own, at, w, centre)
         out = np.zeros((members.size, members.size))
-        idle: SimpleQueue[NDArray[np.float32]] = SimpleQueue()  # memory for a block, of threads that have none at work
+        idle: list[NDArray[np.float32]] = []  # memory for a block, of threads that have none at work
 
         def product(first: int) -> NDArray[np.float32]:
             width = min(block, root.size - first)
-            centred = np.empty((members.size, width), dtype=DTYPE) if idle.empty() or width < block else idle.get()
+            try:
+                centred = idle.pop()
+            except IndexError:
+                centred = np.empty((members.size, width), dtype=DTYPE)
+            if centred.shape[1] != width:  # the last is smaller
+                centred = np.empty((members.size, width), dtype=DTYPE)
             for slab, own, at in parts:
                 _fill_centred(slab, own, at, centre, root, first, centred)
             made = centred @ centred.T
-            if width == block:
-                idle.put(centred)
+            idle.append(centred)
             return made
 
         for part in over_cells(product, range(0, root.size, block), self.features.domain.n):

@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from terminal import BARE, succeed
+
+from sdm.executors import ahead
 
 FEW = ["--background-points", "400", "--categorical", "landcover", "--seed", "9", "--no-report", "--no-curves"]
 FEW += ["--no-map-picture", "--dpi", "72"]  # pictures are not compared here
@@ -45,3 +48,26 @@ def test_tuning_fitting_and_mapping_give_the_same_bytes(results) -> None:
     assert {Path(name).suffix for name in one} == {".npz", ".tif", ".csv"}
     assert {"again.tif", "tune/tune.csv"} <= one.keys()
     assert [name for name in one if one[name] != two[name]] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", *BARE),
+        ("tune", *BARE, "--multipliers", "1,2", "--folds", 2),
+        ("path", *BARE),
+        ("curve", "learning", "--categorical", "landcover", "--sets", "l", "--partitions", 2),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_that_fits_has_the_threads_that_are_wanted(words, world, tmp_path, monkeypatch) -> None:
+    """Of many cells; those of this world are few."""
+    monkeypatch.delenv("SDM_THREADS", raising=False)
+    monkeypatch.setattr(ahead, "MANY", 1)
+    asked: list[int] = []
+    threads_for = ahead.threads_for
+    monkeypatch.setattr(ahead, "threads_for", lambda cells: asked.append(threads_for(cells)) or asked[-1])
+    place = 2 if words[0] == "curve" else 1
+    files = (world.records, world.layers, "-o", tmp_path / "out", "--threads", 3)
+    succeed(*words[:place], *files, *words[place:])
+    assert set(asked) == {1, 3}, "1 for what is one part"

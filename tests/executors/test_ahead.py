@@ -43,6 +43,16 @@ def test_few_cells_have_no_thread_and_many_as_many_as_the_run_wants(monkeypatch:
     assert threads_for(MANY) == 2
 
 
+def test_runs_in_threads_of_their_own_do_not_mix() -> None:
+    found = []
+    with run_threads(3):
+        other = threading.Thread(target=lambda: found.append(threads_for(MANY)))
+        other.start()
+        other.join()
+        found.append(threads_for(MANY))
+    assert found == [2, 3]
+
+
 def test_results_come_in_the_order_of_their_items() -> None:
     def slow_at_first(k: int) -> int:
         time.sleep(0.02 if k == 0 else 0.0)

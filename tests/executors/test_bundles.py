@@ -7,6 +7,7 @@ import time
 import pytest
 from clusters.tasks import square
 
+from sdm.executors.ahead import MANY, threads_for
 from sdm.executors.clusters.bundles import SECONDS, Bundles, Call
 from sdm.executors.clusters.remote import versions_here, work
 
@@ -47,3 +48,9 @@ def test_a_worker_sends_back_what_it_has_done_when_calls_take_longer_than_though
     seconds, answers = pickle.loads(work([pickle.dumps(task) for task in tasks], versions_here()))  # noqa: S301
     assert [pickle.loads(answer) for answer in answers] == [(True, square(3)), (True, None)]  # noqa: S301
     assert seconds[1] >= 2 * SECONDS
+
+
+def test_a_worker_beside_others_fits_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SDM_THREADS", raising=False)
+    _, answers = pickle.loads(work([pickle.dumps((threads_for, (MANY,), {}))], versions_here()))  # noqa: S301
+    assert [pickle.loads(answer) for answer in answers] == [(True, 1)]  # noqa: S301

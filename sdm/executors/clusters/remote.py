@@ -12,6 +12,7 @@ from time import monotonic
 
 from sdm._version import __version__
 from sdm.errors import ClusterError
+from sdm.executors.ahead import run_threads
 from sdm.executors.clusters.bundles import SECONDS
 from sdm.executors.process import answer_task
 
@@ -45,7 +46,7 @@ def work(tasks: list[bytes], wanted: Versions) -> bytes:
         return pickle.dumps(([], [pickle.dumps((False, ClusterError(fault)))] * len(tasks)))
     taken: list[float] = []
     answers: list[bytes] = []
-    with _ALONE:
+    with _ALONE, run_threads(1):  # a worker beside others; what is sent may say more
         while len(answers) < len(tasks) and sum(taken) < 2 * SECONDS:
             begun = monotonic()
             answers.append(answer_task(tasks[len(answers)]))

@@ -103,7 +103,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("perspeciesresults", False, ACTS, "also one table per species, `<species>Results.csv`"),
         _flag("appendtoresultsfile", False, ACTS, "rows are added to `maxentResults.csv`"),
         _flag("logfile", "maxent.log", ACTS, "the name of the log in the output folder"),
-        _flag("threads", 1, ACTS, "threads for maps"),
+        _flag("threads", 1, ACTS, "threads for maps, and for models of 100,000 cells or more"),
         _flag("printversion", False, ACTS, "print the version and end"),
         # What sdm does not repeat
         _flag("polyhedral", False, WARNED, "(v − v²)/4 is a weighted sum of the linear and the quadratic feature"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 from sdm.errors import DataError, OutputError, SdmError
+from sdm.executors.ahead import run_threads
 from sdm.executors.sharing import loads
 from sdm.types import Progress
 from sdm.values import dataclass
@@ -36,7 +37,8 @@ def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[Journa
     """Do a unit in a process of its own."""
     job: Job = load_job(place, token)
     folder = RunFolder(Path(place))
-    return do_unit(job, folder, token, unit, loads(parts, folder.arrays_of(token)))
+    with run_threads(job.options.threads):
+        return do_unit(job, folder, token, unit, loads(parts, folder.arrays_of(token)))
 
 
 def do_unit(

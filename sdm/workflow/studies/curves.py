@@ -9,6 +9,7 @@ from sdm.assess.splits.methods import subsample
 from sdm.commit import claim, staging
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
+from sdm.executors.ahead import run_threads
 from sdm.executors.opening import workers
 from sdm.files import output_folder, safe_names
 from sdm.options.definitions import RunOptions
@@ -49,7 +50,7 @@ def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Pr
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
     task_for("species").check_options(options)
     target = output_folder(options.output.folder)
-    with claim(target, overwrite=options.output.overwrite):
+    with claim(target, overwrite=options.output.overwrite), run_threads(options.threads):
         return _draw(options, kind, target, command, progress)
 
 

@@ -112,6 +112,25 @@ def test_a_rough_hessian_where_no_chosen_cell_has_weight():
     np.testing.assert_array_equal(ColumnPool(features, 2).hessian(members, w), exact)
 
 
+def test_a_pool_that_was_interrupted_computes_again_what_it_had_not(monkeypatch):
+    """A fit that was stopped by Ctrl-C leaves no column that was never computed to the next one."""
+    case = small_case(44, n=100)
+    features = case.features("lq")
+    members, w = np.arange(features.size), case.q0
+    pool, column = ColumnPool(features), type(features).column
+
+    def interrupted(self, j):
+        if j == 2:
+            raise KeyboardInterrupt
+        return column(self, j)
+
+    monkeypatch.setattr(type(features), "column", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pool.hessian(members, w)
+    monkeypatch.setattr(type(features), "column", column)
+    np.testing.assert_array_equal(pool.hessian(members, w), ColumnPool(features).hessian(members, w))
+
+
 def test_a_pool_goes_on_when_features_are_renumbered():
     case = small_case(44, n=100)
     features = case.features("lqph", 4)
