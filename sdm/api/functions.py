@@ -173,7 +173,8 @@ def project(
     layers_crs, progress : optional
         As for `fit`.
     **options
-        As for `sdm project`: `thresholds`, `novelty`, `dispersal`, `over`, `extrapolation`, `scale`, `area` and others.
+        As for `sdm project`: `thresholds`, `novelty`, `dispersal`, `over`, `extrapolation`, `scale`,
+        `projection_area` and others.
 
     Returns
     -------
