@@ -23,7 +23,8 @@ HINTS = {"folds": "fit with folds=5", "tune": "make the run with sdm.tune"}
 
 
 class Plots:
-    """Plots of one model. Every method but `curves` takes the `ax` to draw on, or makes a figure, and returns the axes."""
+    """Plots of one model. Every method but `curves` takes the `ax` to draw on; all make a figure if they need one, and
+    return the axes."""
 
     def __init__(self, results: Results) -> None:
         self._results = results

@@ -3,8 +3,9 @@
 Linear, quadratic, hinge and threshold weights of one variable sum to a function that is quadratic between knots. It
 is stored as segments; a cell finds its segment from a coarse grid over the knots, not by a search among them.
 
-Some hundred cells are scored at a time. Neighbours on a map are alike: where all of them are in one segment, none looks
-for it, and where none of their products is outside its range, none is compared with it. The sums are the same.
+Some hundred cells are scored at a time. Neighbours on a map are alike: where all of them are in one segment, or in two
+or three beside each other, none looks for it; a class is looked up where it changes; and where none of their products
+is outside its range, none is compared with it. The sums are the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from sdm.values import dataclass
 BLOCK = 16_384  # cells at a time of columns that are not rows of one array, or are of another kind of number
 FEW = 4_000_000  # cells: for so many, kernels of single numbers take longer to load, and much longer to compile, than
 # it takes to make double ones of them
-_CHUNK = 512  # cells that are scored together: their values stay in the fastest cache
+_CHUNK = 256  # cells that are scored together: so few that they are alike, and their values stay in the fastest cache
 _MARGIN = 1e-9  # of a product's range, for what rounding may do to its bounds
 
 
@@ -225,11 +226,14 @@ def _score(  # type: ignore[no-untyped-def]
             s, e = starts[v, 0], starts[v + 1, 0]
             if e > s:
                 g, h = starts[v, 1], starts[v + 1, 1]
-                k = _segment(ends[v, 0], breaks[s:e], grids[v, 0], grids[v, 1], first[g:h])
-                if s + k == e - 1 or ends[v, 1] < breaks[s + k]:
-                    _add_quadratic(row, x0[s + k], a[s + k], b[s + k], c[s + k], t)
-                elif e - s <= 3:
-                    _add_few(row, breaks[s:e], x0[s:e], a[s:e], b[s:e], c[s:e], t)
+                k = s + _segment(ends[v, 0], breaks[s:e], grids[v, 0], grids[v, 1], first[g:h])
+                n = 1  # segments that the cells are in; more than three are not counted
+                while k + n < e and n <= 3 and ends[v, 1] >= breaks[k + n - 1]:
+                    n += 1
+                if n == 1:
+                    _add_quadratic(row, x0[k], a[k], b[k], c[k], t)
+                elif n <= 3:
+                    _add_few(row, breaks[k : k + n], x0[k : k + n], a[k : k + n], b[k : k + n], c[k : k + n], t)
                 else:
                     _add_curve(
                         row, breaks[s:e], x0[s:e], a[s:e], b[s:e], c[s:e], grids[v, 0], grids[v, 1], first[g:h], t
@@ -304,7 +308,7 @@ def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: 
 
 @jit_finite
 def _add_few(x, breaks, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
-    """The same for two or three segments: each cell computes all, and takes its own."""
+    """The same for two or three segments beside each other: each cell computes all, and takes its own."""
     last = breaks.size - 1
     knot, limit = breaks[0], breaks[1]
     p0, p1, p2 = x0[0], x0[1], x0[last]
@@ -329,10 +333,13 @@ def _add_quadratic(x, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
 @jit
 def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
     """theta[i] += the weight of x's class; a class without a weight, or never seen, adds nothing."""
+    known, weight = np.nan, 0.0
     for i in range(x.size):
-        at = place_in(values, x[i])
-        if at >= 0:
-            theta[i] += weights[at]
+        if x[i] != known:  # neighbours are mostly of one class
+            known = x[i]
+            at = place_in(values, known)
+            weight = weights[at] if at >= 0 else 0.0
+        theta[i] += weight
 
 
 @jit

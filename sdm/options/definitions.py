@@ -49,8 +49,8 @@ class RunOptions(Section):
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(
         2,
-        "Threads for reading and predicting rasters, for models of 100,000 cells or more, and for permutation "
-        "importance.",
+        "Threads for reading and predicting rasters, for models of 100,000 cells or more, for shared axes, and for "
+        "permutation importance.",
         ge=1,
         le=1024,
     )

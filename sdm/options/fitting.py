@@ -160,7 +160,7 @@ class FitOptions(Section):
     add_presences: Literal["all", "distinct", "none"] | None = option(
         None,
         "Which presences join the background: all (default), those that it does not hold yet (distinct, as Java Maxent "
-        "does with layers; the default with --bounds), or none.",
+        "does with layers; the default with --bounds and with --knots maxnet), or none.",
     )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive | None = option(

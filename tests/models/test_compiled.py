@@ -105,13 +105,15 @@ def test_clamping_changes_nothing_where_it_holds_nothing(seed, size):
     np.testing.assert_array_equal(held, outside & ~np.isnan(x).any(axis=1))
 
 
-@given(seeds, st.booleans())
-def test_neighbours_that_are_alike_have_the_scores_that_each_has_alone(seed, clamp):
-    """Cells in a row are scored together, by what they have in common: on maps they vary little."""
+@given(seeds, st.booleans(), st.sampled_from([0.3, 1.0, 4.0, 20.0]))
+def test_neighbours_that_are_alike_have_the_scores_that_each_has_alone(seed, clamp, rough):
+    """Cells in a row are scored together, by what they have in common: on maps they vary little, so that they are in
+    one part of a curve, in a few that lie beside each other, or in many."""
     rng = np.random.default_rng(seed)
     rows = random_terms(rng, 20)
-    x = np.tile([rng.uniform(-4, 6), rng.uniform(50, 450), rng.integers(1, 6)], (300, 1))
-    x[:, :2] += np.cumsum(rng.normal(size=(300, 2)) * [0.02, 0.5], axis=0)
+    x = np.tile([rng.uniform(-4, 6), rng.uniform(50, 450), 0.0], (400, 1))
+    x[:, :2] += np.cumsum(rng.normal(size=(400, 2)) * [0.02 * rough, 0.5 * rough], axis=0)
+    x[:, 2] = np.repeat(rng.integers(0, 8, 50), 8)  # some without a weight
     x[100:140] = np.nan
     compiled = Compiled(as_terms(rows), LO, HI)
     alone = np.concatenate([compiled.scores(list(point[:, None]), clamp) for point in x])
