@@ -76,7 +76,7 @@ def test_help_lists_every_page() -> None:
 def test_help_shows_a_page() -> None:
     page = (shipped(GUIDE) / "bias.md").read_text(encoding="utf-8")
     assert succeed("help", "bias").stdout.strip() == page.strip()
-    assert succeed("help", "Preparing-Layers").stdout.startswith("# ")
+    assert succeed("help", "Many-Species").stdout.startswith("# ")
 
 
 def test_a_page_is_laid_out_on_a_terminal() -> None:
