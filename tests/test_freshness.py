@@ -8,6 +8,8 @@ from conftest import ROOT
 
 from benchmarks.tools import harness
 from benchmarks.tools.freshness import check_figures, code_at_work, code_digest, main, stamp
+from benchmarks.tools.unnamed import main as tell_unnamed
+from benchmarks.tools.unnamed import results_of_no_page
 
 CODE = '"""A module."""\n\n\ndef double(x):\n    """Twice."""\n    return 2 * x  # exactly\n'
 
@@ -91,3 +93,16 @@ def test_the_code_at_work_is_what_the_process_has_loaded():
 def test_pages_of_this_project_name_their_benchmarks():
     names = {figures.name for figures in check_figures()}
     assert {"engine", "edges", "nceas", "bias"} <= names
+
+
+def test_results_that_no_page_names_are_told(project, capsys):
+    assert tell_unnamed(project) == 0
+    for name in ("demo_small.json", "other.json", "rows.csv"):
+        (project / "benchmarks" / "results" / name).write_text("{}")
+    assert results_of_no_page(project) == ["other", "rows"]
+    assert tell_unnamed(project) == 1
+    assert "On no page: other, rows." in capsys.readouterr().out
+
+
+def test_a_page_of_this_project_shows_every_result():
+    assert results_of_no_page() == []

@@ -215,6 +215,8 @@ def large_memory() -> dict[str, Any]:
 
 
 def main() -> None:
+    # First, while this process holds little: the memory of another counts from that of this one.
+    memory = [in_fresh_process(__spec__.name, f"{size}_memory") for size in ("small", "large")]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         one = on_scenarios(folder)
@@ -226,7 +228,6 @@ def main() -> None:
         table("plain prediction", one["plain prediction"])
         many = many_species(folder)
         table(f"species on one scenario of {WIDE[0] * WIDE[1] / 1e6:.0f} million cells × {LAYERS} layers", many)
-    memory = [in_fresh_process(__spec__.name, f"{size}_memory") for size in ("small", "large")]
     table("memory of one pass", memory)
     print(
         f"\nMOP: {one['mop']:.1f} s of one thread per million cells; {one['features']} features with a weight, ", end=""

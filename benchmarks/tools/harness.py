@@ -47,13 +47,14 @@ def once(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def peak_gigabytes() -> float:
-    """Return the most memory that this process has held so far."""
+    """Return the most memory that this process has held so far, or the one that started it had held until then."""
     scale = 1e9 if sys.platform == "darwin" else 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
 
 
 def in_fresh_process(module: str, function: str) -> dict[str, Any]:
-    """Run `module.function()` in a process of its own, so that its memory is its own; return its JSON result."""
+    """Run `module.function()` in a process of its own; return its JSON result. Its memory is its own if this process
+    has held less until now."""
     code = f"import json; from {module} import {function} as f; print('RESULT' + json.dumps(f()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
