@@ -53,7 +53,7 @@ def surveys() -> Iterator[Survey]:
                 pd.read_csv(shared() / "nceas" / f"{region}test_{what}_{group}.csv") for what in ("env", "pa")
             )
             for species in list(observed.columns[4:])[1:3]:
-                yield species, values[VARIABLES[region]], observed[species].to_numpy(), values[["x", "y"]].to_numpy()
+                yield species, values[VARIABLES[region]], observed[species].to_numpy(), values[["x", "y"]].to_numpy()  # type: ignore[attr-defined]
     for folder, step in JOINT.items():
         values, observed = (
             pd.read_csv(shared() / "joint" / folder / f"{name}.csv") for name in ("env", "presence_absence")
@@ -62,9 +62,9 @@ def surveys() -> Iterator[Survey]:
         for species in list(observed.columns[1:])[1::step]:
             yield (
                 f"{folder.partition('_')[0]}, {species}",
-                values.drop(columns=["site", *place]),
+                values.drop(columns=["site", *place]),  # type: ignore[attr-defined]
                 observed[species].to_numpy(),
-                values[place].to_numpy(),
+                values[place].to_numpy(),  # type: ignore[attr-defined]
             )
     survey = pd.read_csv(ROOT / "sample_data" / "presence_absence.csv")
     for species, own in survey.groupby("species", sort=False):
