@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.engine import bradypus, labelled
+from benchmarks.tools.bradypus import bradypus, labelled
 from benchmarks.tools.harness import ROOT, best_of, once, save, table
 from sdm import Maxent
 from sdm.assess.paths.strata import PathValidation, validate_path

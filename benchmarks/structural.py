@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.engine import bradypus, labelled
+from benchmarks.tools.bradypus import bradypus, labelled
 from benchmarks.tools.exhaustive_trees import best_violation, small_case
 from benchmarks.tools.figures import draw_convergence
 from benchmarks.tools.harness import ROOT, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table

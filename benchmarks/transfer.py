@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.engine import labelled, valid_cells
 from benchmarks.nceas import BEST, SMOOTH, BySize, classes_without
 from benchmarks.structural import everything
+from benchmarks.tools.bradypus import labelled, valid_cells
 from benchmarks.tools.harness import earlier, save, shared, table
 from sdm import Maxent, StructMaxent
 from sdm.assess.measures.basic import auc

@@ -350,7 +350,13 @@ def test_a_fit_to_the_same_rows_need_not_read_them_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Maxent("lqpht"), Maxent("lqp", regularization="l2"), StructMaxent("l,trees:2"), ConditionalMaxent("lqp")]
+    "kind",
+    [
+        Maxent("lqpht"),
+        Maxent("lqp", regularization="l2"),
+        StructMaxent("l,trees:2", lam=0.05, beta=0.05),
+        ConditionalMaxent("lqp"),
+    ],
 )
 def test_threads_change_no_weight(kind, monkeypatch):
     """Of many cells, several threads look at parts: here of 5,000, more than one block of every kernel."""
