@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import rasterio
-from browser import Browser, count_colours, find_chromium
+from browser import Browser, count_colours
 from evil import EVIL
 from PIL import Image
 from shared_axes.written import NAMES, model_of, written
@@ -92,7 +92,6 @@ def test_a_folder_that_leads_elsewhere_is_no_link(shared: Path, tmp_path: Path) 
     assert "etc" not in "".join(re.findall(r'href="([^"]*)"', make_page(read_results(path))))
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="no Chromium found")
 def test_a_browser_has_nothing_to_complain_about(shared: Path, browser: Browser) -> None:
     browser.console.clear()
     browser.requests.clear()
@@ -113,8 +112,6 @@ def test_a_browser_has_nothing_to_complain_about(shared: Path, browser: Browser)
 
 
 def test_names_in_the_drawn_biplot_do_not_overlap(shared: Path, browser: Browser) -> None:
-    if find_chromium() is None:
-        pytest.skip("no Chromium found")
     browser.size(1280, 900)
     browser.open(shared / "group.html")
     found = browser.run(
