@@ -18,6 +18,14 @@ from sdm.simulate.world import simulate
 from sdm.workflow.run import run
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a browser where there is none, before anything is made for it."""
+    if find_chromium() is None:
+        for item in items:
+            if "chromium" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.skip(reason="no Chromium found (set SDM_CHROMIUM, or install chromium)"))
+
+
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("world")
@@ -136,11 +144,8 @@ def community(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all files of tests; those that need it are skipped where there is none."""
-    binary = find_chromium()
-    if binary is None:
-        pytest.skip("no Chromium found (set SDM_CHROMIUM)")
-    with Browser(binary, tmp_path_factory.mktemp("profile")) as opened:
+    """One browser for all files of tests."""
+    with Browser(str(find_chromium()), tmp_path_factory.mktemp("profile")) as opened:
         yield opened
 
 

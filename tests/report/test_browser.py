@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Browser, count_colours, find_chromium
+from browser import Browser, count_colours
 from evil import EVIL
 from report_runs import fit
 
 from sdm.report.results import Results, read_results
 
-CHROMIUM = find_chromium()
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set SDM_CHROMIUM, or install chromium)")
 READY = "document.querySelector('#live').dataset.ready === 'yes'"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-from browser import Browser, find_chromium
+from browser import Browser
 from evil import EVIL
 from terminal import succeed
 
@@ -239,10 +239,6 @@ def test_every_kind_of_model_file_has_a_page() -> None:
     assert {Model.kind, ClassModel.kind, FittedJoint.kind} <= set(PAGES)
 
 
-CHROMIUM = find_chromium()
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set SDM_CHROMIUM, or install chromium)")
 def test_classes_in_a_browser(browser: Browser, habitats: Path, surveyed: Path, community: Path) -> None:
     """The legend names the classes, pointing at the map reads them, and no page complains."""
     results = read_results(habitats)

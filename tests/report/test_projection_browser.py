@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-from browser import Browser, find_chromium
+from browser import Browser
 from evil import EVIL, EVIL_LAYER
 from PIL import Image
 from report_runs import project
@@ -22,8 +22,6 @@ from sdm.report.pages.registry import write_page
 from sdm.report.projection import StoredProjection
 from sdm.report.results import Results, read_results
 
-CHROMIUM = find_chromium()
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set SDM_CHROMIUM, or install chromium)")
 READY = "document.querySelector('#panel').dataset.ready === 'yes'"
 CHOICES = ("kind", "choice-0", "choice-1")
 SCENARIOS = [{"gcm": gcm, "period": period} for gcm in ("MIROC6", EVIL_LAYER) for period in ("2050", "2090")]

@@ -9,15 +9,13 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from browser import Browser, find_chromium
+from browser import Browser
 from evil import EVIL
 from PIL import Image
 
 from sdm.report.pages.index import write_index
 from sdm.report.results import read_rows
 from sdm.report.summary import write_summary
-
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
 
 COUNT = 10_000
 READY = "document.getElementById('species').dataset.ready === 'yes'"

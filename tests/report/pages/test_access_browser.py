@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import Browser, find_chromium
+from browser import Browser
 from conftest import ROOT
 from report_runs import project
 
@@ -16,7 +16,6 @@ from sdm.report.pages.registry import write_page
 from sdm.report.results import read_results
 from sdm.report.summary import write_summary
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium found (set SDM_CHROMIUM)")
 KINDS = ("species", "class", "community", "projection", "index")
 LIVE = "Array.from(document.querySelectorAll('#live, #panel')).every(map => map.dataset.ready === 'yes')"
 CHECKS = (ROOT / "tests" / "helpers" / "page_checks.js").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rasterio
 from affine import Affine
-from browser import Browser, find_chromium
+from browser import Browser
 from rasterio.crs import CRS
 from report_runs import project, unpacked
 
@@ -170,7 +170,6 @@ def test_a_scale_bar_knows_the_unit_of_the_map(tmp_path: Path, crs: str, unit: f
     assert found == (None if unit is None else pytest.approx(unit))
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="no Chromium found (set SDM_CHROMIUM)")
 def test_a_map_becomes_sharp_when_it_is_enlarged(large: Path, browser: Browser) -> None:
     browser.console.clear()
     browser.size(1280, 900)

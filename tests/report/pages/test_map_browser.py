@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from browser import Browser, count_colours, find_chromium
+from browser import Browser, count_colours
 from PIL import Image
 
 from sdm.report.pages.registry import write_page
 from sdm.report.results import Results, read_results, read_rows
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium found (set SDM_CHROMIUM)")
 READY = "document.querySelector('#live').dataset.ready === 'yes'"
 
 
