@@ -1,7 +1,6 @@
 """Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on.
 
-Two words measure nothing: `check-docs` lists figures of documents that are older than their code, and results that no
-page names, and `limits` what was measured last beside what may be expected.
+`limits` measures nothing: it compares the last results with the limits.
 """
 
 import subprocess
@@ -28,8 +27,6 @@ ALL = (
 
 
 def main() -> None:
-    if sys.argv[1:] == ["check-docs"]:
-        sys.exit(max(import_module(f"benchmarks.tools.{name}").main() for name in ("freshness", "unnamed")))
     if sys.argv[1:] == ["limits"]:
         sys.exit(import_module("benchmarks.program.limits").main())
     given = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tools.bradypus import bradypus, labelled
-from benchmarks.tools.harness import best_of, earlier, in_fresh_process, once, peak_gigabytes, save, table
+from benchmarks.tools.harness import best_of, in_fresh_process, once, peak_gigabytes, save, table
 from sdm import Maxent
 from sdm.assess.measures.performance_bound import performance_bound
 
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--part", choices=("penalties",), help="measure only this part anew")
     given, _ = parser.parse_known_args()
     began = time.perf_counter()
-    results: dict[str, Any] = earlier("engine") if given.part else {}
+    results: dict[str, Any] = {}
     if not given.part:  # first, while this process holds little: the memory of another counts from that of this one
         results["warm fit"] = in_fresh_process("benchmarks.engine", "warm_fit")
         results["whole domain"] = in_fresh_process("benchmarks.engine", "whole_domain")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tools.harness import ROOT, earlier, save, shared, table
+from benchmarks.tools.harness import ROOT, save, shared, table
 from sdm.assess.measures.community import measure_community
 from sdm.assess.splits.spatial import blocks
 from sdm.data.encode import Encoder
@@ -307,15 +307,15 @@ def main() -> None:
         stated = findings(rows)
         print("\n" + "\n".join(stated))
         picture(rows, sets)
-        save("medn", {**earlier("medn"), "data sets": [sets], "chains": rows, "findings": stated})
+        save("medn", {"data sets": [sets], "chains": rows, "findings": stated})
     if "sensitivity" in parts:
         tried, found = sensitivity(), recovered()
         table("Share of wrong labels by constants, on the test set; 10 relevant, 80 samples", tried)
         weights_picture(found)
-        save("medn", {**earlier("medn"), "sensitivity": tried, "weights": found})
+        save("medn", {"sensitivity": tried, "weights": found})
     for part, kind in (("communities", "random"), ("blocks", "blocks")):
         if part in parts:
-            save("communities", {**earlier("communities"), part: communities(kind)})
+            save("communities", {part: communities(kind)})
     print(f"medn: {time.perf_counter() - began:.0f} s in all")
 
 

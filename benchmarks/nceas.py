@@ -6,7 +6,6 @@ settings of the first table below; `--setting NAME` others; `--summary` prints w
 """
 
 import argparse
-import csv
 import os
 import sys
 import time
@@ -15,16 +14,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.tools.freshness import stamp
 from benchmarks.tools.group import GroupFit
-from benchmarks.tools.harness import RESULTS, shared, table
+from benchmarks.tools.harness import RESULTS, measured, shared, table
 from sdm import Committee, Maxent, SharedMaxent
 from sdm.assess.measures.basic import auc, log_loss
 from sdm.estimators.structural import StructMaxent
@@ -375,19 +372,25 @@ def run(setting: str, pool: ProcessPoolExecutor, regions: Iterable[str]) -> tupl
     return [rows[job] for job in jobs], time.perf_counter() - began
 
 
-def path_of(setting: str) -> Path:
-    return RESULTS / f"nceas_{setting}.csv"
+PLACE = RESULTS / "nceas.csv"
+
+
+def read() -> dict[str, pd.DataFrame]:
+    """Return one table per setting with results, one line per species, in the order of `SETTINGS`."""
+    if not PLACE.exists():
+        return {}
+    by_setting = dict(iter(pd.read_csv(PLACE).groupby("setting")))
+    return {name: by_setting[name].reset_index(drop=True) for name in SETTINGS if name in by_setting}
 
 
 def write(setting: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Write one line a species."""
+    """Replace the lines of a setting."""
+    origin = {"setting": setting, **{key: measured()[key] for key in ("sdm", "commit", "date")}}
+    new = pd.DataFrame([{**origin, **row} for row in rows])
+    tables = read() | {setting: new}
     RESULTS.mkdir(parents=True, exist_ok=True)
-    with path_of(setting).open("w", newline="") as file:
-        out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        out.writeheader()
-        for row in rows:
-            out.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()})
-    stamp(path_of(setting).stem, ["rows"])
+    every = pd.concat([tables[name] for name in SETTINGS if name in tables])
+    every.to_csv(PLACE, index=False, float_format="%.6g", lineterminator="\n")
 
 
 def summarize(setting: str, rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -426,8 +429,9 @@ def paired(rows: pd.DataFrame, base: pd.DataFrame) -> dict[str, Any]:
 
 def compare(settings: Sequence[str], base: str) -> None:
     """Print every setting's means, and its paired difference from the base, from the files written."""
-    tables = {name: pd.read_csv(path_of(name)) for name in settings if path_of(name).exists()}
-    missing = [name for name in (*settings, base) if not path_of(name).exists()]
+    results = read()
+    tables = {name: results[name] for name in settings if name in results}
+    missing = [name for name in (*settings, base) if name not in results]
     if missing:
         print(f"not run yet: {', '.join(dict.fromkeys(missing))}")
     means = []
@@ -445,18 +449,17 @@ def compare(settings: Sequence[str], base: str) -> None:
         )
     blank = {"COR": "-", "log loss": "-", "CPU s": "-"}
     table("Mean AUC over species; published figures below", means + [{**row, **blank} for row in PUBLISHED])
-    if path_of(base).exists():
-        against = pd.read_csv(path_of(base))
-        rows = [{"setting": name, **paired(t, against)} for name, t in tables.items() if name != base]
+    if base in results:
+        rows = [{"setting": name, **paired(t, results[base])} for name, t in tables.items() if name != base]
         if rows:
             table(f"AUC less that of '{base}', species by species", rows)
 
 
 def leave_one_out(settings: Sequence[str], base: str) -> list[dict[str, Any]]:
     """Choose the setting with the highest mean AUC in two regions; return what the choice gains in the third."""
-    values = pd.DataFrame({name: pd.read_csv(path_of(name)).set_index("species")["auc"] for name in settings})
-    regions = pd.read_csv(path_of(base)).set_index("species")["region"]
-    against = pd.read_csv(path_of(base)).set_index("species")["auc"]
+    results = {name: rows.set_index("species") for name, rows in read().items()}
+    values = pd.DataFrame({name: results[name]["auc"] for name in settings})
+    regions, against = results[base]["region"], results[base]["auc"]
     rows = []
     for region in VARIABLES:
         out = regions == region
@@ -467,11 +470,6 @@ def leave_one_out(settings: Sequence[str], base: str) -> list[dict[str, Any]]:
             {"left out": region, "chosen": chosen, "gain there": f"{change.mean():+.4f}", "± s.e.": f"{error:.4f}"}
         )
     return rows
-
-
-def written() -> list[str]:
-    """Return the settings that have results, in the order of `SETTINGS`."""
-    return [name for name in SETTINGS if path_of(name).exists()]
 
 
 def main() -> None:
@@ -486,7 +484,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no setting called {', '.join(unknown)}; there are {', '.join(SETTINGS)}")
     if options.summary:
-        done = written()
+        done = list(read())
         compare(done, options.base)
         for title, prefixes in (("all settings", ("",)), ("single models", ("target",)), ("committees", ("best",))):
             some = [name for name in done if name.startswith(prefixes)]

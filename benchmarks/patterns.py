@@ -18,7 +18,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from benchmarks.tools.figures import draw_patterns
-from benchmarks.tools.harness import ROOT, earlier, save, table
+from benchmarks.tools.harness import ROOT, save, table
 from sdm import Maxent, StructMaxent
 from sdm.simulate.patterns import PointPattern, city_pattern, road_pattern
 from sdm.types import Array
@@ -163,8 +163,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=tuple(KINDS), help="measure only these patterns anew")
     given, _ = parser.parse_known_args()
     results = {kind: compare(kind, given.processes) for kind in ([given.kind] if given.kind else KINDS)}
-    before = earlier("patterns") if given.kind else {}
-    save("patterns", before | {"points": POINTS, "held out": HELD} | results)
+    save("patterns", {"points": POINTS, "held out": HELD} | results)
 
 
 if __name__ == "__main__":

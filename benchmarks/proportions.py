@@ -268,7 +268,7 @@ def main() -> None:
         "--part", choices=("documents", "protocol", "choices", "time"), help="measure only this part anew"
     )
     given, _ = parser.parse_known_args()
-    results = earlier("proportions") if given.part else {}
+    results: dict[str, Any] = {}
     if given.part in (None, "documents"):
         results |= {"data sets": SETS, "proportions": compare()}
     if given.part in (None, "protocol"):
@@ -277,9 +277,10 @@ def main() -> None:
         results["choices"] = choices(given.processes)
     if given.part in (None, "time"):
         results["time"] = timed()
-    if "proportions" in results and "table 4" in results:
-        picture(results)
     save("proportions", results)
+    shown = earlier("proportions")
+    if "proportions" in shown and "table 4" in shown:
+        picture(shown)
 
 
 if __name__ == "__main__":

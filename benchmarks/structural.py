@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.tools.bradypus import bradypus, labelled
 from benchmarks.tools.exhaustive_trees import best_violation, small_case
 from benchmarks.tools.figures import draw_convergence
-from benchmarks.tools.harness import ROOT, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
+from benchmarks.tools.harness import ROOT, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent, StructMaxent
 from sdm.assess.measures.basic import auc
 from sdm.assess.structure import estimate_search_error
@@ -205,20 +205,20 @@ def convergence() -> dict[str, Any]:
     return {"convergence": rows}
 
 
-def compare(processes: int, background: int, names: Sequence[str], before: dict[str, Any]) -> dict[str, Any]:
-    """Train methods on every partition that was not measured before."""
+def compare(processes: int, background: int, names: Sequence[str]) -> dict[str, Any]:
+    """Train methods on every partition."""
     by_method = {}
-    known = {str(item["settings"]): item["rows"] for item in before.values()}
+    rows_of: dict[str, list[dict[str, Any]]] = {}  # the same settings give the same rows
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         for title in names:
             kind, options = METHODS[title]
             settings = {"model": kind, **options, "background": background}
-            rows = by_partition(known.get(str(settings), []))  # the same settings give the same rows
-            jobs = [(kind, options, k, background) for k in range(10) if k not in rows]
-            rows |= {row["partition"]: row for row in pool.map(fit_and_judge, jobs)}
-            known[str(settings)] = [rows[k] for k in sorted(rows)]
-            by_method[title] = {"settings": settings, "rows": known[str(settings)]}
-            print(f"{title}: {np.mean([row['log loss'] for row in known[str(settings)]]):.3f}", flush=True)
+            if str(settings) not in rows_of:
+                rows_of[str(settings)] = list(
+                    pool.map(fit_and_judge, [(kind, options, k, background) for k in range(10)])
+                )
+            by_method[title] = {"settings": settings, "rows": rows_of[str(settings)]}
+            print(f"{title}: {np.mean([row['log loss'] for row in rows_of[str(settings)]]):.3f}", flush=True)
     return by_method
 
 
@@ -365,7 +365,7 @@ def main() -> None:
     )
     given, _ = parser.parse_known_args()
     began = time.perf_counter()
-    results = earlier("structural") if given.part else {}
+    results: dict[str, Any] = {}
     if given.part in (None, "cost"):
         results |= cost()
     if given.part in (None, "convergence"):
@@ -373,10 +373,10 @@ def main() -> None:
     if given.part in (None, "search"):
         results |= search()
     if given.part in (None, "partitions"):
-        results["partitions"] = compare(given.processes, 10**9, list(METHODS), results.get("partitions", {}))
+        results["partitions"] = compare(given.processes, 10**9, list(METHODS))
         show(results["partitions"], 10**9)
     if given.part in (None, "default"):
-        results["10,000 points"] = compare(given.processes, 10_000, [BASE, "structural, default"], {})
+        results["10,000 points"] = compare(given.processes, 10_000, [BASE, "structural, default"])
         show(results["10,000 points"], 10_000)
         results["simulated"] = simulated(given.processes)
     save("structural", results)

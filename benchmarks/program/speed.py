@@ -13,7 +13,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.tools.harness import earlier, save, shared, table
+from benchmarks.tools.harness import save, shared, table
 
 PYTHON = os.environ.get("SDM_PYTHON", sys.executable)
 """That whose commands are measured: of an environment with the base package alone, as users have it, if that is given.
@@ -148,7 +148,7 @@ def main() -> None:
     parts = ("starting", "whole", "tuning", "installed")
     parser.add_argument("--part", nargs="+", choices=parts, default=list(parts), help="measure only these")
     chosen = parser.parse_args()
-    results: dict[str, Any] = {key: value for key, value in earlier("speed").items() if key in parts}
+    results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in chosen.part:

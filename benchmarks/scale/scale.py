@@ -4,13 +4,12 @@ import argparse
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from benchmarks.scale.batches import on_cluster, warm, with_maps, without_maps
 from benchmarks.scale.journal import many_tiny
 from benchmarks.scale.one_pass import stack_of_maps
 from benchmarks.scale.worlds import make_tiny_world, make_world
-from benchmarks.tools.harness import earlier, save
+from benchmarks.tools.harness import save
 
 SPECIES, TINY = 1000, 20_000
 PARTS = {"maps": with_maps, "plain": without_maps, "cluster": on_cluster, "stack": stack_of_maps, "journal": many_tiny}
@@ -45,7 +44,6 @@ def main() -> None:
     chosen = parser.parse_args()
     usual = (chosen.species, chosen.tiny) == (SPECIES, TINY)
     name = "scale" if usual else f"scale_{chosen.species}_{chosen.tiny}"  # a smaller run replaces no figures
-    results: dict[str, Any] = {key: value for key, value in earlier(name).items() if key in PARTS}
     with tempfile.TemporaryDirectory() as folder:
         world = None
         for part in chosen.part:
@@ -58,11 +56,11 @@ def main() -> None:
                     warm(world)
                 made, count = world, chosen.species
             done = PARTS[part](made, count)
-            results[part] = {"species": count, "made in": made.seconds, "load": os.getloadavg()[0], **done}
+            result = {"species": count, "made in": made.seconds, "load": os.getloadavg()[0], **done}
             if further := done.get("seconds per further species"):
                 print(f"\nseconds per further species, without what a run costs once: {further:.3g}")
             print("\n".join(["", *verdicts(done["found"])]))
-            save(name, {"limits": {"most": MOST, "least": LEAST}, **results})
+            save(name, {"limits": {"most": MOST, "least": LEAST}, part: result})
 
 
 if __name__ == "__main__":

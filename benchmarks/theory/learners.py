@@ -102,10 +102,9 @@ def main() -> None:
     began = time.perf_counter()
     logging.getLogger("sdm").setLevel(logging.ERROR)  # fits that only choose a constant are rough on purpose
     named = [name for name in COMMUNITIES if any(word in name for word in sys.argv[1:])]
-    results = earlier("learners").get("communities", {})
     for name in () if "picture" in sys.argv else named or COMMUNITIES:
-        results[name] = one_community(name)
-        save("learners", {"communities": results})
+        save("learners", {name: one_community(name)})
+    results = earlier("learners")
     results = {name: results[name] for name in COMMUNITIES if name in results}
     for name, found in results.items():
         rows = [row for size in SIZES[name] for row in means(found, size)]

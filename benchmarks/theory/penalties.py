@@ -271,7 +271,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--part", choices=("curves", "profiles", "figures"), help="only this part, anew")
     given, _ = parser.parse_known_args()
-    results = earlier("penalties") if given.part else {}
+    results: dict[str, Any] = {}
     if given.part in (None, "curves"):
         with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
             rows = [row for part in pool.map(measure, jobs()) for row in part]
@@ -285,12 +285,13 @@ def main() -> None:
         }
     if given.part in (None, "profiles"):
         results["profiles"] = profiles()
+    shown = earlier("penalties") | results
     table(
         f"Test loss relative to an even map, one β₀ for all species and samples of {ENOUGH} records or more",
-        results["summary"],
+        shown["summary"],
     )
-    table("How they were solved, to a gap of 1e-4", results["solved"])
-    draw(from_json(results["losses"]))
+    table("How they were solved, to a gap of 1e-4", shown["solved"])
+    draw(from_json(shown["losses"]))
     save("penalties", results)
 
 

@@ -7,17 +7,17 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.tools.freshness import stamp, watch_programs
+import sdm
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
-watch_programs()
 
 
 def shared() -> Path:
@@ -75,15 +75,16 @@ def table(title: str, rows: Sequence[dict[str, Any]]) -> None:
     sys.stdout.flush()
 
 
-_carried: list[Any] = []  # parts of results that were read and not measured
-
-
-def save(name: str, results: dict[str, Any]) -> None:
-    """Write results, with the machine and versions they were measured on, and note with which code."""
+def measured() -> dict[str, Any]:
+    """Return what a figure depends on: version, commit, date, processor and libraries."""
     import numba
 
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    machine = {
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"]
+    done = subprocess.run(git, capture_output=True, text=True, check=False)
+    return {
+        "sdm": sdm.__version__,
+        "commit": done.stdout.strip() or "unknown",
+        "date": datetime.now(UTC).date().isoformat(),
         "processor": platform.machine(),
         "cores": os.cpu_count(),
         "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "default"),
@@ -91,20 +92,25 @@ def save(name: str, results: dict[str, Any]) -> None:
         "numpy": np.__version__,
         "numba": numba.__version__,
     }
+
+
+def save(name: str, results: Mapping[str, Any]) -> None:
+    """Write the parts of a benchmark that were measured; other parts in the file stay, with their own date."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
-    before = json.loads(path.read_text()) if path.exists() else {}
-    carried = [part for part, value in results.items() if any(value is one for one in _carried)]
-    stamp(name, results, [part for part in carried if before.get(part) == json.loads(json.dumps(results[part]))])
-    path.write_text(json.dumps({"machine": machine, **results}, indent=1) + "\n")
+    before = json.loads(path.read_text()) if path.exists() else {"measured": {}}
+    content = {**before, **results}
+    content["measured"] = before["measured"] | dict.fromkeys(results, measured())
+    path.write_text(json.dumps(content, indent=1) + "\n")
     print(f"\nwritten: {path.relative_to(ROOT)}")
 
 
 def earlier(name: str) -> dict[str, Any]:
-    """Return what an earlier run of a benchmark saved, so that a part of it can be measured anew."""
+    """Return the parts of a benchmark that were saved before."""
     path = RESULTS / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    _carried.extend(found.values())
-    return found
+    parts: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    parts.pop("measured", None)
+    return parts
 
 
 def _text(value: Any) -> str:
