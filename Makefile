@@ -10,7 +10,7 @@ export MPLBACKEND := Agg
 # Python keeps what it has read for its next start, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test coverage fuzz check format docs docs-figures bench bench-all clean
+.PHONY: help demo test test-all coverage coverage-all fuzz check format docs docs-figures bench bench-all clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -59,20 +59,30 @@ SPREAD := --dist loadfile --no-loadscope-reorder
 # which takes a twentieth of the time.
 ROOM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "-p /dev/shm" }')
 WITH_FOLDER := folder=$$(mktemp -d $(ROOM)) && trap 'rm -rf "$$folder"' EXIT INT TERM && TMPDIR=$$folder
-test: check  ## lint, type check and all tests
-	$(WITH_FOLDER) $(BIN)/python -m pytest -n 2 $(SPREAD)
+DAILY := -n 2 $(SPREAD) -m "not thorough"
+test: check  ## lint, types, layers and the tests of every day (eight minutes)
+	$(WITH_FOLDER) $(BIN)/python -m pytest $(DAILY)
+
+test-all: check  ## every test: also faults at every call, fuzz, clusters, browsers, tutorials (before a release)
+	$(WITH_FOLDER) HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 $(SPREAD)
 
 # Compiled kernels cannot be watched, so their own tests run once more as plain Python, and both runs are added up. Plain
 # Python warns where compiled code, as the processor, computes with infinite numbers.
 KERNELS := tests/features tests/maps/test_cells.py tests/models/test_compiled.py tests/novelty/test_novelty.py tests/conditional/test_losses.py tests/assess/test_shuffled.py \
 	$(addprefix tests/maxent/,test_entropy.py paths/test_homotopy.py solvers/test_coordinate.py solvers/test_inner.py) \
 	$(addprefix tests/joint/,test_inference.py test_curvature.py)
-coverage: $(VENV)/.test  ## which lines and branches the tests reach, kernels included; fails below 90 %
+define measure_coverage
 	$(BIN)/coverage erase
-	$(WITH_FOLDER) $(BIN)/coverage run -m pytest -n 2 $(SPREAD)
+	$(WITH_FOLDER) $(BIN)/coverage run -m pytest $(1)
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/coverage run -m pytest -W ignore::RuntimeWarning $(KERNELS)
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report --skip-covered
+	$(BIN)/coverage report --skip-covered --fail-under=$(2)
+endef
+coverage: $(VENV)/.test  ## which lines and branches `make test` reaches, kernels included; fails below 88 %
+	$(call measure_coverage,$(DAILY),88)
+
+coverage-all: $(VENV)/.test  ## which lines and branches `make test-all` reaches; fails below 93 %
+	$(call measure_coverage,-n 2 $(SPREAD),93)
 
 fuzz: $(VENV)/.test  ## 500 damaged files and odd inputs for all commands (CASES=…, SEED=… for others)
 	$(BIN)/python tests/helpers/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
