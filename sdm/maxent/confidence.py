@@ -45,6 +45,14 @@ def deviation_radius(deviation: Array, m: float, n_features: int, delta: float) 
     return np.asarray(np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e)
 
 
+def uniform_radius(log_count: Array, families: int, m: float, delta: float) -> Array:
+    """Return `2 R_m(H_k) + √(ln(2p/δ)/(2m))` for families of functions into [0, 1], of which there are `p` in all
+    (Cortes et al. 2015, eq. 1). `R_m` is `√(2 ln N/m)` (their Appendix E) for a family that has at most `N` different
+    columns on the records; no radius is above 1."""
+    rademacher = np.sqrt(2.0 * log_count / m)
+    return np.minimum(2.0 * rademacher + hoeffding_radius(families, m, delta), 1.0)
+
+
 def ball_radius(diameter: float, m: float, delta: float) -> float:
     """Return the radius of the vector of all means in the l2 norm, for features of an l2 diameter (Lemma 10)."""
     return float(diameter / np.sqrt(2 * m) * (1.0 + np.sqrt(np.log(1 / delta))))

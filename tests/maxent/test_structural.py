@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdm.assess.structure import family_shares, interactions, loss_bound
+from sdm.assess.structure import family_shares, interactions
 from sdm.errors import OptionError
 from sdm.features.classes import parse_families
 from sdm.features.domain import Domain
@@ -161,16 +161,6 @@ def test_finds_the_rule_of_an_interaction():
     assert missed < 0.65
     best = features.families[-1].shapes[int(np.argmax(np.abs(solution.weights)))]
     assert {int(v) for v in best.var} == {0, 1}
-
-
-def test_loss_bound_is_theorem_2():
-    _, domain, sample = world()
-    growth, solution, _ = grow(domain, sample)
-    weights, total = solution.weights, 0.0
-    deviation = np.sqrt(np.log(2 * 5 / 0.05) / (2 * 40))
-    for w, source, shape in zip(weights, growth.grown.sources, growth.grown.shapes):
-        total += 2 * abs(w) * (2 * source.complexity(shape.size, 40) + deviation)
-    assert loss_bound(growth, weights, 40) == pytest.approx(total)
 
 
 def test_a_sample_like_the_base_measure_needs_nothing():
