@@ -115,6 +115,17 @@ def test_penalties_of_the_paper():
     assert penalties.of(mono, 3) == pytest.approx(0.5 * np.sqrt(6 * np.log(3) / 100) + 0.01)
 
 
+@pytest.mark.parametrize("kind", [TreeOracle, MonomialOracle])
+def test_a_constant_variable_adds_no_complexity(kind):
+    """A layer that is the same everywhere changes no family of functions, so it must change no penalty."""
+    x, domain, sample = world()
+    wider = Domain(np.column_stack([x, np.full(len(x), 7.0)]), ["x0", "x1", "x2", "soil", "flat"], ["soil"])
+    with_it, without = kind(wider, 3), kind(domain, 3)
+    for size in (1, 2, 3):
+        assert with_it.complexity(size, 40) == without.complexity(size, 40)
+    np.testing.assert_allclose(*(sample_complexity(o, o.domain, sample, draws=3) for o in (with_it, without)))
+
+
 def test_sample_complexity_is_seeded_and_grows_with_size():
     _, domain, sample = world()
     oracle = TreeOracle(domain, 4)

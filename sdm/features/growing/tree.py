@@ -112,8 +112,8 @@ class TreeOracle:
         self._pair_counts = self._coarse.max(axis=1).astype(np.int64) + 1
 
     def complexity(self, size: int, m: float) -> float:
-        """Return the bound of eq. (15) for trees with `size` internal nodes."""
-        d = len(self.domain.variables)
+        """Return the bound of eq. (15) for trees with `size` internal nodes; a constant variable divides no cells."""
+        d = sum(variable.values.size > 1 for variable in self.domain.variables)
         return float(np.sqrt((4 * size + 2) * np.log2(d + 2) * np.log(m + 1) / m))
 
     def log_count(self, size: int, points: float) -> float:
