@@ -293,3 +293,17 @@ def test_the_uniform_radius_holds_for_all_trees_at_once(m):
         inside += all(item.violation <= radii[item.shape.size] for item in oracle.propose(truth - sample))
     assert inside / 40 >= 0.95
     assert radii[1] < radii[2] <= 1.0 or m == 30
+
+
+@pytest.mark.parametrize("temperature", [0.25, 4.0])
+def test_the_bound_is_of_the_map_that_a_temperature_makes(world, temperature):
+    x, truth, _ = world
+    plain, scaled = fit(world, beta="deviation"), fit(world, beta="deviation", temperature=temperature)
+    plain_loss, scaled_loss = (-truth @ np.log(model.model_.predict(x, "raw")) for model in (plain, scaled))
+    assert scaled_loss > plain_loss + 0.1
+    weights, problem = plain.coef_ / temperature, plain.problem_
+    gap = plain.solution_.gap + problem.state(weights).objective - plain.solution_.objective
+    radii = (performance_bound(plain).excess - plain.solution_.gap) / temperature
+    assert performance_bound(scaled).excess == pytest.approx(radii + gap)
+    assert scaled_loss - plain_loss <= performance_bound(scaled).excess
+    assert not performance_bound(scaled).informs

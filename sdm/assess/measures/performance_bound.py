@@ -9,7 +9,8 @@ Where every mean is within `b_j` of the truth, the product is at most `Σ b_j (|
 `Σ b|λ*| + U*(λ*)` no larger than that of `λ̂` none is better by more than `2 Σ b_j |λ̂_j| + gap`; with an l1 penalty of
 `β = b` that is Theorem 4. The `b_j` of feature classes are the smaller of Corollaries 5 and 7, each at half of δ. For
 trees and monomials, which are chosen from whole families, they are the uniform bound of Cortes et al. (2015), eq. 1;
-then Theorem 2 follows in the same way. Where a model has both kinds of features, each has half of δ.
+then Theorem 2 follows in the same way. Where a model has both kinds of features, each has half of δ. A temperature
+divides the weights after the fit, which only makes their gap larger.
 """
 
 import numpy as np
@@ -48,8 +49,10 @@ def performance_bound(fitted: Maxent, delta: float = 0.05) -> PerformanceBound |
             _grown_radii(growth, fitted, share) if growth is not None and n_grown else [],
         ]
     )
-    excess = 2.0 * float(radius @ np.abs(fitted.coef_)) + fitted.solution_.gap
-    return PerformanceBound(excess, delta, bool(excess < fitted.solution_.gain))
+    weights, objective = fitted.coef_ / fitted.temperature, fitted.solution_.objective
+    scaled = objective if fitted.temperature == 1.0 else fitted.problem_.state(weights).objective
+    excess = 2.0 * float(radius @ np.abs(weights)) + fitted.solution_.gap + scaled - objective
+    return PerformanceBound(excess, delta, bool(excess < -scaled))
 
 
 def _finite_radii(fitted: Maxent, n: int, delta: float) -> Array:

@@ -177,6 +177,7 @@ def species_info_lines(model: Model, features: int) -> list[str]:
         f"data         {meta.get('presences', '?')} presences, {model.n_domain:,} points in the domain",
         f"certificate  {meta.get('status')}: {near}",
         f"gain         {meta.get('gain', float('nan')):.4f} (regularised), entropy {model.entropy:.4f} nats",
+        *([f"temperature  {meta['temperature_note']}"] if "temperature_note" in meta else []),
         f"order        {model.alpha:g} ({'Shannon' if model.alpha == 1 else 'Tsallis: can be exactly zero'})",
         *_structure_lines(meta.get("structure")),
         *_bound_lines(meta.get("performance_bound")),
