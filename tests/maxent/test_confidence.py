@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from sdm import ConditionalMaxent, Maxent, StructMaxent
 from sdm.assess.measures.performance_bound import performance_bound
 from sdm.errors import OptionError
+from sdm.features import diameter
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.growing.exact_tree import ExactTreeOracle
@@ -16,7 +17,6 @@ from sdm.maxent.confidence import (
     ball_radius,
     deviation_radius,
     hoeffding_radius,
-    l2_diameter,
     uniform_radius,
     vc_dimension,
     vc_radius,
@@ -67,16 +67,8 @@ def test_radii_hold_as_often_as_they_promise(world, delta):
         off = drawn.mean(axis=1) - f @ truth
         inside[0] += np.all(np.abs(off) <= hoeffding_radius(len(f), 60, delta))
         inside[1] += np.all(np.abs(off) <= deviation_radius(drawn.std(axis=1, ddof=1), 60, len(f), delta))
-        inside[2] += np.linalg.norm(off) <= ball_radius(l2_diameter(features), 60, delta)
+        inside[2] += np.linalg.norm(off) <= ball_radius(features.diameter.largest, 60, delta)
     assert np.all(inside / 400 >= 1 - delta)
-
-
-def test_the_diameter_is_not_below_any_distance(world):
-    x, truth, _ = world
-    features = build_features(Domain(x, ["a", "b"]), "lqph", knots=5, sample=truth)
-    f = np.array([features.column(j) for j in range(features.size)]).T
-    true = max(np.linalg.norm(f - row, axis=1).max() for row in f)
-    assert true <= l2_diameter(features) <= 2 * true
 
 
 def test_the_vc_dimension_is_not_below_what_is_shattered():
@@ -102,8 +94,7 @@ def _settings(rule, f, deviation, m, delta, norm):
     hoeffding = np.sqrt(np.log(2 * n / delta) / (2 * m))
     e = np.log(4 * n / delta) / (3 * m)
     seventh = np.sqrt(6 * e) * np.sqrt(deviation**2 + np.sqrt(np.log(2 * n / delta) / (2 * m)) + e / 6) + e
-    wide = 2 * np.linalg.norm(f - f.mean(axis=1)[:, None], axis=0).max()
-    wide = min(wide, np.sqrt(n))
+    wide = max(np.linalg.norm(f - cell[:, None], axis=0).max() for cell in f.T)
     root = 1 + np.sqrt(np.log(1 / delta))
     if rule == "theorem8":
         a = 0.1 * norm / (n * seventh * LN2)
@@ -151,6 +142,18 @@ def test_the_optimum_is_that_of_a_plain_optimiser(world, rule, regularization):
     best = min(minimize(objective, start, method="L-BFGS-B", options={"ftol": 1e-15}).fun for start in starts)
     assert model.solution_.objective == pytest.approx(best, abs=2e-6)
     assert model.solution_.gap <= 1e-9
+
+
+@pytest.mark.parametrize("rule", ["theorem11", "theorem13", "theorem15"])
+def test_a_diameter_that_is_not_computed_is_noted(world, rule, monkeypatch):
+    """The penalty is then larger than the theorem's: the user must learn by how much at most."""
+    regularization = {"theorem11": "l2", "theorem13": "l2sq", "theorem15": "elastic"}[rule]
+    assert not any("diameter" in note for note in fit(world, beta=rule, regularization=regularization).notes_)
+    monkeypatch.setattr(diameter, "MOST_NUMBERS", 0)
+    model = fit(world, beta=rule, regularization=regularization)
+    note = next(note for note in model.notes_ if "diameter" in note)
+    bounds = model.feature_set_.diameter
+    assert f"at most {bounds.largest / bounds.least:.3g} times" in note
 
 
 def test_a_result_wants_its_penalty():
