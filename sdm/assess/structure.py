@@ -1,4 +1,4 @@
-"""What a structural model is made of: its families' shares, its interactions, and the bound that comes with it."""
+"""What a structural model is made of: its families' shares, its rules and its interactions."""
 
 from dataclasses import asdict
 from itertools import combinations
@@ -75,7 +75,6 @@ class Structure:
     families: list[FamilyShare]
     rules: list[Rule]  # trees and monomials, the largest weights first
     interactions: dict[tuple[str, str], float]  # strength of each pair of variables, in nats of score
-    bound: float  # the excess of Theorem 2 at these weights, which holds with probability 0.95
     gap: float  # exact over the features of the fit
     searched: str  # how much of the growing families the gap covers
     search: list[PenaltySetting]  # every λ and β tried, where they were chosen
@@ -88,7 +87,6 @@ class Structure:
             "beta": self.beta,
             "penalties": f"lambda {self.lam:g}, beta {self.beta:g}" if np.isfinite(self.lam) else NO_GROWTH,
             "complexity": self.complexity,
-            "excess_bound": self.bound,
             "certified_over": self.searched,
             "search_error": asdict(self.search_error) if self.search_error else None,
             "families": [asdict(share) for share in self.families],
@@ -120,7 +118,6 @@ def describe_structure(fitted: StructMaxent) -> Structure:
         families=family_shares(problem, weights),
         rules=rules,
         interactions=interactions(problem, weights),
-        bound=loss_bound(growth, weights, fitted.model_.meta["effective_presences"]),
         gap=fitted.solution_.gap,
         searched=(covered if oracles else ORDINARY).format(weights.size, " and ".join(oracles))
         + (error.words() if error else ""),
@@ -174,22 +171,6 @@ def _in_order(family: str) -> tuple[int, str, int]:
     """Order finite families first, then growing ones, by name and size."""
     name, _, size = family.partition(" ")
     return int(bool(size)), name, int(size or 0)
-
-
-def loss_bound(growth: Growth, weights: Array, m: float, delta: float = 0.05) -> float:
-    """Return the excess of Theorem 2 at the fitted weights, `2 Σ_k ‖w_k‖₁ [2 R_m(H_k) + Λ √(log(2p/δ)/(2m))]`.
-
-    With probability at least `1 − δ`, the model's true log loss is at most that of the best weights of the same size
-    plus this. Finite families count with their penalty as the bracket, as in Dudík, Phillips & Schapire 2007, Theorem
-    4.
-    """
-    families = sum(oracle.largest for oracle in growth.oracles)
-    deviation = np.sqrt(np.log(2 * max(families, 1) / delta) / (2 * m))
-    first = weights.size - growth.grown.size
-    total = float(np.abs(weights[:first]) @ growth.beta[:first])
-    for w, source, shape in zip(weights[first:], growth.grown.sources, growth.grown.shapes):
-        total += abs(float(w)) * (2.0 * float(growth.family_penalty.bounds[source.name][shape.size - 1]) + deviation)
-    return 2.0 * float(total)
 
 
 def interactions(problem: Problem, weights: Array) -> dict[tuple[str, str], float]:

@@ -25,7 +25,7 @@ from sdm.features.knots import Knots, check_knots
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.columns import ColumnPool
-from sdm.maxent.confidence import PENALTY_OF, theory_shape
+from sdm.maxent.confidence import PENALTY_OF, theory_notes, theory_shape
 from sdm.maxent.correlation import feature_correlation
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
@@ -415,6 +415,7 @@ class Maxent(Classifier):
             self.notes_ += found.notes(self.feature_set_.domain.n, float(self.uncorrelated))
             shape["correlation"] = found.matrix
         theory = theory_shape(self._rule(), self.feature_set_, beta, size, self.delta, self.norm)
+        self.notes_ += theory_notes(self._rule(), self.feature_set_)
         return {**shape, **theory}
 
     def _rule(self) -> str | float:

@@ -1,12 +1,14 @@
 """All families of a fit, side by side, as one oracle with one numbering of the features."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError
 from sdm.features.by_variable import FeatureChoice
+from sdm.features.diameter import Diameter, l2_diameter
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.finite.category import CategoryFamily
@@ -59,6 +61,12 @@ class FeatureSet:
         mean = _joined([first for first, _ in parts]) / measure.total
         square = _joined([second for _, second in parts]) / measure.total
         return np.maximum(square - mean * mean, 0.0)
+
+    @cached_property
+    def diameter(self) -> Diameter:
+        """The largest l2 distance between the features of two cells."""
+        measure = self.domain.measure(self.domain.q0)
+        return l2_diameter(self.column, self.size, self.expectations(measure), self.variances(measure))
 
     def scores(self, weights: Array) -> Array:
         """Return `(F weights)_i = Σ_j weights_j f_j(x_i)` at every cell, without any feature's column."""

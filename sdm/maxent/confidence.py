@@ -24,7 +24,6 @@ PENALTY_OF = {
     "theorem15": "elastic",
 }
 SLACK = 0.1  # the ε of Theorem 8 and Corollary 9: how much smoothing may add to the bound, as a share
-MOST_NUMBERS = 500_000_000  # of the features' matrix, to look for its diameter
 
 
 def hoeffding_radius(n_features: int, m: float, delta: float) -> float:
@@ -43,6 +42,14 @@ def deviation_radius(deviation: Array, m: float, n_features: int, delta: float) 
     e = np.log(4 * n_features / delta) / (3 * m)
     spread = deviation**2 + np.sqrt(np.log(2 * n_features / delta) / (2 * m))
     return np.asarray(np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e)
+
+
+def uniform_radius(log_count: Array, families: int, m: float, delta: float) -> Array:
+    """Return `2 R_m(H_k) + √(ln(2p/δ)/(2m))` for families of functions into [0, 1], of which there are `p` in all
+    (Cortes et al. 2015, eq. 1). `R_m` is `√(2 ln N/m)` (their Appendix E) for a family that has at most `N` different
+    columns on the records; no radius is above 1."""
+    rademacher = np.sqrt(2.0 * log_count / m)
+    return np.minimum(2.0 * rademacher + hoeffding_radius(families, m, delta), 1.0)
 
 
 def ball_radius(diameter: float, m: float, delta: float) -> float:
@@ -64,19 +71,6 @@ def vc_dimension(features: FeatureSet) -> int:
     return d
 
 
-def l2_diameter(features: FeatureSet) -> float:
-    """Return a bound on the largest l2 distance between the features of two cells: twice the largest distance from
-    their mean, or the square root of the number of features where that would take long."""
-    domain = features.domain
-    most = float(np.sqrt(features.size))
-    if features.size * domain.n > MOST_NUMBERS:
-        return most
-    squares, mean = np.zeros(domain.n), features.expectations(domain.measure(domain.q0))
-    for j in range(features.size):
-        squares += (features.column(j) - mean[j]) ** 2
-    return min(2.0 * float(np.sqrt(squares.max())), most)
-
-
 def theory_weights(
     rule: str, features: FeatureSet, deviation: Array, m: float, delta: float = 0.05, norm: float = 10.0
 ) -> Array:
@@ -87,9 +81,9 @@ def theory_weights(
     if rule == "corollary6":
         value = vc_radius(vc_dimension(features), m, delta)
     elif rule == "theorem11":
-        value = ball_radius(l2_diameter(features), m, delta)
+        value = ball_radius(features.diameter.largest, m, delta)
     elif rule == "theorem13":  # with the s for which the bound of probability 1 − δ is least
-        value = (1.0 + np.sqrt(np.log(1 / delta))) * l2_diameter(features) / (norm * np.sqrt(m))
+        value = (1.0 + np.sqrt(np.log(1 / delta))) * features.diameter.largest / (norm * np.sqrt(m))
     else:
         value = hoeffding_radius(n, m, delta)
     return np.full(n, value)
@@ -105,6 +99,18 @@ def theory_shape(
     if rule == "corollary9":
         return {"smoothing": np.full(n, SLACK * norm / (n * np.log(2.0)))}
     if rule == "theorem15":
-        strength = l2_diameter(features) * min(1 / np.sqrt(2.0), np.sqrt(m * delta)) / (2 * norm * np.sqrt(m))
+        strength = features.diameter.largest * min(1 / np.sqrt(2.0), np.sqrt(m * delta)) / (2 * norm * np.sqrt(m))
         return {"ridge": np.full(n, strength)}
     return {}
+
+
+def theory_notes(rule: str | float, features: FeatureSet) -> list[str]:
+    """Say by how much penalties can be larger than those of a theorem, where `D₂` was not computed."""
+    if rule not in ("theorem11", "theorem13", "theorem15") or features.diameter.least == features.diameter.largest:
+        return []
+    least, largest = features.diameter.least, features.diameter.largest
+    return [
+        f"the l2 diameter of the features is between {least:.4g} and {largest:.4g} (too many cells and features to "
+        f"compute it): the l2 penalty is {rule}'s for the larger number, which is at most {largest / least:.3g} times "
+        "what it must be"
+    ]

@@ -24,6 +24,10 @@ SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
 UNSEEN = ("zero", "error")
 _SCALARS = ("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen")
 CUMULATIVE_ROWS = 10_000  # of a cumulative table: exact enough (steps of 0.01 %), and keeps files small
+SCALED = (
+    "scores are divided by the temperature {:g} after the fit; the certificate, the regularised gain, percent "
+    "contributions and the table of families are for the model before this division"
+)
 SAME = 1e-9  # raw values whose ratio is as near to one as this are the same but for rounding
 
 
@@ -255,11 +259,13 @@ def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) 
     """Return the model whose scores are divided by a temperature (Blondel, Martins & Niculae 2020, §8.1).
 
     Below 1 the distribution is more decided; for an entropy above 1 it is zero on more cells. The new normaliser takes
-    the scores `theta` at the cells of the training domain, and their base measure `q0`.
+    the scores `theta` at the cells of the training domain, and their base measure `q0`. The record of the fit (gap,
+    regularised gain) remains as it is, with a note.
     """
     gibbs = Entropy(model.alpha).gibbs(theta / temperature, q0)
     p, raw = q0 * gibbs.ratio, gibbs.ratio / model.n_domain
     used = p > 0
+    scaled = {"temperature": temperature, "temperature_note": SCALED.format(temperature), "conjugate": gibbs.conjugate}
     return replace(
         model,
         terms=replace(model.terms, weight=model.terms.weight / temperature),
@@ -267,7 +273,7 @@ def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) 
         tau=gibbs.tau,
         entropy=float(-(p[used] @ np.log(raw[used]))),
         cumulative=cumulative_table(raw, p),
-        meta={**model.meta, "temperature": temperature, "conjugate": gibbs.conjugate},
+        meta={**model.meta, **scaled},
     )
 
 

@@ -8,6 +8,7 @@ from strategies import Case, cases, small_case
 
 from sdm import Maxent
 from sdm.errors import DataError
+from sdm.features import diameter
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.terms import KINDS, Terms
@@ -34,6 +35,36 @@ def test_groups_never_mix_families_or_variables(case):
         members = groups == group
         assert np.unique(kind[members]).size == 1
         assert np.unique(var[members]).size == 1
+
+
+def distances(features):
+    """Return the distance between the features of every two cells."""
+    f = np.array([features.column(j) for j in range(features.size)]).T
+    return np.linalg.norm(f[:, None] - f[None], axis=2)
+
+
+@given(cases())
+def test_the_diameter_is_the_largest_distance(case):
+    assume(case.dense())
+    features = case.features()
+    assert features.diameter.least == features.diameter.largest == pytest.approx(distances(features).max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("limit", [None, "CHUNK", "BLOCK", "MOST_PRODUCTS", "MOST_NUMBERS"])
+@pytest.mark.parametrize("classes, variables", [("lq", 5), ("lqp", 4), ("lqpht", 3)])
+def test_the_diameter_of_many_cells(classes, variables, limit, monkeypatch):
+    """Most cells are outside the ball around the farthest two: in parts, as a whole, and bounded."""
+    x = np.random.default_rng(variables).normal(size=(300, variables))
+    domain = Domain(x, [f"v{v}" for v in range(variables)])
+    features = build_features(domain, classes, knots=12, sample=np.full(300, 1 / 300))
+    if limit:
+        monkeypatch.setattr(diameter, limit, 0)
+    true, bounds = distances(features).max(), features.diameter
+    if limit in ("MOST_PRODUCTS", "MOST_NUMBERS"):
+        assert 0.3 * true < bounds.least <= true * (1 + 1e-12)
+        assert true < bounds.largest < 3 * true
+    else:
+        assert bounds.least == bounds.largest == pytest.approx(true, rel=1e-12)
 
 
 def test_names():

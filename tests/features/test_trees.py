@@ -191,6 +191,24 @@ def test_three_splits_are_the_best_of_all():
     assert np.mean(greedy > 1 - 1e-9) < 0.7
 
 
+def test_no_more_columns_of_trees_and_monomials_than_counted():
+    """The count stands for a family in the bound on the true log loss: one that is too small makes it false."""
+    x = np.column_stack([[0.1, 0.4, 0.6, 0.9, 0.2], [3.0, 1.0, 2.0, 5.0, 4.0], [0, 1, 2, 0, 1], [7.0] * 5])
+    domain = Domain(x, ["a", "b", "soil", "constant"], ["soil"])
+    cuts = {tuple(cut) for v, soil in enumerate((False, False, True)) for cut, _ in splits(x, v, soil)}
+    leaves = {cut: (np.array(cut), ~np.array(cut)) for cut in cuts}
+    columns = {1: set(), 2: set()}
+    for first, second, side in itertools.product(cuts, cuts, (0, 1)):
+        inner, outer = leaves[first][side], leaves[first][1 - side]
+        for label in itertools.product((0, 1), repeat=3):
+            columns[1].add(tuple(label[0] * inner + label[1] * outer))
+            columns[2].add(tuple(label[0] * outer + np.where(second, label[1], label[2]) * inner))
+    for size, different in columns.items():
+        assert np.log(len(different)) <= TreeOracle(domain, 2).log_count(size, 5) <= np.log(len(different)) + 5
+    products = {tuple(sorted(factors)) for factors in itertools.product((0, 1), repeat=3)}
+    assert np.log(len(products)) <= MonomialOracle(domain, 3).log_count(3, 5) == pytest.approx(3 * np.log(2))
+
+
 def test_what_the_search_misses_is_measured_where_it_is_blind():
     """Where one variable turns the effect of another, no single split gains, and growth from one finds chance alone."""
     rng = np.random.default_rng(8)

@@ -6,6 +6,7 @@ bisection, optima by a general-purpose optimiser. Every fast path is compared wi
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -478,3 +479,36 @@ def ridge_values(ridges, x):
             value = math.cos(z) if ridges.kind[k] == 1 else max(0.0, z)
             out[i, k] = (value - ridges.lo[k]) / (ridges.hi[k] - ridges.lo[k])
     return out
+
+
+# ------------------------------------------------------------------------------------------------ relaxation path
+
+
+def exact_path(u, q, m):
+    """Return the knots (ν, μ) of a relaxation path in fractions, whether it ends at ν∞, and the sets after each knot.
+
+    Right of every ν the direct solution (Dubiner & Singer 2011, §5) is computed for ν + ε, where numbers are pairs
+    (value, multiple of ε) in lexicographic order. The path ends where every atom is on or beyond a border.
+    """
+    m = [Fraction(x) for x in m]
+    u, q = ([Fraction(x) / sum(a * Fraction(b) for a, b in zip(m, v)) for x in v] for v in (u, q))
+    nu, knots, sets = Fraction(0), [(Fraction(0), Fraction(0))], []
+    while True:
+        edges = [((nu * b + s) / a, b / a, j, s) for j, (a, b) in enumerate(zip(u, q)) for s in (-1, 1)]
+        big_m, big_u, big_q = -sum(m), Fraction(0), Fraction(0)
+        for value, slope, j, s in sorted(edges, key=lambda edge: edge[:2]):
+            if (big_m + big_u * value - big_q * nu, big_u * slope - big_q) >= (0, 0):
+                break
+            big_m, big_u, big_q = big_m + m[j], big_u - s * m[j] * u[j], big_q - s * m[j] * q[j]
+        mu, slope = (big_q * nu - big_m) / big_u, big_q / big_u
+        z = [(mu * a - nu * b, slope * a - b) for a, b in zip(u, q)]
+        sets.append([int(pair >= (1, 0)) - int(pair <= (-1, 0)) for pair in z])
+        crossings = [nu + (s - at) / rate for at, rate in z for s in (-1, 1) if rate]
+        following = min((at for at in crossings if at > nu), default=None)
+        if following is None:
+            return knots, False, sets
+        mu, nu = mu + slope * (following - nu), following
+        knots.append((nu, mu))
+        z = [mu * a - nu * b for a, b in zip(u, q)]
+        if all(abs(at) >= 1 for at in z):
+            return knots, True, [*sets, [1 if at > 0 else -1 for at in z]]

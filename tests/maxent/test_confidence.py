@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sdm import ConditionalMaxent, Maxent
+from sdm import ConditionalMaxent, Maxent, StructMaxent
 from sdm.assess.measures.performance_bound import performance_bound
 from sdm.errors import OptionError
+from sdm.features import diameter
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
+from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.maxent.confidence import (
     ball_radius,
     deviation_radius,
     hoeffding_radius,
-    l2_diameter,
+    uniform_radius,
     vc_dimension,
     vc_radius,
 )
@@ -65,16 +67,8 @@ def test_radii_hold_as_often_as_they_promise(world, delta):
         off = drawn.mean(axis=1) - f @ truth
         inside[0] += np.all(np.abs(off) <= hoeffding_radius(len(f), 60, delta))
         inside[1] += np.all(np.abs(off) <= deviation_radius(drawn.std(axis=1, ddof=1), 60, len(f), delta))
-        inside[2] += np.linalg.norm(off) <= ball_radius(l2_diameter(features), 60, delta)
+        inside[2] += np.linalg.norm(off) <= ball_radius(features.diameter.largest, 60, delta)
     assert np.all(inside / 400 >= 1 - delta)
-
-
-def test_the_diameter_is_not_below_any_distance(world):
-    x, truth, _ = world
-    features = build_features(Domain(x, ["a", "b"]), "lqph", knots=5, sample=truth)
-    f = np.array([features.column(j) for j in range(features.size)]).T
-    true = max(np.linalg.norm(f - row, axis=1).max() for row in f)
-    assert true <= l2_diameter(features) <= 2 * true
 
 
 def test_the_vc_dimension_is_not_below_what_is_shattered():
@@ -100,8 +94,7 @@ def _settings(rule, f, deviation, m, delta, norm):
     hoeffding = np.sqrt(np.log(2 * n / delta) / (2 * m))
     e = np.log(4 * n / delta) / (3 * m)
     seventh = np.sqrt(6 * e) * np.sqrt(deviation**2 + np.sqrt(np.log(2 * n / delta) / (2 * m)) + e / 6) + e
-    wide = 2 * np.linalg.norm(f - f.mean(axis=1)[:, None], axis=0).max()
-    wide = min(wide, np.sqrt(n))
+    wide = max(np.linalg.norm(f - cell[:, None], axis=0).max() for cell in f.T)
     root = 1 + np.sqrt(np.log(1 / delta))
     if rule == "theorem8":
         a = 0.1 * norm / (n * seventh * LN2)
@@ -149,6 +142,18 @@ def test_the_optimum_is_that_of_a_plain_optimiser(world, rule, regularization):
     best = min(minimize(objective, start, method="L-BFGS-B", options={"ftol": 1e-15}).fun for start in starts)
     assert model.solution_.objective == pytest.approx(best, abs=2e-6)
     assert model.solution_.gap <= 1e-9
+
+
+@pytest.mark.parametrize("rule", ["theorem11", "theorem13", "theorem15"])
+def test_a_diameter_that_is_not_computed_is_noted(world, rule, monkeypatch):
+    """The penalty is then larger than the theorem's: the user must learn by how much at most."""
+    regularization = {"theorem11": "l2", "theorem13": "l2sq", "theorem15": "elastic"}[rule]
+    assert not any("diameter" in note for note in fit(world, beta=rule, regularization=regularization).notes_)
+    monkeypatch.setattr(diameter, "MOST_NUMBERS", 0)
+    model = fit(world, beta=rule, regularization=regularization)
+    note = next(note for note in model.notes_ if "diameter" in note)
+    bounds = model.feature_set_.diameter
+    assert f"at most {bounds.largest / bounds.least:.3g} times" in note
 
 
 def test_a_result_wants_its_penalty():
@@ -215,3 +220,93 @@ def test_the_bound_informs_when_there_are_many_records():
     bound = performance_bound(Maxent("l", add_presences="distinct").fit(*labelled))
     assert bound.informs
     assert bound.excess < 0.3
+
+
+def structural(families, m, seed, **options):
+    """Fit a structural model to `m` records of a uniform truth on 500 cells with six variables."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((500, 6)).round(2)
+    labelled = np.vstack([x[rng.integers(0, 500, m)], x]), np.repeat([1, 0], [m, 500])
+    return StructMaxent(families, **{"beta": 0.1, "knots": 8, "add_presences": "none", **options}).fit(*labelled)
+
+
+def coverage_of_structural_bounds(families, lam, draws):
+    """Return how often the true excess is within the bound. The truth is the model whose weights are all zero."""
+    inside = 0
+    for seed in range(draws):
+        model = structural(families, 100, seed, lam=lam)
+        true_loss = -np.log(model.solution_.p[:500] / model.solution_.p[:500].sum()).mean()
+        inside += true_loss - np.log(500) <= performance_bound(model).excess
+    return inside / draws
+
+
+STRUCTURES = [("l,q,p,h,trees:2", np.inf), ("l,q,trees:2", 0.05), ("trees:2,mono:2", 0.05)]
+
+
+@pytest.mark.parametrize("families, lam", STRUCTURES)
+def test_the_bound_of_a_structural_model_holds(families, lam):
+    assert coverage_of_structural_bounds(families, lam, 4) == 1
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("families, lam", STRUCTURES)
+def test_the_bound_of_a_structural_model_holds_as_often_as_it_promises(families, lam):
+    assert coverage_of_structural_bounds(families, lam, 200) >= 0.95
+
+
+def test_the_same_model_has_the_same_bound_in_both_kinds():
+    """Without trees a structural model is one of feature classes: a user who compares them sees one number."""
+    model = structural("l,q,trees:2", 100, 1, lam=np.inf)
+    cells = model.problem_.domain
+    x = np.column_stack([a.values[code] for a, code in zip(cells.variables, cells.codes)])
+    m = np.rint(model.problem_.sample * 100).astype(int)
+    labelled = np.vstack([np.repeat(x, m, axis=0), x]), np.repeat([1, 0], [100, len(x)])
+    plain = Maxent("lq", knots=8, add_presences="none", tolerance=1e-4).fit(*labelled)
+    assert performance_bound(model).excess == pytest.approx(performance_bound(plain).excess, rel=1e-3)
+
+
+@pytest.mark.parametrize("complexity", ["bound", "sample"])
+def test_the_bound_divides_delta_between_classes_and_trees(complexity):
+    """Penalties that come from the sample change the weights of a model, and not the radii of its bound."""
+    model = structural("l,trees:2,mono:1", 100, 2, lam=0.05, complexity=complexity)
+    weight, grown = np.abs(model.coef_), model.growth_.grown
+    f, m = matrix(model)[:6], 100
+    variance = f**2 @ model.problem_.sample - (f @ model.problem_.sample) ** 2
+    deviation = np.sqrt(np.maximum(variance, 0) * m / (m - 1))
+    finite = np.minimum(deviation_radius(deviation, m, 6, 0.0125), hoeffding_radius(6, m, 0.0125))
+    counts = np.array([oracle.log_count(shape.size, m) for oracle, shape in zip(grown.sources, grown.shapes)])
+    radius = np.append(finite, uniform_radius(counts, 3, m, 0.025))
+    assert grown.size
+    assert performance_bound(model).excess == pytest.approx(2 * radius @ weight + model.solution_.gap)
+
+
+def test_a_structural_model_with_exact_zeros_has_no_bound():
+    """Its true log loss is infinite where the truth has mass on a cell of density zero."""
+    assert performance_bound(structural("l,trees:1", 30, 1, lam=0.05, entropy=1.5, add_presences="all")) is None
+
+
+@pytest.mark.parametrize("m", [30, 1000])
+def test_the_uniform_radius_holds_for_all_trees_at_once(m):
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.random((60, 2)).round(1), rng.integers(0, 8, 60)])
+    oracle, truth, inside = ExactTreeOracle(Domain(x, ["a", "b", "soil"], ["soil"]), 2), np.full(60, 1 / 60), 0
+    radii = {k: float(uniform_radius(np.array(oracle.log_count(k, m)), 2, m, 0.05)) for k in (1, 2)}
+    for _ in range(40):
+        sample = rng.multinomial(m, truth) / m
+        inside += all(item.violation <= radii[item.shape.size] for item in oracle.propose(truth - sample))
+    assert inside / 40 >= 0.95
+    assert radii[1] < radii[2] <= 1.0 or m == 30
+
+
+@pytest.mark.parametrize("temperature", [0.25, 4.0])
+def test_the_bound_is_of_the_map_that_a_temperature_makes(world, temperature):
+    x, truth, _ = world
+    plain, scaled = fit(world, beta="deviation"), fit(world, beta="deviation", temperature=temperature)
+    plain_loss, scaled_loss = (-truth @ np.log(model.model_.predict(x, "raw")) for model in (plain, scaled))
+    assert scaled_loss > plain_loss + 0.1
+    weights, problem = plain.coef_ / temperature, plain.problem_
+    gap = plain.solution_.gap + problem.state(weights).objective - plain.solution_.objective
+    radii = (performance_bound(plain).excess - plain.solution_.gap) / temperature
+    assert performance_bound(scaled).excess == pytest.approx(radii + gap)
+    assert scaled_loss - plain_loss <= performance_bound(scaled).excess
+    assert not performance_bound(scaled).informs

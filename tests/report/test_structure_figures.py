@@ -23,7 +23,6 @@ def structure() -> Structure:
         families=[FamilyShare("linear", 2, 1.0, 0.1, 0.3), FamilyShare("trees 3", 4, 2.0, 0.2, 0.1)],
         rules=[],
         interactions={("a$b", "🦥"): 2.0, ("a$b", "c"): 1.0},
-        bound=1.0,
         gap=1e-5,
         searched="",
         search=tried,

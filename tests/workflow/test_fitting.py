@@ -14,6 +14,7 @@ from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 from sdm.workflow.species.fitting import SpeciesFit, fit_species, plan_species
 from sdm.workflow.species.inputs import prepare_species
+from sdm.workflow.species.lines import species_info_lines
 from sdm.workflow.species.writing import threshold_value
 
 
@@ -48,6 +49,17 @@ def test_numbers_by_their_definitions(table: SampleTable) -> None:
     assert n["regularized_gain"] == pytest.approx(np.log(len(domain)) - n["entropy"], abs=2e-6)
     assert model.meta["species"] == table.species
     assert model.meta["thresholds"]["mtp"] == pytest.approx(raw.min())
+
+
+def test_a_temperature_is_noted_where_numbers_of_the_fit_are(table: SampleTable) -> None:
+    """The regularised gain is of the model before its scores are divided; the gain beside it is of the map."""
+    plain, scaled = fitted_to(table, quick()), fitted_to(table, quick(temperature=0.5))
+    assert scaled.numbers["regularized_gain"] == plain.numbers["regularized_gain"]
+    assert scaled.numbers["gain"] != pytest.approx(plain.numbers["gain"], abs=0.01)
+    (note,) = set(scaled.notes) - set(plain.notes)
+    assert note.startswith("scores are divided by the temperature 0.5")
+    assert any(note in line for line in species_info_lines(scaled.model, 5))
+    assert not any("temperature" in line for line in species_info_lines(plain.model, 0)[:8])
 
 
 def test_records_set_aside_are_neither_lost_nor_used_twice(table: SampleTable) -> None:

@@ -7,20 +7,27 @@ log loss has
 
 Where every mean is within `b_j` of the truth, the product is at most `Σ b_j (|λ*_j| + |λ̂_j|)`. So among all `λ*` with
 `Σ b|λ*| + U*(λ*)` no larger than that of `λ̂` none is better by more than `2 Σ b_j |λ̂_j| + gap`; with an l1 penalty of
-`β = b` that is Theorem 4. The `b_j` are the smaller of Corollaries 5 and 7, each at δ/2.
+`β = b` that is Theorem 4. The `b_j` of feature classes are the smaller of Corollaries 5 and 7, each at half of δ. For
+trees and monomials, which are chosen from whole families, they are the uniform bound of Cortes et al. (2015), eq. 1;
+then Theorem 2 follows in the same way. Where a model has both kinds of features, each has half of δ. A temperature
+divides the weights after the fit, which only makes their gap larger.
 """
 
 import numpy as np
 
 from sdm.estimators.maxent import Maxent
-from sdm.maxent.confidence import deviation_radius, hoeffding_radius
+from sdm.estimators.structural import StructMaxent
+from sdm.maxent.confidence import deviation_radius, hoeffding_radius, uniform_radius
+from sdm.maxent.structural import Growth
+from sdm.types import Array
 from sdm.values import dataclass
 
 
 @dataclass(frozen=True)
 class PerformanceBound:
     """With probability `1 − delta` over independent records, the true log loss of a model is at most `excess` nats
-    above that of the best model whose weights are together no larger. It `informs` if that is less than the gain."""
+    above that of the best model of its features whose weights are together no larger. It `informs` if that is less than
+    the gain."""
 
     excess: float
     delta: float
@@ -28,12 +35,36 @@ class PerformanceBound:
 
 
 def performance_bound(fitted: Maxent, delta: float = 0.05) -> PerformanceBound | None:
-    """Return the bound of a fitted model of feature classes; None for an entropy above 1, whose loss is another."""
-    if type(fitted) is not Maxent or fitted.entropy_ != 1.0:
+    """Return the bound of a fitted maxent or structural model, wherever its penalties come from; None for an entropy
+    above 1, whose loss is another and whose true log loss can be infinite."""
+    if type(fitted) not in (Maxent, StructMaxent) or fitted.entropy_ != 1.0:
         return None
+    growth = fitted.growth_ if isinstance(fitted, StructMaxent) else None
+    n_grown, oracles = (growth.grown.size, growth.oracles) if growth is not None else (0, [])
+    n_finite = fitted.coef_.size - n_grown
+    share = delta / 2 if n_finite and oracles else delta
+    radius = np.concatenate(
+        [
+            _finite_radii(fitted, n_finite, share) if n_finite else [],
+            _grown_radii(growth, fitted, share) if growth is not None and n_grown else [],
+        ]
+    )
+    weights, objective = fitted.coef_ / fitted.temperature, fitted.solution_.objective
+    scaled = objective if fitted.temperature == 1.0 else fitted.problem_.state(weights).objective
+    excess = 2.0 * float(radius @ np.abs(weights)) + fitted.solution_.gap + scaled - objective
+    return PerformanceBound(excess, delta, bool(excess < -scaled))
+
+
+def _finite_radii(fitted: Maxent, n: int, delta: float) -> Array:
+    """Return the radius of each of the first `n` features, those of feature classes."""
     problem, m = fitted.problem_, float(fitted.model_.meta["effective_presences"])
-    n = problem.features.size
-    variance = problem.features.variances(problem.domain.measure(problem.sample)) * (m / (m - 1) if m > 1 else 1.0)
-    radius = np.minimum(deviation_radius(np.sqrt(variance), m, n, delta / 2), hoeffding_radius(n, m, delta / 2))
-    excess = 2.0 * float(radius @ np.abs(fitted.coef_)) + fitted.solution_.gap
-    return PerformanceBound(excess, delta, bool(excess < fitted.solution_.gain))
+    variance = problem.features.variances(problem.domain.measure(problem.sample))[:n] * (m / (m - 1) if m > 1 else 1.0)
+    return np.minimum(deviation_radius(np.sqrt(variance), m, n, delta / 2), hoeffding_radius(n, m, delta / 2))
+
+
+def _grown_radii(growth: Growth, fitted: Maxent, delta: float) -> Array:
+    """Return the radius of each tree and monomial, from its family and size."""
+    m, points = (float(fitted.model_.meta[name]) for name in ("effective_presences", "presences"))
+    families = sum(oracle.largest for oracle in growth.oracles)
+    counts = [source.log_count(shape.size, points) for source, shape in zip(growth.grown.sources, growth.grown.shapes)]
+    return uniform_radius(np.array(counts), families, m, delta)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._jit import jit
 from sdm.errors import DataError
 from sdm.maxent.paths.homotopy import RelaxationPath
-from sdm.maxent.paths.tracking import move, total_sums
+from sdm.maxent.paths.tracking import SUMS, move, total_sums
 from sdm.types import Array
 from sdm.values import dataclass
 
@@ -193,7 +193,7 @@ def _segment_mean(folds: Sequence[PathFold], start: float, end: float) -> Callab
         atoms = fold.path.atoms
         sign = fold.path.signs(start * (1 + 1e-12) if np.isinf(end) else 0.5 * (start + end))
         used = (fold.held > 0) & (sign != 0)
-        sums = np.zeros(6)
+        sums = np.zeros(SUMS)
         inside, _ = total_sums(atoms.u, atoms.q, atoms.m, sign, sums)
         flat, tilt = (sums[4] / sums[2], -sums[0] / sums[2]) if inside else (1.0, 0.0)
         outside = (fold.held[used], atoms.u[used], atoms.q[used], sign[used])
@@ -218,7 +218,7 @@ def _fold_losses(fold: PathFold, nu: Array) -> tuple[Array, Array, Array]:
     group = np.full(atoms.n, -1, dtype=np.int64)
     group[used] = place
     value, before, after = np.empty(nu.size), np.empty(nu.size), np.empty(nu.size)
-    sums, sign = np.zeros(6), np.zeros(atoms.n, dtype=np.int8)
+    sums, sign = np.zeros(SUMS), np.zeros(atoms.n, dtype=np.int8)
     counts = np.array(total_sums(atoms.u, atoms.q, atoms.m, sign, sums), dtype=np.int64)
     records = (fold.held, np.log(atoms.u), group, level)
     moves = (path.nu, path.atom, path.step, sign, sums, counts)

@@ -64,6 +64,9 @@ class Oracle(Protocol):
     def complexity(self, size: int, m: float) -> float:
         """Return the bound on the Rademacher complexity of `H_size` with `m` presences (Cortes et al. 2015, eq. 15)."""
 
+    def log_count(self, size: int, points: float) -> float:
+        """Return a bound on the logarithm of the number of different columns of `H_size` on some points."""
+
 
 class GrownFamily(Family):
     """The features found so far: `shapes` define them, `sources` are the oracles that found them."""

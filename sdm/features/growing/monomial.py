@@ -50,6 +50,10 @@ class MonomialOracle:
         """Return the bound of eq. (15) for monomials of degree `size`."""
         return float(np.sqrt(2 * size * np.log(max(self.usable.size, 2)) / m))
 
+    def log_count(self, size: int, points: float) -> float:
+        """Count the monomials: each factor is one of the variables."""
+        return float(size * np.log(self.usable.size))
+
     def propose(self, g: Array) -> list[Proposal]:
         """Return the greedily best monomial of each degree."""
         out: list[Proposal] = []

@@ -15,6 +15,7 @@ whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the
 """
 
 from collections.abc import Mapping, Sequence
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from sdm.features.growing.pairs import BEAM, Start, best_starts, cut_gain
 from sdm.types import Array
 from sdm.values import dataclass
 
+LN2 = float(np.log(2.0))
 MAX_BINS = 256
 COARSE_BINS = 64  # that pairs look at, at most
 MOST_SETS = 5  # classes of a variable of which pairs try every set
@@ -110,9 +112,17 @@ class TreeOracle:
         self._pair_counts = self._coarse.max(axis=1).astype(np.int64) + 1
 
     def complexity(self, size: int, m: float) -> float:
-        """Return the bound of eq. (15) for trees with `size` internal nodes."""
-        d = len(self.domain.variables)
+        """Return the bound of eq. (15) for trees with `size` internal nodes; a constant variable divides no cells."""
+        d = sum(variable.values.size > 1 for variable in self.domain.variables)
         return float(np.sqrt((4 * size + 2) * np.log2(d + 2) * np.log(m + 1) / m))
+
+    def log_count(self, size: int, points: float) -> float:
+        """Count the shapes of a tree, the cuts at its nodes, and the labels of its leaves. A continuous variable
+        divides the points at one place, a categorical one with `c` classes in `2^(c − 1)` ways."""
+        levels = [(min(v.values.size, points), v.categorical) for v in self.domain.variables]
+        cuts = [(count - 1) * LN2 if categorical else np.log(count) for count, categorical in levels]
+        shapes = comb(2 * size, size) // (size + 1)
+        return float(np.log(shapes) + size * np.logaddexp.reduce(cuts) + (size + 1) * LN2)
 
     def propose(self, g: Array) -> list[Proposal]:
         """Return the best tree found of each size 1 … largest (fewer when splits stop helping)."""

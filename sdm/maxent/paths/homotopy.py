@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm._jit import jit
 from sdm.errors import DataError, OptionError
-from sdm.maxent.paths.tracking import DONE, LEAF, total_sums, track, track_uniform
+from sdm.maxent.paths.tracking import BORDER, DONE, LEAF, SUMS, ended, total_sums, track, track_uniform
 from sdm.types import Array
 from sdm.values import dataclass
 
@@ -25,7 +25,6 @@ Signs = NDArray[np.int8]
 
 WINDOW = 0.01  # half the width of the first window of μ/ν, which is 1 at the start; the path adapts it
 SAME = 1e-12  # breakpoints nearer to each other than this part of ν are one: what is between them is rounding
-BORDER = 1e-12  # an atom that ends this near the border, running along with it, is on it
 
 
 @dataclass(frozen=True)
@@ -160,12 +159,12 @@ def track_path(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Relaxa
     order = np.argsort(-atoms.q, kind="stable") if uniform else np.lexsort((atoms.q, atoms.u))
     sorted_u, sorted_q, sorted_m = atoms.u[order], atoms.q[order], atoms.m[order]
     sign = np.zeros(atoms.n, dtype=np.int8)
-    sums = np.zeros(6)
+    sums = np.zeros(SUMS)
     counts = np.array(total_sums(sorted_u, sorted_q, sorted_m, sign, sums), dtype=np.int64)
     follow = _follow_uniform if uniform else _follow
     nu, mu, atom, step = follow(sorted_u, sorted_q, sorted_m, sign, sums, counts)
     path = RelaxationPath(atoms, nu, mu, order[atom], step, _slope(sums, counts, nu, mu))
-    return _settle(path, sums)
+    return _settle(path, sums, counts)
 
 
 Moves = tuple[Array, Array, NDArray[np.int64], Signs]
@@ -207,20 +206,18 @@ def _slope(sums: Array, counts: NDArray[np.int64], nu: Array, mu: Array) -> floa
     return float(mu[-1] / nu[-1])
 
 
-def _settle(path: RelaxationPath, sums: Array) -> RelaxationPath:
-    """Add the moves of atoms that end on a border: they run along it and never cross, but are not within it."""
-    if not path.nu.size:
-        return path
-    atoms = path.atoms
+def _settle(path: RelaxationPath, sums: Array, counts: NDArray[np.int64]) -> RelaxationPath:
+    """Add the moves of atoms that end on a border: all of I₀ at ν∞, or atoms that run along it and never cross."""
     left = np.flatnonzero(path.signs(np.inf) == 0)
-    if not left.size:
+    if not path.nu.size or not left.size:
         return path
-    z = -atoms.u[left] * (sums[0] + sums[1]) / (sums[2] + sums[3])
-    parallel = np.abs(path.slope * atoms.u[left] - atoms.q[left]) <= 1e-14 * atoms.q[left]
-    on = left[parallel & (np.abs(np.abs(z) - 1.0) <= BORDER) & (atoms.q[left] > 0)]
-    if not on.size:
-        return path
-    step = np.sign(z[np.isin(left, on)]).astype(np.int8)
+    atoms, big_m, big_u = path.atoms, sums[0] + sums[1], sums[2] + sums[3]
+    on = left
+    if not ended(sums, counts):
+        u, q = atoms.u[left], atoms.q[left]
+        parallel = np.abs(path.slope * u - q) <= 1e-14 * q
+        on = left[parallel & (np.abs(np.abs(u * big_m / big_u) - 1.0) <= BORDER)]
+    step = np.full(on.size, -np.sign(big_m), dtype=np.int8)
     nu, mu = (np.append(values, np.full(on.size, values[-1])) for values in (path.nu, path.mu))
     slope = path.slope if on.size < left.size else float(mu[-1] / nu[-1])
     return RelaxationPath(atoms, nu, mu, np.append(path.atom, on), np.append(path.step, step), slope)

@@ -18,9 +18,11 @@ import numpy as np
 from sdm._jit import jit
 
 LEAF = 4  # atoms in a leaf of the tree
+SUMS = 8  # M, U, Q and the multiplicity of I₀, each followed by its remainder
 
 # A denominator below this part of its two terms is rounding: the atom runs along with μ(ν) and crosses nothing.
 PARALLEL = 1e-15
+BORDER = 1e-12  # an atom this near to its border, running along with it, is on it
 
 DONE, FULL = 0, 1  # what a chunk of tracking returns: ended, or out of room
 NONE, OUTSIDE = -1, -2  # in place of an atom: there is none left to move, or none before the path leaves the window
@@ -43,13 +45,15 @@ def _add(sums, k, x):  # type: ignore[no-untyped-def]
 
 @jit
 def total_sums(u, q, m, sign, sums):  # type: ignore[no-untyped-def]
-    """Set `sums` to M, U, Q (with remainders) of the sets in `sign`; return |I₀|, and how many of it have q > 0."""
+    """Set `sums` to M, U, Q and the multiplicity of I₀ (with remainders) of the sets in `sign`; return |I₀|, and how
+    many of it have q > 0."""
     sums[:] = 0.0
     inside, positive = 0, 0
     for j in range(u.size):
         if sign[j] == 0:
             _add(sums, 2, m[j] * u[j])
             _add(sums, 4, m[j] * q[j])
+            _add(sums, 6, m[j])
             inside += 1
             positive += q[j] > 0.0
         else:
@@ -65,12 +69,19 @@ def move(u, q, m, sign, j, step, sums, counts):  # type: ignore[no-untyped-def]
     _add(sums, 0, step * m[j])
     _add(sums, 2, side * m[j] * u[j])
     _add(sums, 4, side * m[j] * q[j])
+    _add(sums, 6, side * m[j])
     counts[0] += 1 if side > 0 else -1
     if q[j] > 0.0:
         counts[1] += 1 if side > 0 else -1
         if counts[1] == 0:
             sums[4] = 0.0
             sums[5] = 0.0
+
+
+@jit
+def ended(sums, counts):  # type: ignore[no-untyped-def]
+    """Tell whether the path is at ν∞: I₀ is empty, or all of it is on one border, for M = −Σ m z with |z| ≤ 1."""
+    return counts[0] == 0 or abs(sums[0] + sums[1]) >= (1.0 - BORDER) * (sums[6] + sums[7])
 
 
 @jit
@@ -221,7 +232,7 @@ def track(u, q, m, sign, tree, window, sums, counts, point, nu_out, mu_out, atom
     levels = np.log2(half) + 1.0
     k = 0
     while k < nu_out.size:
-        if counts[0] == 0:
+        if ended(sums, counts):
             return DONE, k
         j, step, nu, mu = _next(u, q, sign, tree, window, sums, point[0], point[1], stack)
         if j == NONE:
@@ -252,7 +263,7 @@ def track_uniform(u, q, m, sign, sums, counts, nu_out, mu_out, atom_out, step_ou
     top, bottom = 0, q.size - 1
     nu, mu = 0.0, 0.0
     k = 0
-    while top <= bottom:
+    while not ended(sums, counts):
         big_m, big_u, big_q = sums[0] + sums[1], sums[2] + sums[3], sums[4] + sums[5]
         at_top, step_top = _crossing(u[top], q[top], 0, big_m, big_u, big_q)
         at_bottom, step_bottom = _crossing(u[bottom], q[bottom], 0, big_m, big_u, big_q)

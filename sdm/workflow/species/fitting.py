@@ -171,6 +171,9 @@ def fit_species(
         numbers["shared"] = group.numbers(table.species, fitted)
     scale, clamped = options.predict.scale, options.predict.clamped
     shown = options.output.curve_scale(scale)
+    notes = [*table.notes, *fitted.notes_]
+    if "temperature_note" in model.meta:
+        notes.append(model.meta["temperature_note"])
     found = SpeciesFit(
         table,
         values,
@@ -181,7 +184,7 @@ def fit_species(
         curve.table(),
         curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
         [],
-        [*table.notes, *fitted.notes_],
+        notes,
         structure,
         assessed,
         scale=scale,

@@ -177,8 +177,9 @@ def species_info_lines(model: Model, features: int) -> list[str]:
         f"data         {meta.get('presences', '?')} presences, {model.n_domain:,} points in the domain",
         f"certificate  {meta.get('status')}: {near}",
         f"gain         {meta.get('gain', float('nan')):.4f} (regularised), entropy {model.entropy:.4f} nats",
+        *([f"temperature  {meta['temperature_note']}"] if "temperature_note" in meta else []),
         f"order        {model.alpha:g} ({'Shannon' if model.alpha == 1 else 'Tsallis: can be exactly zero'})",
-        *_structure_lines(meta.get("structure"), meta.get("gain", 0.0)),
+        *_structure_lines(meta.get("structure")),
         *_bound_lines(meta.get("performance_bound")),
         setting_line(meta),
     ]
@@ -235,26 +236,22 @@ def _bound_lines(bound: dict[str, Any] | None) -> list[str]:
     """Say how far the model can be from the best on new records, and when that tells nothing."""
     if not bound:
         return []
-    promise = f"nats above the best model with weights of this size, with probability {1 - bound['delta']:g}"
-    out = [f"bound        true log loss at most {bound['excess']:.3f} {promise}"]
+    best, sure = "the best model of its features with weights of this size", f"{1 - bound['delta']:g}"
+    out = [f"bound        true log loss at most {bound['excess']:.3f} nats above {best}, with probability {sure}"]
     if not bound["informs"]:
         out.append("             (more than the gain of the model, so the bound tells nothing: it needs more records)")
     return out
 
 
-def _structure_lines(structure: dict[str, Any] | None, gain: float) -> list[str]:
+def _structure_lines(structure: dict[str, Any] | None) -> list[str]:
     """Say what a structural model is made of, and what its certificate covers."""
     if not structure:
         return []
-    promise = "nats above the best model of the same size, with probability 0.95 (Cortes et al. 2015, Theorem 2)"
     out = [
         f"covers       {structure['certified_over']}",
         f"penalties    {structure['penalties']}, complexity by {structure['complexity']}",
-        f"bound        true log loss at most {structure['excess_bound']:.3f} {promise}",
+        "families     features  weight penalty  gain lost without",
     ]
-    if structure["excess_bound"] > gain:
-        out.append("             (more than the gain of the model: the bound is of no use with so few presences)")
-    out.append("families     features  weight penalty  gain lost without")
     for row in structure["families"]:
         figures = f"{row['features']:>8}  {row['weight']:6.2f}  {row['price']:6.3f}  {row['gain']:6.3f}"
         out.append(f"  {row['family']:<11}{figures}")

@@ -55,6 +55,8 @@ def test_a_lower_temperature_leaves_less(world, tmp_path: Path) -> None:
         words = ("--entropy", 1.5, "--temperature", temperature, "-o", tmp_path / str(temperature))
         result = as_json("fit", world.records, world.layers, *QUICK, *words)
         areas.append(result["models"][0]["numbers"]["range"]["area_km2"])
+        page = (tmp_path / str(temperature) / result["models"][0]["files"]["page"]).read_text()
+        assert ("are for the model before this division" in page) == (temperature != 1)
     assert areas == sorted(areas, reverse=True)
     assert areas[-1] < 0.8 * areas[0]
 

@@ -57,10 +57,12 @@ def test_everything_is_kept(results: Path) -> None:
 
 def test_info_tells_prices_families_and_what_the_certificate_covers(results: Path) -> None:
     said = succeed("info", next(results.glob("*.npz"))).output
-    for text in ("covers ", "exhaustive search for two splits", "penalties ", "lambda ", "Theorem 2", "families "):
+    for text in ("covers ", "exhaustive search for two splits", "penalties ", "lambda ", "bound ", "families "):
         assert text in said
     meta = model_answer("info", next(results.glob("*.npz")))["meta"]
     assert meta["structure"]["families"]
+    bound = json.loads(next(results.glob("Virt*.json")).read_text())["performance_bound"]
+    assert f"true log loss at most {bound['excess']:.3f} nats above the best model" in said
 
 
 def test_without_evidence_the_default_is_the_model_of_maxent(world, tmp_path: Path) -> None:
@@ -72,7 +74,8 @@ def test_without_evidence_the_default_is_the_model_of_maxent(world, tmp_path: Pa
     first, second = (load_model(next(folder.glob("*.npz"))) for folder in (tmp_path / "plain", tmp_path / "out"))
     np.testing.assert_array_equal(first.weights, second.weights)
     assert first.feature_names == second.feature_names
-    numbers = json.loads(next((tmp_path / "out").glob("Virt*.json")).read_text())
+    plain, numbers = (json.loads(next((tmp_path / run).glob("Virt*.json")).read_text()) for run in ("plain", "out"))
+    assert numbers["performance_bound"] == plain["performance_bound"]  # one model has one bound
     assert numbers["structure"]["lambda"] is None
     tried = rows(tmp_path / "out" / numbers["files"]["prices"])
     assert [row["lambda"] for row in tried if row["chosen"] == "True"] == ["inf"]

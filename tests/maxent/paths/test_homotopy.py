@@ -1,5 +1,8 @@
 """The entire relaxation path: optimal at every ν, the same as a direct solve and as a general-purpose optimiser."""
 
+from fractions import Fraction
+
+import naive
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -202,6 +205,62 @@ def test_two_atoms_that_leave_together_empty_the_middle():
     assert path.complete
     assert path.nu.tolist() == pytest.approx([4.0, 4.0])
     assert path.signs(5.0).tolist() == [-1, 1]
+
+
+def integer_problem(seed: int) -> tuple[list[int], list[int], list[Fraction]]:
+    """Return a small problem of whole numbers: equal priors, zeros, ties, equal ratios, and multiplicities."""
+    rng = np.random.default_rng(seed)
+    n, top = int(rng.integers(1, 10)), int(rng.choice([2, 4, 10, 60]))
+    u = np.ones(n, dtype=np.int64) if rng.random() < 0.2 else rng.integers(1, top + 1, n)
+    shares = [
+        rng.integers(0, top + 1, n),
+        u * rng.integers(0, 4, n),
+        rng.integers(0, 2, n),
+        rng.permutation(u),
+        u + rng.integers(0, 2, n),
+    ]
+    q = shares[rng.integers(len(shares))]
+    q[0] += not q.any()
+    copies = rng.integers(1, 5, n) if rng.random() < 0.5 else np.ones(n)
+    tenth = Fraction(1, int(rng.choice([1, 10])))
+    return u.tolist(), q.tolist(), [int(m) * tenth for m in copies]
+
+
+def compare_with_fractions(u: list[int], q: list[int], m: list[Fraction]) -> None:
+    """Check the breakpoints, the end and the sets after each breakpoint."""
+    knots, complete, sets = naive.exact_path(u, q, m)
+    path = track_path(u, q, [float(copies) for copies in m])
+    np.testing.assert_allclose(np.transpose(path.knots), np.array(knots, dtype=float), rtol=1e-9)
+    assert path.complete == complete
+    for (nu, _), sign in zip(knots[1:-1], sets[1:-1]):
+        between = np.array(sign) == 0  # others can run along their border before they are moved
+        assert not path.signs(float(nu) * (1 + 1e-9))[between].any()
+    assert path.signs(np.inf).tolist() == sets[-1]
+
+
+@pytest.mark.parametrize(
+    "u, q",
+    [
+        ([31, 3, 55, 56, 31, 20, 11, 43], [4, 0, 58, 26, 22, 40, 2, 37]),  # the last atom ends on its border
+        ([4, 1, 1, 4, 1, 2], [4, 1, 2, 5, 2, 3]),  # two different atoms reach it together
+        ([1, 1, 1, 1], [0, 1, 1, 0]),  # atoms without a record
+    ],
+)
+def test_the_path_ends_where_all_atoms_are_on_a_border(u, q):
+    """A last atom that runs along its border leaves I₀ empty: no moves are listed beyond ν∞."""
+    compare_with_fractions(u, q, [Fraction(1)] * len(u))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_paths_of_whole_numbers_are_those_in_fractions(seed):
+    for number in range(20 * seed, 20 * seed + 20):
+        compare_with_fractions(*integer_problem(number))
+
+
+@pytest.mark.thorough
+def test_many_paths_of_whole_numbers_are_those_in_fractions():
+    for number in range(100, 6000):
+        compare_with_fractions(*integer_problem(number))
 
 
 @pytest.mark.parametrize("n", [3000, 20_000])

@@ -253,7 +253,7 @@ def _structure() -> Structure:
     tried = [PenaltySetting(lam, beta, -lam * beta, 0.1, ()) for lam in (0.01, 0.1, 1.0) for beta in (0.1, 1.0)]
     shares = [FamilyShare("linear", 2, 1.0, 0.1, 0.3), FamilyShare("trees 3", 4, 2.0, 0.2, 0.1)]
     pairs = {("temperature", "rain"): 2.0, ("rain", "slope"): 1.0}
-    return Structure(1.0, 1.0, "bound", shares, [], pairs, 1.0, 1e-5, "", tried)
+    return Structure(1.0, 1.0, "bound", shares, [], pairs, 1e-5, "", tried)
 
 
 def _autocorrelation() -> Autocorrelation:
