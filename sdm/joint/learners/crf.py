@@ -97,8 +97,8 @@ def squared_errors(
     """Return the squared standard error of every weight: the diagonal of the inverse curvature at the optimum.
 
     Zero for weights of which there is none: those that the l1 penalty holds at zero, those whose error is that of the
-    l2 penalty alone, as the sites do not inform them, and those of collinear features. With traits, those of features are of the whole weight of a
-    species, `b + Γ τ`. None if there are more than 5,000 weights.
+    l2 penalty alone, as the sites do not inform them, and those of collinear features. With traits, those of features
+    are of the whole weight of a species, `b + Γ τ`. None if there are more than 5,000 weights.
     """
     if discriminant.size > LARGEST_ONCE:
         return None
