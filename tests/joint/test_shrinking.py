@@ -263,6 +263,21 @@ def test_the_bound_is_its_formula_and_says_when_it_says_nothing():
         assert learner.bound(d, sites, bias, learner.fit(d, sites, bias)) is None
 
 
+@pytest.mark.parametrize("learner", [Learner("m3n", 1.0), Learner("laplace", 1.0, 4.0)])
+def test_the_largest_score_does_not_bound_the_posterior(learner):
+    """Weights drawn from the posterior exceed it, so that the figure must not be called proved."""
+    d, sites = problem(2, n=30)
+    bias = np.zeros(d.size, dtype=bool)
+    fit = learner.fit(d, sites, bias)
+    bound = learner.bound(d, sites, bias, fit)
+    draws = fit.weights + np.sqrt(fit.variance) * np.random.default_rng(0).normal(size=(50, d.size))
+    listed = [(brute.labelings(state), x) for x, state in zip(sites.x, sites.states)]
+    features = np.array([features_of(d, x, y) for all_y, x in listed for y in all_y], dtype=float)
+    assert bound.largest_score == pytest.approx(np.abs(features @ fit.weights).max())
+    assert np.mean(np.abs(features @ draws.T).max(axis=0) > bound.largest_score) > 0.5
+    assert bound.numbers()["proved"] is False
+
+
 def _agreeing(d, sites):
     """Weights by which the first site's own labels are the best."""
     own = features_of(d, sites.x[0], sites.labels[0])
