@@ -16,7 +16,7 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import marginals
 from sdm.joint.learners.lbfgs import Inverse, Step, minimise
 from sdm.joint.learners.learned_weights import LearnedWeights
-from sdm.joint.likelihood import Details, LogLoss
+from sdm.joint.likelihood import EPS, Details, LogLoss
 from sdm.types import Array
 
 LARGEST = 2000  # weights, for a square matrix of them at every few steps
@@ -138,8 +138,9 @@ def duality_gap(at: Details, l1: Array, l2: Array) -> float:
     entropy = at.entropy if t == 0.0 else _mixed_entropy(at.site_losses, at.entropy, t)
     over = np.maximum((1.0 - t) * size - l1, 0.0)[~boxed]
     potential = float(np.sum(over**2 / (2.0 * l2[~boxed])))
-    primal = float(at.site_losses.sum() + l1 @ np.abs(at.weights) + 0.5 * (l2 @ at.weights**2))
-    return primal - (entropy - potential)
+    penalty = float(l1 @ np.abs(at.weights) + 0.5 * (l2 @ at.weights**2))
+    rounding = at.rounding + 8.0 * EPS * (penalty + potential)
+    return float(at.site_losses.sum()) + penalty - (entropy - potential) + rounding
 
 
 def _mixed_entropy(site_losses: Array, entropy: float, t: float) -> float:
