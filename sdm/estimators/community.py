@@ -104,7 +104,7 @@ class JointModel(Classifier):
         The fitted model, which predicts and which `save` writes.
     forest_ : Forest
     bound_ : MarginBound or None
-        The PAC-Bayes bound on the share of new sites with a wrong labeling (M³N and Laplace MEDN).
+        The PAC-Bayes estimate of the share of new sites with a wrong labeling (M³N and Laplace MEDN).
     tuning_ : list of dict
         Every setting that cross-validation tried, and its held-out loss.
     notes_ : list of str

@@ -1,4 +1,4 @@
-"""How often the best labeling of a new site is wrong at most: the PAC-Bayes bound of MEDN (Zhu & Xing 2009, §6).
+"""How often the best labeling of a new site is wrong: an estimate by the PAC-Bayes bound of MEDN (Zhu & Xing 2009, §6).
 
 Their Theorem 8 gives the order of the bound; its proof (Appendix B.5) gives the bound itself. With probability 1 − δ
 over the N sites, for all numbers m and margins γ > 0 at once,
@@ -7,8 +7,11 @@ over the N sites, for all numbers m and margins γ > 0 at once,
                + √((m KL(p‖p_0) + ln N + 3 ln((m + 1)/δ) + 2) / (2N − 1))
 
 Here a site counts as wrong if any label is wrong, |Y| = 2^S is the number of labelings, and c bounds |F|. The least
-value over m and γ is a bound too. The theorem asks for a c that holds for all weights, which no prior on unbounded
-weights has; the largest score of the mean weights at the training sites stands in for it: the number is optimistic.
+value over m and γ is a bound too.
+
+The theorem asks for one c for all weights and all sites. A Gaussian or Laplace prior has no such c: most weights drawn
+from a posterior have larger scores than its mean has. The largest score of the mean weights at the training sites,
+over all labelings, is used in its place. So the value is an estimate, which no probability 1 − δ holds for.
 """
 
 from typing import Any
@@ -27,12 +30,13 @@ MOST_SITES = 1e15
 
 @dataclass(frozen=True)
 class MarginBound:
-    """The bound, and what it is made of."""
+    """The formula of the bound, with an estimate of c, and its parts."""
 
-    value: float  # a share of sites; 1 or more says nothing
+    value: float  # an estimate, as a share of sites; 1 or more says nothing
     margin: float  # γ
     below: float  # share of the training sites with a margin of at most γ
     divergence: float  # KL(p‖p_0)
+    largest_score: float  # in place of c
     sites_needed: float | None  # about how many sites would bring it below ½, at these margins and this divergence
 
     def numbers(self) -> dict[str, Any]:
@@ -43,17 +47,19 @@ class MarginBound:
             "margin": self.margin,
             "share_below_margin": self.below,
             "divergence": self.divergence,
+            "proved": False,
+            "largest_score": self.largest_score,
             "sites_needed": self.sites_needed,
             "says_something": self.value < 1.0,
         }
 
 
 def pac_bayes(discriminant: Discriminant, sites: LabelledSites, weights: Array, divergence: float) -> MarginBound:
-    """Return the least bound over m and γ, for posteriors with these mean weights and this KL divergence."""
+    """Return the least value over m and γ, for posteriors with these mean weights and this KL divergence."""
     found, largest = site_margins(discriminant, sites, weights), _largest_score(discriminant, sites, weights)
     above = np.unique(found[found > 0])
     if not above.size or largest <= 0.0:
-        return MarginBound(np.inf, 0.0, 1.0, divergence, None)
+        return MarginBound(np.inf, 0.0, 1.0, divergence, largest, None)
     some = np.unique(np.quantile(above, np.linspace(0, 1, MARGINS)) * (1.0 - 1e-9))  # just below a site's own margin
     below = np.array([float(np.mean(found <= gamma)) for gamma in some])
     labels = discriminant.forest.size * np.log(2.0)
@@ -61,7 +67,7 @@ def pac_bayes(discriminant: Discriminant, sites: LabelledSites, weights: Array, 
     best = int(np.argmin(below + excess))
     needed = min(_needed(sites.n, g / largest, labels, divergence, b) for g, b in zip(some, below))
     at = (float(below[best] + excess[best]), float(some[best]), float(below[best]))
-    return MarginBound(*at, divergence, needed if needed < MOST_SITES else None)
+    return MarginBound(*at, divergence, largest, needed if needed < MOST_SITES else None)
 
 
 def _needed(n: float, relative_margin: float, log_labelings: float, divergence: float, below: float) -> float:

@@ -142,11 +142,20 @@ def _single_marginals(unary, states, log_z, nodes):  # type: ignore[no-untyped-d
 
 
 @jit
+def _share(zero, one):  # type: ignore[no-untyped-def]
+    """e^one / (e^zero + e^one), for zero or one of minus infinity too."""
+    small = np.exp(-abs(one - zero))
+    return (1.0 if one >= zero else small) / (1.0 + small)
+
+
+@jit
 def _marginals(unary, table, states, edges, order, parent, link, log_z, nodes, pairs):  # type: ignore[no-untyped-def]
-    """Sum-product: up to the roots for ln Z, then down. `down[s]` is the log belief of s, `sent[s]` its message up."""
+    """Sum-product: up to the roots for ln Z, then down. `present[s]` is P(y_s = 1 | label of the parent).
+
+    Marginals are sums of products of these, so that they are of one distribution whatever the rounding of messages.
+    """
     n, size = unary.shape
-    up, sent, down = np.empty((size, 2)), np.empty((size, 2)), np.empty((size, 2))
-    joint = np.empty((2, 2))
+    up, present = np.empty((size, 2)), np.empty((size, 2))
     for i in range(n):
         state = states[i]
         for s in range(size):
@@ -164,8 +173,8 @@ def _marginals(unary, table, states, edges, order, parent, link, log_z, nodes, p
             for other in range(2):
                 zero = up[s, 0] + entry(table, edges, link[s], s, 0, other)
                 one = up[s, 1] + entry(table, edges, link[s], s, 1, other)
-                sent[s, other] = _log_add(zero, one)
-                up[p, other] += sent[s, other]
+                present[s, other] = _share(zero, one)
+                up[p, other] += _log_add(zero, one)
         log_z[i] = total
         for position in range(size):
             s = order[position]
@@ -173,14 +182,7 @@ def _marginals(unary, table, states, edges, order, parent, link, log_z, nodes, p
                 continue
             p = parent[s]
             if p < 0 or state[p] == ABSENT:
-                scale = _log_add(up[s, 0], up[s, 1])
-                down[s, 0], down[s, 1] = up[s, 0] - scale, up[s, 1] - scale
+                nodes[i, s] = _share(up[s, 0], up[s, 1])
             else:
-                for other in range(2):
-                    outside = down[p, other] - sent[s, other]
-                    for own in range(2):
-                        joint[own, other] = outside + up[s, own] + entry(table, edges, link[s], s, own, other)
-                down[s, 0] = _log_add(joint[0, 0], joint[0, 1])
-                down[s, 1] = _log_add(joint[1, 0], joint[1, 1])
-                pairs[i, link[s]] = np.exp(joint[1, 1])
-            nodes[i, s] = np.exp(down[s, 1])
+                pairs[i, link[s]] = nodes[i, p] * present[s, 1]
+                nodes[i, s] = (1.0 - nodes[i, p]) * present[s, 0] + pairs[i, link[s]]

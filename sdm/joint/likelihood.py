@@ -7,6 +7,8 @@ from sdm.joint.inference import marginals, scores
 from sdm.types import Array
 from sdm.values import dataclass
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 class LogLoss:
     """`Σ_i ln Z_i(w) − F(x_i, y_i; w)`: the negative log-likelihood of the known labels, given the sites."""
@@ -23,10 +25,13 @@ class LogLoss:
             forest = self.discriminant.forest
             unary, table = self.discriminant.unary(weights, self.sites.x), self.discriminant.table(weights)
             fitted = marginals(forest, unary, table, self.states)
-            site_losses = fitted.log_partition - scores(forest, unary, table, self.sites.labels)
+            own = scores(forest, unary, table, self.sites.labels)
+            site_losses = fitted.log_partition - own
             expected = self.discriminant.moments(self.sites.x, fitted.nodes, fitted.edges, self.states)
             entropy = float(fitted.log_partition.sum() - weights @ expected)
-            self._last = Details(weights.copy(), site_losses, expected - self.truth, entropy)
+            summed = float(np.abs(fitted.log_partition).sum() + np.abs(own).sum() + np.abs(weights @ expected))
+            rounding = EPS * (self.sites.n + forest.size) * summed
+            self._last = Details(weights.copy(), site_losses, expected - self.truth, entropy, rounding)
         return self._last
 
     def __call__(self, weights: Array) -> tuple[float, Array]:
@@ -43,6 +48,7 @@ class Details:
     site_losses: Array  # (n,): `−ln p(y_i | x_i)`
     gradient: Array
     entropy: float  # `Σ_i H(p_i)` of the sites' distributions
+    rounding: float  # of the loss less the entropy, at most
 
 
 def best_scale(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:

@@ -14,7 +14,7 @@ By how much that one exceeds the average proves how far the optimum can be.
 import numpy as np
 
 from sdm.joint.graph import Forest
-from sdm.joint.inference import States, maximise, scores
+from sdm.joint.inference import ABSENT, States, maximise, scores
 from sdm.types import Array
 from sdm.values import dataclass
 
@@ -35,14 +35,17 @@ class PossibleCommunities:
 def possible_communities(
     forest: Forest, unary: Array, table: Array, states: States, tolerance: float = 1e-6
 ) -> list[PossibleCommunities]:
-    """Return the possible communities of every row of `unary`; `states` hold labels that are known."""
+    """Return the possible communities of every row of `unary`; `states` hold labels that are known.
+
+    Species that the states leave out have label 0 in all communities, and count nothing.
+    """
     return [_of_site(forest, u[None].copy(), table, state[None].copy(), tolerance) for u, state in zip(unary, states)]
 
 
 def _of_site(forest: Forest, u: Array, table: Array, state: States, tolerance: float) -> PossibleCommunities:
     u = u + 1.0  # the linear part of the two squares
     first, _ = maximise(forest, u, table, state)
-    labels, value = [first[0]], [float(scores(forest, u, table, first)[0])]
+    labels, value = [first[0]], [_score(forest, u, table, state, first)]
     p = np.ones(1)
     gap = np.inf
     for _ in range(ROUNDS):
@@ -54,9 +57,13 @@ def _of_site(forest: Forest, u: Array, table: Array, state: States, tolerance: f
         if gap <= tolerance or any(np.array_equal(best[0], one) for one in labels):
             break
         labels, p = [*labels, best[0]], np.append(p, 0.0)
-        value = [*value, float(scores(forest, u, table, best)[0])]
+        value = [*value, _score(forest, u, table, state, best)]
     order = np.argsort(-p, kind="stable")
     return PossibleCommunities(np.array(labels, dtype=np.int8)[order], p[order], max(gap, 0.0))
+
+
+def _score(forest: Forest, u: Array, table: Array, state: States, labels: States) -> float:
+    return float(scores(forest, u, table, np.where(state == ABSENT, ABSENT, labels).astype(np.int8))[0])
 
 
 def _among(y: Array, value: Array, p: Array, labels: list[States]) -> tuple[Array, list[States], list[float]]:

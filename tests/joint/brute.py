@@ -67,12 +67,12 @@ def hinge_of(d, sites):
         all_y = labelings(state)
         difference = np.array([features_of(d, x, y) for y in all_y]) - features_of(d, x, own)
         listed.append((difference, np.sum(all_y != own, axis=1)))
-    return lambda w: float(sum(np.max(difference @ w + wrong) for difference, wrong in listed))
+    return lambda w: sum(np.max(difference @ w + wrong) for difference, wrong in listed)
 
 
 def features_of(d, x, y):
-    """f(x, y) of one labeling, by definition."""
-    out = np.zeros(d.size)
+    """f(x, y) of one labeling, by definition, in extended precision."""
+    out = np.zeros(d.size, dtype=np.longdouble)
     nodes, edges = d.split(out)
     for s in range(d.forest.size):
         if y[s] == 1:
@@ -81,3 +81,49 @@ def features_of(d, x, y):
         if y[s] >= 0 and y[t] >= 0:
             edges[d.edge_block[e]] += d.pair[:, y[s], y[t]]
     return out
+
+
+def interior_points(slope, rows, limits, size, steps=80):
+    """Points that approach the minimum of a convex function under `rows @ z >= limits`; `slope` returns its gradient
+    and its curvature."""
+    z = np.zeros(size)
+    slack, price = np.maximum(rows @ z - limits, 1.0), np.ones(len(limits))
+    for _ in range(steps):
+        gradient, curve = slope(z)
+        mean = slack @ price / len(slack)
+        missing, aim = rows @ z - slack - limits, 0.1 * mean
+        system = curve + rows.T @ ((price / slack)[:, None] * rows)
+        system[np.diag_indices(size)] += 1e-14 * np.trace(system) / size
+        right = rows.T @ (price + (aim - slack * price - price * missing) / slack) - gradient
+        move = np.linalg.solve(system, right)
+        slack_move = rows @ move + missing
+        price_move = (aim - slack * price - price * slack_move) / slack
+        shrinks = [-v[m < 0] / m[m < 0] for v, m in ((slack, slack_move), (price, price_move))]
+        length = min(1.0, 0.95 * float(np.min(np.concatenate(shrinks), initial=np.inf)))
+        z, slack, price = z + length * move, slack + length * slack_move, price + length * price_move
+        if not np.isfinite(z).all() or mean < 1e-15:
+            return
+        yield z
+
+
+def least_margin_value(d, sites, c, slope_of, value):
+    """The least `R(w) + C Σ_i ξ_i` over all labelings, where `slope_of` returns the slope and the curvature of each
+    `r_k(w_k)` for `w_k = u_k − v_k`, `u, v ≥ 0`, and `value(w)` the whole in extended precision."""
+    k, n = d.size, sites.n
+    rows, limits = [], []
+    for i, (x, own, state) in enumerate(zip(sites.x, sites.labels, sites.states)):
+        for y in labelings(state):
+            difference = np.asarray(features_of(d, x, y) - features_of(d, x, own), dtype=float)
+            rows.append(np.concatenate([-difference, difference, np.eye(n)[i]]))
+            limits.append(float(np.sum(y != own)))
+    rows = np.vstack([rows, np.eye(2 * k, 2 * k + n)])
+    limits = np.concatenate([limits, np.zeros(2 * k)])
+
+    def slope(z):
+        up, down, curve = slope_of(z[:k], z[k : 2 * k])
+        whole = np.zeros((len(z), len(z)))
+        whole[: 2 * k, : 2 * k] = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.diag(curve))
+        return np.concatenate([up, down, np.full(n, c)]), whole
+
+    points = interior_points(slope, rows, limits, 2 * k + n)
+    return min(value(z[:k] - z[k : 2 * k]) for z in points)

@@ -8,10 +8,10 @@ from joint import brute
 from joint.brute import KINDS, features_of, problem
 
 from sdm.errors import OptionError
-from sdm.joint.discriminant import Discriminant, of_labels
+from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.graph import edgeless
 from sdm.joint.learners.crf import duality_gap, fit_crf
-from sdm.joint.learners.lbfgs import pseudo_gradient
+from sdm.joint.learners.lbfgs import minimise, pseudo_gradient
 from sdm.joint.learners.learned_weights import Dual
 from sdm.joint.learners.margin import MarginProblem, fit_m3n, solve_margin
 from sdm.joint.learners.priors import divergence, posterior_variance, shrunk_eta
@@ -256,6 +256,65 @@ def test_the_crfs_gap_bounds_what_is_missing(seed, kind, penalties):
         w = best.weights + scale * np.random.default_rng(seed).normal(size=d.size)
         value = loss(w)[0] + l1 @ np.abs(w) + 0.5 * l2 @ w**2
         assert duality_gap(loss.details(w), l1, l2) >= value - best.objective - 1e-9
+
+
+def check_crf_gap(seed):
+    """The gap is not below the distance to the optimum over all labelings, at drawn scales and tolerances."""
+    rng = np.random.default_rng(seed)
+    shape = {"tied": bool(rng.integers(2)), "missing": float(rng.choice([0.0, 0.25]))}
+    d, sites = problem(seed, **shape, n=int(rng.integers(3, 7)), size=int(rng.integers(2, 4)), features=2)
+    sites = LabelledSites(sites.x * 10.0 ** rng.choice([-3, 0, 0, 3]), sites.labels)
+    penalty, tolerance = np.full(d.size, 10.0 ** rng.integers(-4, 3)), 10.0 ** rng.integers(-12, -1)
+    differences = [
+        np.array([features_of(d, x, y) - features_of(d, x, own) for y in brute.labelings(state)])
+        for x, own, state in zip(sites.x, sites.labels, sites.states)
+    ]
+    some = rng.random(d.size) < 0.5
+    for l1, l2 in ((0 * penalty, penalty), (penalty, 0 * penalty), (penalty * some, np.where(some, 0, 1e-4))):
+
+        def value(w, l1=l1, l2=l2):
+            w = np.asarray(w, dtype=np.longdouble)
+            top = [np.max(f @ w) for f in differences]
+            losses = sum(t + np.log(np.sum(np.exp(f @ w - t))) for t, f in zip(top, differences))
+            return losses + l1 @ np.abs(w) + l2 @ w**2 / 2
+
+        def slope(z, l1=l1, l2=l2):
+            w = z[: d.size] - z[d.size :]
+            gradient, curve = l2 * w, np.diag(l2)
+            for f in differences:
+                f = np.asarray(f, dtype=float)
+                p = np.exp(f @ w - np.max(f @ w))
+                p /= p.sum()
+                centred = f - p @ f
+                gradient, curve = gradient + p @ f, curve + centred.T @ (p[:, None] * centred)
+            return np.concatenate([gradient + l1, l1 - gradient]), np.kron([[1.0, -1.0], [-1.0, 1.0]], curve)
+
+        found = fit_crf(d, sites, l1, l2, tolerance=tolerance)
+        points = brute.interior_points(slope, np.eye(2 * d.size), np.zeros(2 * d.size), 2 * d.size)
+        least = min([value(z[: d.size] - z[d.size :]) for z in points])
+        distance = float((value(found.weights) - least) / np.count_nonzero(sites.labels >= 0))
+        assert found.gap >= max(distance, 0.0)
+        assert l1.any() or found.gap <= tolerance
+
+
+@pytest.mark.parametrize("seed", [3, 50, 70])
+def test_the_gap_of_a_crf_bounds_the_distance_to_the_optimum(seed):
+    check_crf_gap(seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(200))
+def test_the_gap_of_a_crf_bounds_the_distance_to_the_optimum_of_many_problems(seed):
+    check_crf_gap(seed)
+
+
+def test_a_search_goes_on_where_the_square_of_a_gradient_is_zero():
+    """A species that one feature separates has gradients below 1e-160, and a division by zero ended the fit."""
+    at, iterations = minimise(
+        lambda w: (float(np.exp(-w[0])), -np.exp(-w)), np.zeros(1), np.zeros(1), lambda step: False, 2000
+    )
+    assert iterations == 2000
+    assert at.w[0] > 300
 
 
 def test_a_crf_without_edges_is_logistic_regression():

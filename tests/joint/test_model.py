@@ -251,6 +251,22 @@ def test_weights_that_l1_holds_at_zero_have_no_standard_error():
     assert all(row["sd"] > 0 for row in rows if row["weight"] != 0)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-8, 1e-5])
+@pytest.mark.parametrize("learner, c", [("crf-l1", 1.0), ("crf-l2", 1e14)])
+def test_copies_of_a_column_have_no_standard_errors(noise, learner, c):
+    """A singular curvature ended the fit, and a nearly singular one gave errors of millions."""
+    x, y = community()
+    x["again"] = x["warmth"] + noise * np.random.default_rng(1).normal(size=len(x))
+    rows = JointModel(learner, "none", "l", c=c).fit(x, y).model_.effects()
+    copies = [row["sd"] for row in rows if row["feature"] in ("warmth", "again") and row["weight"] != 0]
+    others = [row["sd"] for row in rows if row["feature"] == "rain" and row["weight"] != 0]
+    assert len(copies) > 3
+    assert np.isnan(copies).all()
+    alone = JointModel(learner, "none", "l", c=c).fit(x.drop(columns="again"), y).model_.effects()
+    expected = [row["sd"] for row in alone if row["feature"] == "rain" and row["weight"] != 0]
+    np.testing.assert_allclose(others, expected, rtol=0.02)
+
+
 def test_the_gap_is_per_site():
     """In the model, and as its bound: the objective per site is no further above its minimum."""
     x, y = community(missing=0.2)

@@ -1,6 +1,7 @@
 """A few possible communities per site, against the quadratic program over all labelings."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from joint import brute
 from scipy.optimize import minimize
 
 from sdm.joint.graph import Forest
-from sdm.joint.inference import FREE, free_states
+from sdm.joint.inference import ABSENT, FREE, free_states
 from sdm.joint.sparsemap import possible_communities
 
 SIZE = 4
@@ -69,3 +70,44 @@ def test_known_labels_are_held() -> None:
     found = possible_communities(forest, unary, table, states)[0]
     assert np.all(found.labels[:, 0] == 1)
     assert np.all(found.labels[:, 1] == 0)
+
+
+def check_gap(seed: int) -> None:
+    """The value and the gap against all labelings, with species held, free and left out, at any scale of the scores."""
+    rng = np.random.default_rng(seed)
+    forest, strength = brute.random_forest(rng, SIZE), 10.0 ** rng.integers(-3, 5)
+    unary, table = strength * rng.normal(size=(1, SIZE)), strength * rng.normal(size=(len(forest.edges), 2, 2))
+    state = rng.choice([ABSENT, 0, 1, FREE, FREE, FREE], SIZE).astype(np.int8)
+    found = possible_communities(forest, unary, table, state[None], 1e-9)[0]
+    listed = brute.labelings(state)
+    score = np.array([brute.score(forest, unary[0], table, y) for y in listed], dtype=np.longdouble)
+    present = np.maximum(listed, 0)
+    p = np.zeros(len(listed), dtype=np.longdouble)
+    for labels, probability in zip(found.labels, found.probability):
+        p[int(np.flatnonzero((labels == present).all(axis=1))[0])] += probability
+
+    def value(q: Any) -> Any:
+        mean = (q @ present)[state != ABSENT]
+        return q @ score - np.sum(mean**2 + (1 - mean) ** 2) / 2
+
+    best, free = p, len(listed)
+    for _ in range(300):  # Frank-Wolfe with pairwise steps, from the answer: the optimum, if it is another
+        slope = score - present[:, state != ABSENT] @ (2 * (best @ present)[state != ABSENT] - 1)
+        up, down = int(np.argmax(slope)), int(np.argmin(np.where(best > 0, slope, np.inf)))
+        curve = 2 * np.sum((present[up] - present[down]) ** 2)
+        step = min(best[down], (slope[up] - slope[down]) / curve) if curve else np.longdouble(0)
+        best = best + step * (np.arange(free) == up) - step * (np.arange(free) == down)
+    room = 1e-13 * max(strength, 1.0)
+    assert value(best) - value(p) <= found.gap + room
+    assert found.gap <= 1e-8 + room
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_gap_bounds_the_distance_to_the_optimum(seed: int) -> None:
+    check_gap(seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(20, 420))
+def test_the_gap_bounds_the_distance_to_the_optimum_of_many_problems(seed: int) -> None:
+    check_gap(seed)

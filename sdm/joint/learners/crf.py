@@ -16,12 +16,14 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import marginals
 from sdm.joint.learners.lbfgs import Inverse, Step, minimise
 from sdm.joint.learners.learned_weights import LearnedWeights
-from sdm.joint.likelihood import Details, LogLoss
+from sdm.joint.likelihood import EPS, Details, LogLoss
 from sdm.types import Array
 
 LARGEST = 2000  # weights, for a square matrix of them at every few steps
 LARGEST_ONCE = 5000  # weights, for one such matrix
 SAME = 0.98  # of the penalty's own variance: above it, the sites do not inform a weight
+COLLINEAR = 1e8  # times the variance without the other weights: above it, the sites do not separate a weight from them
+FLAT = 1e-11  # of the diagonal: added to the curvature, which is singular where two features are equal
 
 
 def fit_crf(
@@ -54,7 +56,7 @@ def fit_crf(
 
     def inverse_at(w: Array) -> Inverse:
         curve = hessian(discriminant, sites, w, l2)
-        return _inverse_of_blocks(discriminant, curve) if discriminant.in_blocks else np.linalg.inv(curve).dot
+        return _inverse_of_blocks(discriminant, curve) if discriminant.in_blocks else _inverse(curve).dot
 
     begin = np.zeros(discriminant.size) if start is None else start
     newton = discriminant.size <= LARGEST and not l1.any()
@@ -68,8 +70,16 @@ def _inverse_of_blocks(discriminant: Discriminant, curve: Array) -> Inverse:
     """Return the inverse of a curvature in which the weights of different species do not meet."""
     species, k = discriminant.forest.size, discriminant.n_features
     at = np.arange(species)
-    blocks = np.linalg.inv(curve.reshape(species, k, species, k)[at, :, at])
+    blocks = _inverse(curve.reshape(species, k, species, k)[at, :, at])
     return lambda vector: np.matmul(blocks, vector.reshape(species, k, 1)).ravel()
+
+
+def _inverse(curve: Array) -> Array:
+    """Return the inverse of one curvature or of several; directions without curvature have very little."""
+    diagonal = np.diagonal(curve, axis1=-2, axis2=-1)
+    width = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    both = width[..., :, None] * width[..., None, :]
+    return np.asarray(np.linalg.inv(curve / both + FLAT * np.eye(curve.shape[-1])) / both, dtype=np.float64)
 
 
 def hessian(discriminant: Discriminant, sites: LabelledSites, weights: Array, l2: Array) -> Array:
@@ -86,18 +96,19 @@ def squared_errors(
 ) -> Array | None:
     """Return the squared standard error of every weight: the diagonal of the inverse curvature at the optimum.
 
-    Zero for weights of which there is none: those that the l1 penalty holds at zero, and those whose error is that of
-    the l2 penalty alone, as the sites do not inform them. With traits, those of features are of the whole weight of a
-    species, `b + Γ τ`. None if there are more than 5,000 weights.
+    Zero for weights of which there is none: those that the l1 penalty holds at zero, those whose error is that of the
+    l2 penalty alone, as the sites do not inform them, and those of collinear features. With traits, those of features
+    are of the whole weight of a species, `b + Γ τ`. None if there are more than 5,000 weights.
     """
     if discriminant.size > LARGEST_ONCE:
         return None
     free = np.flatnonzero((weights != 0) | (l1 <= 0))
     curve = hessian(discriminant, sites, weights, l2)[np.ix_(free, free)]
-    inverse = np.asarray(np.linalg.inv(curve), dtype=np.float64)
-    errors = np.diag(inverse)
+    inverse = _inverse(curve)
+    errors, alone = np.diag(inverse), np.diag(curve)
     out = np.zeros(discriminant.size)
-    out[free] = np.where(errors * l2[free] < SAME, errors, 0.0)
+    informed = (errors * l2[free] < SAME) & (alone > 0.0) & (errors * alone < COLLINEAR)
+    out[free] = np.where(informed, errors, 0.0)
     if discriminant.traits is not None:
         _add_traits(discriminant, inverse, out)
     return out
@@ -127,8 +138,9 @@ def duality_gap(at: Details, l1: Array, l2: Array) -> float:
     entropy = at.entropy if t == 0.0 else _mixed_entropy(at.site_losses, at.entropy, t)
     over = np.maximum((1.0 - t) * size - l1, 0.0)[~boxed]
     potential = float(np.sum(over**2 / (2.0 * l2[~boxed])))
-    primal = float(at.site_losses.sum() + l1 @ np.abs(at.weights) + 0.5 * (l2 @ at.weights**2))
-    return primal - (entropy - potential)
+    penalty = float(l1 @ np.abs(at.weights) + 0.5 * (l2 @ at.weights**2))
+    rounding = at.rounding + 8.0 * EPS * (penalty + potential)
+    return float(at.site_losses.sum()) + penalty - (entropy - potential) + rounding
 
 
 def _mixed_entropy(site_losses: Array, entropy: float, t: float) -> float:

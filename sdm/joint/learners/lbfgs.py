@@ -62,7 +62,7 @@ def minimise(
             pairs, inverse = [], None
             continue
         s, y = new.w - at.w, new.gradient - at.gradient
-        if s @ y > 1e-12 * (y @ y):
+        if 0.0 < 1e-12 * (y @ y) < s @ y:  # the square of a tiny y is zero
             pairs = [*pairs[1 - MEMORY :], (s, y, 1.0 / float(s @ y))]
         at = new
     return at, max_iterations

@@ -9,11 +9,12 @@ Between those steps, coordinate steps move one marginal at a time as far as its 
 the faces of the marginal polytope towards which Frank–Wolfe zigzags. Each step increases the dual, and `w = Ση` makes
 the sum of the Frank–Wolfe gaps the duality gap. Where C is large these steps creep: Newton's method on the smoothed
 problem (`smoothing.py`) takes over as soon as they would need too many, unless there are too many weights for a
-matrix. Weights and dual point are the best that were found of either; any two prove their gap.
+matrix. Weights and dual point are the best of either; any two prove their gap. Primal values are rounded up and dual
+values down, so that the gap is a bound in exact arithmetic too.
 """
 
 from dataclasses import replace
-from itertools import islice
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,13 @@ import numpy as np
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import maximise
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
-from sdm.joint.learners.smoothing import LARGEST, Quadratic, SmoothedMargin, newton_points
+from sdm.joint.learners.smoothing import LARGEST, Point, Quadratic, SmoothedMargin, approach
 from sdm.joint.learners.steps import sweep
 from sdm.types import Array
 from sdm.values import dataclass
 
 CHECK_EVERY = 5
+EPS = float(np.finfo(np.float64).eps)
 PATIENCE = 80  # epochs that are left at the rate of the last ones, before Newton's method takes over
 
 
@@ -58,39 +60,65 @@ class MarginProblem:
 
     def certify(self, dual: Dual, epochs: int) -> MarginSolution:
         """Compute weights, both problems' values and their gap at a dual point."""
-        sites, c = self.sites, self.c
-        eta = dual.eta(self.discriminant, sites, c)
+        eta = dual.eta(self.discriminant, self.sites, self.c)
         weights = self.variance * eta
-        slack = self.slack(weights)
-        quadratic = 0.5 * float(eta @ weights)
-        loss = self.wrong(dual)
-        primal, objective = quadratic + c * slack, loss - quadratic
-        state = self._state(primal, objective)
-        return MarginSolution(weights, eta, dual, slack, loss, primal, objective, epochs=epochs, **state)
+        slack, loss = self.slack(weights), self.wrong(dual)
+        primal = self._primal(weights, slack)
+        objective = loss - 0.5 * float(self.variance @ self.largest(eta) ** 2)
+        return MarginSolution(
+            weights, eta, dual, slack, loss, primal, objective, epochs=epochs, **self._state(primal, objective)
+        )
 
     def with_weights(self, best: MarginSolution, weights: Array) -> MarginSolution:
-        """Take other weights if they are better, and say how far the best are from the dual."""
+        """Take other weights if they are better, and update the gap between the best weights and the dual."""
         slack = self.slack(weights)
-        primal = 0.5 * float(weights @ (weights / self.variance)) + self.c * slack
+        primal = self._primal(weights, slack)
         if primal < best.primal:
             best = replace(best, weights=weights, slack=slack, primal=primal)
         return replace(best, **self._state(best.primal, best.objective))
 
     def wrong(self, dual: Dual) -> float:
-        """Return `C Σ_i E[Δℓ_i]` of a dual point."""
+        """Return `C Σ_i E[Δℓ_i]` of a dual point, rounded down."""
         labels = self.sites.labels
-        return self.c * float(np.abs(dual.nodes - (labels > 0))[labels >= 0].sum())
+        return self.c * (float(np.abs(dual.nodes - (labels > 0))[labels >= 0].sum()) - 64.0 * EPS * self.labels)
 
     def slack(self, weights: Array) -> float:
-        """Return `Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]`."""
+        """Return `Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]`, rounded up."""
         d, sites, forest, states = self.discriminant, self.sites, self.discriminant.forest, self.sites.states
         unary, table = d.unary(weights, sites.x), d.table(weights)
         _, value = maximise(forest, unary + 1.0 - 2.0 * (sites.labels > 0), table, states)
         score = weights @ d.moments(sites.x, *of_labels(forest, sites.labels), states)
-        return float(value.sum() + (sites.labels > 0).sum() - score)
+        terms = 2.0 * float(np.abs(weights) @ self.sizes) + 2.0 * self.labels
+        operations = sites.n + forest.size + d.n_features
+        return float(value.sum() + (sites.labels > 0).sum() - score) + EPS * operations * terms
+
+    def largest(self, eta: Array) -> Array:
+        """Return `|η|` before rounding at most."""
+        return np.abs(eta) + EPS * self.c * self.sites.n * self.sizes
+
+    def gap(self, primal: float, objective: float) -> float:
+        """Return the distance of two values in wrong labels per label."""
+        return (primal - objective + 8.0 * EPS * abs(primal)) / (self.c * self.labels)
+
+    @cached_property
+    def labels(self) -> int:
+        """How many labels are known."""
+        return int(np.count_nonzero(self.sites.labels >= 0))
+
+    @cached_property
+    def sizes(self) -> Array:
+        """The sum over sites of the largest absolute value that each weight is multiplied by."""
+        d, states = self.discriminant, self.sites.states
+        largest = replace(d, pair=np.full(d.pair.shape, np.abs(d.pair).max()))
+        nodes, edges = np.ones(states.shape), np.ones((self.sites.n, len(d.forest.edges)))
+        nodes[states < 0] = 0.0
+        return largest.moments(np.abs(self.sites.x), nodes, edges, states)
+
+    def _primal(self, weights: Array, slack: float) -> float:
+        return 0.5 * float(weights @ (weights / self.variance)) + self.c * slack
 
     def _state(self, primal: float, objective: float) -> dict[str, Any]:
-        gap = (primal - objective) / (self.c * np.count_nonzero(self.sites.labels >= 0))
+        gap = self.gap(primal, objective)
         return {"gap": gap, "status": "converged" if gap <= self.tolerance else "iteration limit"}
 
 
@@ -149,13 +177,16 @@ def _finish(problem: MarginProblem, best: MarginSolution, first: Array | None, s
         if best.status == "converged":
             return best
     smoothed = SmoothedMargin(problem.discriminant, problem.sites, problem.c, Quadratic(problem.variance))
-    for point in islice(newton_points(smoothed, best.weights, best.gap, problem.tolerance), steps):
+
+    def gap_with(point: Point) -> float:
+        nonlocal best
         dual = Dual(point.marginals.nodes, point.marginals.edges)
         other = problem.certify(dual, best.epochs + 1)
         best = replace(best, epochs=best.epochs + 1)
         if other.objective > best.objective:
             best = replace(best, dual=dual, eta=other.eta, loss=other.loss, objective=other.objective)
         best = problem.with_weights(best, point.weights)
-        if best.status == "converged":
-            break
+        return best.gap
+
+    approach(smoothed, best.weights, best.gap, problem.tolerance, steps, gap_with)
     return best

@@ -14,6 +14,8 @@ import numpy as np
 from sdm.types import Array
 from sdm.values import dataclass
 
+MOST_INSIDE = 0.1  # of the dual's domain of L1-M³N
+
 
 class Shrinkage(Protocol):
     """A penalty on every weight."""
@@ -80,8 +82,8 @@ class VariationalLaplace(_Laplace):
 
     def value(self, weights: Array) -> float:
         """Return the bound, less its value at zero."""
-        scaled = self.lam * self.variance(weights)
-        return float(np.sum(scaled - 1.0 - 0.5 * np.log(scaled)))
+        above = 2.0 * self.lam * weights**2 / (1.0 + np.sqrt(1.0 + 4.0 * self.lam * weights**2))  # λΣ − 1
+        return float(np.sum(above - 0.5 * np.log1p(above)))
 
     def variance(self, weights: Array) -> Array:
         """Return the prior variances of the M³N whose quadratic touches it."""
@@ -98,13 +100,16 @@ class VariationalLaplace(_Laplace):
 
 @dataclass(frozen=True)
 class AbsoluteValues:
-    """`Σ_k b_k |w_k|`, the penalty of L1-M³N (Zhu & Xing 2009, Appendix A, with b = ½), and `Σ_k b_k √(w_k² + ε²)`.
+    """`Σ_k b_k |w_k|`, the penalty of L1-M³N (Zhu & Xing 2009, Appendix A, with b = ½), and its smooth form
+    `(1 − σ) Σ_k b_k √(w_k² + ε²)`.
 
-    The latter is smooth, above it by `b ε` at most, and its slope is always within the dual's domain `|η_k| ≤ b_k`.
+    The slope of the latter is inside the dual's domain `|η_k| ≤ b_k` by a share σ, which leaves room for the rounding
+    of η.
     """
 
     slope: Array  # b
     blur: float = 0.0  # ε
+    inside: float = 0.0  # σ
 
     def value(self, weights: Array) -> float:
         """Return the penalty without its blur."""
@@ -112,12 +117,13 @@ class AbsoluteValues:
 
     def smooth(self, weights: Array) -> tuple[float, Array, Array]:
         """Return value, gradient and the diagonal of the curvature, with the blur."""
-        root = np.sqrt(weights**2 + self.blur**2)
-        return float(self.slope @ root), self.slope * weights / root, self.slope * self.blur**2 / root**3
+        root, slope = np.sqrt(weights**2 + self.blur**2), (1.0 - self.inside) * self.slope
+        return float(slope @ root), slope * weights / root, slope * self.blur**2 / root**3
 
-    def blurred(self, cost: float) -> "AbsoluteValues":
-        """Return the penalty with a blur that changes its value by at most `cost`."""
-        return AbsoluteValues(self.slope, cost / float(self.slope.sum()))
+    def blurred(self, cost: float, weights: Array) -> "AbsoluteValues":
+        """Return the smooth penalty whose ε and σ change the value at these weights by at most `cost` each."""
+        inside = min(cost / max(self.value(weights), 1e-300), MOST_INSIDE)
+        return AbsoluteValues(self.slope, cost / float(self.slope.sum()), inside)
 
 
 def gaussian_divergence(mean: Array, variance: Array, lam: Array) -> float:
@@ -139,5 +145,5 @@ def shrunk_eta(mean: Array, lam: float | Array) -> Array:
 
 def divergence(mean: Array, lam: Array) -> float:
     """Return `KL(p‖p_0)` of exact posteriors with these means."""
-    root = np.sqrt(lam * mean**2 + 1.0)
-    return float(np.sum(root - 1.0 - np.log((root + 1.0) / 2.0)))
+    above = lam * mean**2 / (np.sqrt(lam * mean**2 + 1.0) + 1.0)
+    return float(np.sum(above - np.log1p(0.5 * above)))

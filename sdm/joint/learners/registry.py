@@ -108,7 +108,7 @@ class Learner:
     def bound(
         self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], solution: LearnedWeights
     ) -> MarginBound | None:
-        """Return the PAC-Bayes bound on wrong labelings of new sites; None for learners without a posterior."""
+        """Return the PAC-Bayes estimate of wrong labelings at new sites; None for learners without a posterior."""
         if self.name not in ("m3n", "laplace") or solution.variance is None:
             return None
         wide, weights = np.where(bias, BIAS_SCALE, 1.0), solution.weights

@@ -6,7 +6,6 @@ each from where the one before ended, until the duality gap of the problem itsel
 """
 
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.margin import MarginProblem, MarginSolution, solve_margin
 from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, Shrinkage, VariationalLaplace
-from sdm.joint.learners.smoothing import SmoothedMargin, newton_points
+from sdm.joint.learners.smoothing import Point, SmoothedMargin, approach
 from sdm.types import Array
 
 METHODS = ("variational", "exact")
@@ -25,7 +24,7 @@ WITHIN = 0.5  # of the gap that is to be reached: that of a round
 MOST_WEIGHTS = 5000  # of L1-M³N, which needs a square matrix of them
 HALF = 0.5  # the penalty of L1-M³N on a weight of one
 SHARES = np.array([1.0 - 1e-12, 0.9999, 0.999, 0.99, 0.97, 0.9])  # of the dual's domain that η may reach
-IDLE = 0.999  # of the limit: below it η holds a weight at zero
+IDLE = 0.99  # of the largest slope of the blurred penalty: a weight with less is zero but for the blur
 
 
 def fit_laplace(
@@ -61,7 +60,7 @@ def fit_laplace(
         limits["start"], iterations = solution.dual, iterations + solution.epochs
         if turn + 1 < rounds:
             variance = np.sqrt((variance + solution.weights**2) * scale / lam)
-    primal, gap = certify(solution, c, prior, sites)
+    primal, gap = certify(solution, MarginProblem(discriminant, sites, c, scale, tolerance), prior)
     status = "converged" if gap <= tolerance else "round limit"
     return LearnedWeights(solution.weights, variance, primal, gap, status, iterations, solution.eta, solution.dual)
 
@@ -88,26 +87,29 @@ def fit_l1_m3n(
         )
     penalty = AbsoluteValues(HALF / np.sqrt(scale))
     problem = MarginProblem(discriminant, sites, c, scale, tolerance)
-    labels = np.count_nonzero(sites.labels >= 0)
     weights = np.zeros(discriminant.size) if start is None or start.weights is None else start.weights
     primal, dual, eta = penalty.value(weights) + c * problem.slack(weights), None, np.zeros(weights.size)
+    smoothed = SmoothedMargin(discriminant, sites, c, penalty)
     bound, steps = 0.0, 0  # that of labels which are all right, where η is 0
-    points = newton_points(SmoothedMargin(discriminant, sites, c, penalty), weights, np.inf, tolerance)
-    for point in islice(points, max_steps):
+
+    def gap_with(point: Point) -> float:
+        nonlocal primal, weights, bound, dual, eta, steps
         steps += 1
         there = Dual(point.marginals.nodes, point.marginals.edges)
         slope = there.eta(discriminant, sites, c)
-        share = min(1.0, 1.0 / float(np.max(np.abs(slope) / penalty.slope, initial=1e-300)))
+        share = min(1.0, 1.0 / float(np.max(problem.largest(slope) / penalty.slope, initial=1e-300)))
         if share * problem.wrong(there) > bound:
             bound, dual, eta = share * problem.wrong(there), there, share * slope
-        sparse = np.where(np.abs(slope) < IDLE * penalty.slope, 0.0, point.weights)
+        pull = np.abs(smoothed.penalty.smooth(point.weights)[1]) / penalty.slope
+        sparse = np.where(pull < IDLE * pull.max(), 0.0, point.weights)
         for tried in (point.weights, sparse):
             value = penalty.value(tried) + c * problem.slack(tried)
-            if value < primal or (tried is sparse and value - bound <= tolerance * c * labels):
+            if value < primal or (tried is sparse and problem.gap(value, bound) <= tolerance):
                 primal, weights = value, tried
-        if primal - bound <= tolerance * c * labels:
-            break
-    gap = (primal - bound) / (c * labels)
+        return problem.gap(primal, bound)
+
+    approach(smoothed, weights, np.inf, tolerance, max_steps, gap_with)
+    gap = problem.gap(primal, bound)
     status = "converged" if gap <= tolerance else "iteration limit"
     last = None if dual is None else replace(dual, weights=weights)
     return LearnedWeights(weights, None, primal, gap, status, steps, eta, last)
@@ -127,12 +129,13 @@ def shrink(
 ) -> LearnedWeights:
     """Minimise `R(w) + C Σ_i ξ_i` to a gap of `tolerance` wrong labels per label; the first M³N has the variances
     `first`."""
+    problem = MarginProblem(discriminant, sites, c, first, tolerance)
     variance, dual, iterations = first, start, 0
     for turn in range(MOST_ROUNDS):
         limits: dict[str, Any] = {"tolerance": WITHIN * tolerance, "max_epochs": max_epochs, "seed": seed + turn}
         solution = solve_margin(discriminant, sites, c, variance, start=dual, **limits)
         dual, iterations = solution.dual, iterations + solution.epochs
-        primal, gap = certify(solution, c, prior, sites)
+        primal, gap = certify(solution, problem, prior)
         if gap <= tolerance:
             break
         variance = prior.variance(solution.weights)
@@ -142,14 +145,14 @@ def shrink(
     return LearnedWeights(weights, prior.posterior(weights), primal, gap, status, iterations, eta, dual)
 
 
-def certify(solution: MarginSolution, c: float, prior: Shrinkage, sites: LabelledSites) -> tuple[float, float]:
+def certify(solution: MarginSolution, problem: MarginProblem, prior: Shrinkage) -> tuple[float, float]:
     """Return the objective at the weights of a round, and its proved distance from the optimum in wrong labels per
     label.
 
     The round's own η may leave the domain of the dual; all of α is then scaled towards the true labels, where η is 0.
     """
-    primal = prior.value(solution.weights) + c * solution.slack
-    reach = float(np.max(np.abs(solution.eta) / prior.limit, initial=0.0))
+    primal, eta = prior.value(solution.weights) + problem.c * solution.slack, problem.largest(solution.eta)
+    reach = float(np.max(eta / prior.limit, initial=0.0))
     shares = np.unique(np.minimum(1.0, SHARES / max(reach, 1e-300)))
-    values = [share * solution.loss - prior.conjugate(share * solution.eta) for share in shares]
-    return primal, (primal - max(values)) / (c * np.count_nonzero(sites.labels >= 0))
+    values = [share * solution.loss - prior.conjugate(share * eta) for share in shares]
+    return primal, problem.gap(primal, max(values))

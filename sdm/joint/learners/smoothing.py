@@ -6,7 +6,8 @@ their entropy. Each step solves with the exact curvature (`sdm.joint.curvature`)
 μ falls step by step until its part of the gap is some less than the whole that is to be reached.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -19,10 +20,13 @@ from sdm.values import dataclass
 
 LARGEST = 2000  # weights, for a square matrix of them
 START, FALL, LEAST = 0.3, 0.65, 1e-9  # of μ, in wrong labels
+COARSER = 4.0  # times a gap that rounding does not allow: the next one to look for
+MOST = 10.0  # wrong labels per label: no gap is as large
 SHARE = 0.7  # of the gap that is to be reached, for the smoothing
-BLUR = 0.3  # of the smoothing's gap, for the blur of a penalty that is not smooth
-NEAR, DONE = 0.3, 1e-4  # what a Newton step may gain, as a share of the smoothing's gap, before μ falls
-ARMIJO, HALVINGS = 1e-4, 30
+BLUR = 0.15  # of the smoothing's gap, twice: for the smooth form of a penalty that is not
+NEAR = 0.3  # what a Newton step may gain, as a share of the smoothing's gap, before μ falls
+DONE, FALLING = 1e-4, 0.5  # at the last μ: a gain of this share, and of this share of the one before, is rounding
+ARMIJO, HALVINGS, ROUNDING = 1e-4, 30, 1e-11
 FLAT = 1e-12  # of the trace: added to the curvature, which may be zero in some direction
 
 
@@ -42,8 +46,9 @@ class SmoothPenalty(Protocol):
     def smooth(self, weights: Array) -> tuple[float, Array, Array]:
         """Return its value, its gradient, and the diagonal of its curvature."""
 
-    def blurred(self, cost: float) -> "SmoothPenalty":
-        """Return the penalty with a blur that changes its value by at most `cost`; itself if it needs none."""
+    def blurred(self, cost: float, weights: Array) -> "SmoothPenalty":
+        """Return a smooth form, whose value at these weights differs by a small multiple of `cost`; itself if it is
+        smooth."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Quadratic:
         scaled = weights / self.variance
         return 0.5 * float(weights @ scaled), scaled, 1.0 / self.variance
 
-    def blurred(self, cost: float) -> "Quadratic":
+    def blurred(self, cost: float, weights: Array) -> "Quadratic":
         """Return itself."""
         return self
 
@@ -95,7 +100,8 @@ class SmoothedMargin:
         length = 1.0
         for _ in range(HALVINGS):
             new = self.at(at.weights + length * direction, mu)
-            if new.value <= at.value + ARMIJO * length * slope:
+            flatter = abs(float(new.gradient @ direction)) <= -slope
+            if new.value <= at.value + (ROUNDING * abs(at.value) if flatter else ARMIJO * length * slope):
                 return new
             length *= 0.5
         return None
@@ -105,11 +111,12 @@ def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: f
     """Yield one point per Newton step, nearer and nearer to the optimum of the problem that is not smoothed.
 
     The weights to begin with are `gap` wrong labels per label from the optimum, and μ starts accordingly; it falls
-    until its own part is some less than the `target`.
+    until its own part is less than the `target`. Steps at this μ end where rounding does not allow any more.
     """
     goal = SHARE * target * problem.c * problem.labels
     mu = float(np.clip(10.0 * gap, LEAST, START))
-    problem.penalty = problem.penalty.blurred(problem.c * mu * problem.labels)
+    cost, last = problem.c * mu * problem.labels, np.inf
+    problem.penalty = problem.penalty.blurred(cost, weights)
     at = problem.at(weights, mu)
     while mu >= LEAST:
         direction = problem.newton(at, mu)
@@ -119,10 +126,36 @@ def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: f
             yield new
             at = new
         smoothing = problem.c * mu * _entropy(problem, at, mu)
-        if new is None or decrement <= (NEAR if smoothing > goal else DONE) * smoothing:
+        if max(smoothing, cost) <= goal:
+            if new is None or FALLING * last < decrement <= DONE * smoothing:
+                return
+        elif new is None or decrement <= NEAR * max(smoothing, BLUR * goal):
             mu *= float(np.clip(goal / max(smoothing, 1e-300), FALL, 0.8))
-            problem.penalty = problem.penalty.blurred(BLUR * smoothing)
-            at = problem.at(at.weights, mu)
+            cost = BLUR * max(smoothing, goal)
+            problem.penalty = problem.penalty.blurred(cost, at.weights)
+            at, decrement = problem.at(at.weights, mu), np.inf
+        last = decrement
+
+
+def approach(
+    problem: SmoothedMargin,
+    weights: Array,
+    gap: float,
+    tolerance: float,
+    max_steps: int,
+    gap_with: Callable[[Point], float],
+) -> None:
+    """Take Newton steps until `gap_with`, called with every point, returns the tolerance or less.
+
+    Where rounding does not allow this gap, look for a few times as much, until there is one that it allows.
+    """
+    steps = 0
+    while steps < max_steps and tolerance < MOST:
+        for point in islice(newton_points(problem, weights, gap, tolerance), max_steps - steps):
+            steps, weights = steps + 1, point.weights
+            if gap_with(point) <= tolerance:
+                return
+        tolerance = gap = COARSER * max(tolerance, LEAST)
 
 
 def _entropy(problem: SmoothedMargin, at: Point, mu: float) -> float:

@@ -85,17 +85,17 @@ def _certificate(meta: dict[str, Any]) -> str:
 
 
 def _bound_lines(meta: dict[str, Any]) -> list[str]:
-    """Say what the PAC-Bayes bound proves of new sites, or that it proves nothing."""
+    """Return the PAC-Bayes estimate of wrong labelings at new sites, or the reason why it is of no use."""
     bound = meta.get("bound")
     if not isinstance(bound, dict):
         return []
-    sure = f"{100 * (1 - bound['delta']):g} % sure"
     if bound["says_something"]:
-        return [f"bound        at most {bound['value']:.0%} of new sites have a wrong label ({sure}, PAC-Bayes)"]
+        value = f"at most about {bound['value']:.0%} of new sites have a wrong label"
+        return [f"PAC-Bayes    {value} (an estimate, not a proved bound)"]
     value, needed = bound["value"], bound["sites_needed"]
     many = "too many training sites have a wrong label" if needed is None else f"it takes about {needed:.0e} sites"
     at = "no training site is right" if value is None else f"{value:.1f}, and 1 is all of them"
-    return [f"bound        PAC-Bayes says nothing of new sites here ({at}): {many}"]
+    return [f"PAC-Bayes    the estimate says nothing of new sites here ({at}): {many}"]
 
 
 def _random_of(model: FittedJoint) -> dict[str, Any] | None:

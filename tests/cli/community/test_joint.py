@@ -182,6 +182,9 @@ def test_a_posterior_that_repeats_the_prior_is_no_uncertainty(tmp_path: Path) ->
     assert "laplace (C 0.1, lambda 20)" in said
     assert "wrong labels per site of the optimum" in said
     said = succeed(*words, "--learner", "m3n", "-o", tmp_path / "m3n").output
+    assert "PAC-Bayes    " in said
+    assert "estimate" in said
+    assert "sure" not in said
     assert "±" not in said
     assert all(not row["sd"] for row in rows(tmp_path / "m3n" / "associations.csv"))
     assert "is not shown" in (tmp_path / "m3n" / "joint.html").read_text()
