@@ -36,6 +36,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "cluster.address": ("tcp://127.0.0.1:8786", "tcp://127.0.0.1:8786"),
     "cluster.workers": ("3", 3),
     "cluster.settings": ("queue=long", {"queue": "long"}),
+    "cluster.patience": ("600", 600.0),
     "occurrences.file": ("/data/records.csv", "/data/records.csv"),
     "occurrences.species": ("Ursus, arctos", ["Ursus, arctos"]),
     "occurrences.crs": ("25833", "EPSG:25833"),

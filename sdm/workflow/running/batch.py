@@ -340,7 +340,7 @@ def without_workers(command: str) -> str:
 _FLAGS = {"--resume", "--overwrite", "--output.resume", "--output.overwrite", "-q", "--quiet", "-v", "--verbose"}
 _FLAGS |= {"--json", "--debug"}
 _VALUES = {"--processes", "--retries", "--log-file", "--cluster", "--cluster.address", "--address"}
-_VALUES |= {f"--{word}{name}" for name in ("workers", "settings") for word in ("cluster-", "cluster.", "")}
+_VALUES |= {f"--{word}{name}" for name in ("workers", "settings", "patience") for word in ("cluster-", "cluster.", "")}
 
 
 def _name_of(function: object) -> str:
