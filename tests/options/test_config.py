@@ -223,6 +223,15 @@ def value_of(options: RunOptions, dotted: str) -> Any:
     return getattr(getattr(options, section) if section else options, name)
 
 
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+@pytest.mark.parametrize("name", ["output.folder", "layers.files", "occurrences.where", "layers.rename"])
+def test_text_that_no_file_can_hold_is_refused(name: str, text: str) -> None:
+    """A run would stop at it later, when it writes its results."""
+    value = {"a{n}": text} if name == "layers.rename" else f"name == '{text}'" if name.endswith("where") else text
+    with pytest.raises(OptionError, match=rf"^{name}=.*: expected text in UTF-8, without a zero byte$"):
+        make_options({name: value})
+
+
 def test_every_option_has_an_example_here() -> None:
     assert set(EXAMPLES) == set(LEAVES)
     for dotted, (_, expected) in EXAMPLES.items():
