@@ -18,6 +18,7 @@ def main() -> None:
     # in the last digits.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
+    os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the user's notebooks show them in
     if "PYDANTIC_DISABLE_PLUGINS" not in os.environ:
         _without_plugins()
     try:
