@@ -16,8 +16,9 @@ def main() -> None:
     code = 1
     # One thread of linear algebra, as in every worker, whatever the user has set: results depend on how many there are,
     # in the last digits.
-    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
+    os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the user's notebooks show them in
     if "PYDANTIC_DISABLE_PLUGINS" not in os.environ:
         _without_plugins()
     try:

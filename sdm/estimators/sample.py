@@ -148,9 +148,11 @@ def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:
     if weight is None:
         return np.full(count, 1.0 / count)
     weights = weight[present]
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0) or weights.sum() <= 0:
-        raise DataError("the presences' weights must be non-negative numbers with a positive sum")
-    return weights / weights.sum()
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total) or np.any(weights < 0) or total <= 0:
+        raise DataError("the presences' weights must be non-negative numbers with a positive and finite sum")
+    return weights / total
 
 
 def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

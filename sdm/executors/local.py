@@ -1,5 +1,6 @@
 """Processes of this machine that share the work of a run; they end with it, whatever ends it."""
 
+import ctypes
 import os
 import pickle
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SDM_THREADS": "1"}
 # The C library of Linux keeps what is freed, in as many places as there are threads: a worker would hold twice as much.
 LEAN_MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "1000000", "MALLOC_TRIM_THRESHOLD_": "8000000"}
+_MALLOPT = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_ARENA_MAX": -8}  # of malloc.h
 WORKER_SETTINGS = ONE_THREAD | LEAN_MEMORY  # of a worker's process, unless the user has set them
 
 
@@ -91,6 +93,15 @@ class LocalProcesses(Executor):
         for pipe in (worker.stdin, worker.stdout):
             with suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
+
+
+def give_memory_back() -> None:
+    """Apply `LEAN_MEMORY` to this process, unless the user has set it: a batch leaves holes of all sizes, and the C
+    library of Linux would keep them."""
+    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        for name, parameter in _MALLOPT.items():
+            if name not in os.environ:
+                mallopt(parameter, int(LEAN_MEMORY[name]))
 
 
 def load_modules(*modules: str) -> None:

@@ -16,7 +16,7 @@ from sdm.features.terms import Terms, bounded
 from sdm.models import interface as parts
 from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
 from sdm.types import Array, Colour, Label
 from sdm.values import dataclass
@@ -171,7 +171,7 @@ class ClassModel(FeatureModel):
             and self.intercept.dtype == self.weights.dtype == np.float64
             and bounded(self.intercept, self.weights, self.shapes.weight)
             and 1.0 <= self.alpha <= 2.0
-            and isinstance(self.meta, dict)
+            and usable_meta(self.meta)
         )
         if not good:
             raise ValueError("values that no class model has")

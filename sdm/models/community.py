@@ -19,7 +19,7 @@ from sdm.joint.inference import States, marginals, maximise, scores
 from sdm.joint.labels import as_states, read_labels
 from sdm.joint.levels import RandomEffect
 from sdm.joint.sparsemap import PossibleCommunities, possible_communities
-from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names
+from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names, usable_meta
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
 from sdm.types import Array
@@ -265,7 +265,7 @@ class FittedJoint(FittedModel):
             and np.all(self.variance >= 0)
             and bounded(features.mean, features.spread, self.weights, self.variance, np.array([self.scale]))
             and self.scale > 0.0
-            and isinstance(self.meta, dict)
+            and usable_meta(self.meta)
             and (self.random is None or self.random.sound(len(self.species)))
         )
         if not good:

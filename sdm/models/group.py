@@ -14,7 +14,7 @@ from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, with_weights
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta, with_weights
 from sdm.novelty.reference import Reference
 from sdm.types import Array
 from sdm.values import dataclass
@@ -236,7 +236,7 @@ class GroupModel(FeatureModel):
             and self.n_domain > 0
             and 0.0 < self.prevalence < 1.0
             and len(set(self.species)) == species > 0
-            and isinstance(self.meta, dict)
+            and usable_meta(self.meta)
         )
         if not good:
             raise ValueError("arrays of a group that do not fit together")

@@ -27,6 +27,8 @@ from sdm.values import dataclass
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 _SHOWN = 10  # features that a notebook lists
+_NUMBERS = ("background_points", "conjugate", "effective_presences", "gain", "gap", "iterations", "n_features",
+            "presences", "sites")  # fmt: skip
 
 
 class FittedModel(ABC):
@@ -362,3 +364,14 @@ def usable(terms: Terms, shapes: Shapes, variables: int) -> bool:
         slopes = terms.slopes() if terms.sound(variables) else np.array([np.nan])
     scaled = np.all(np.isfinite(slopes) & (slopes > 0))
     return bool(scaled and all(np.all((var >= 0) & (var < variables)) for var in shapes.variables()))
+
+
+def usable_meta(meta: object) -> bool:
+    """Return whether metadata of a file can be computed with and shown: its numbers are numbers."""
+    if not isinstance(meta, dict):
+        return False
+    thresholds = meta.get("thresholds", {})
+    numbers = [meta[name] for name in _NUMBERS if meta.get(name) is not None]
+    return isinstance(thresholds, dict) and all(
+        isinstance(number, int | float) for number in (*numbers, *thresholds.values())
+    )

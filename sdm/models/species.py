@@ -15,7 +15,7 @@ from sdm.features.terms import Terms, bounded
 from sdm.maxent.entropy import Entropy
 from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
 from sdm.types import Array
 from sdm.values import dataclass
@@ -249,7 +249,7 @@ class Model(FeatureModel):
             and self.n_domain > 0
             and 0.0 < self.prevalence < 1.0
             and self.unseen in UNSEEN
-            and isinstance(self.meta, dict)
+            and usable_meta(self.meta)
         )
         if not good:
             raise ValueError(f"values outside what {', '.join(SCALES)} can be computed from")

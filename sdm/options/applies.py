@@ -69,7 +69,8 @@ PROJECTING = (
     "project.dispersal", "project.over", "project.area", "predict.scale", "predict.threshold", "predict.extrapolation",
     "predict.clamp", "layers.nodata", "layers.align", "layers.rename", "output.folder", "output.overwrite",
     "output.resume", "output.report", "output.page_map", "output.gpkg", "output.figure_format", "output.dpi",
-    "output.figure_width", "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings", "retries",
+    "output.figure_width", "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings",
+    "cluster.patience", "retries",
 )  # fmt: skip
 
 STUDIES = ("tune", "curve", "path")

@@ -158,6 +158,8 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
                 problems.append(_unknown(name, value))
             elif isinstance(value, bool) and not flags[name]:
                 problems.append(f"{name}={shortened(value)}: expected a value, not true or false")
+            elif not _storable(value, name in PATHS):
+                problems.append(f"{name}={shortened(value)}: expected text in UTF-8, without a zero byte")
             else:
                 chosen[name] = value
     pattern = {} if chosen.get("layers.bounds") is None else PATTERN
@@ -170,6 +172,20 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     if problems:
         raise OptionError("; ".join(dict.fromkeys(problems)))
     return options
+
+
+def _storable(value: Any, path: bool) -> bool:
+    """Return whether all texts of a value can be names of files (which need not be UTF-8), or written to a file."""
+    if isinstance(value, Mapping):
+        return all(_storable(item, path) for pair in value.items() for item in pair)
+    if isinstance(value, list | tuple):
+        return all(_storable(item, path) for item in value)
+    if not isinstance(value, str):
+        return True
+    try:
+        return b"\0" not in (os.fsencode(value) if path else value.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def plain_values(value: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from sdm.options.kinds import Count, Section, option, read_places
+from sdm.options.kinds import Count, Positive, Section, option, read_places
 
 
 def _settings(value: Any) -> Any:
@@ -40,4 +40,10 @@ class ClusterOptions(Section):
         {},
         "How jobs are started, with --cluster slurm: as in queue=long, memory=8GB, cores=4, walltime=12:00:00.",
         "cluster_settings",
+    )
+    patience: Positive | None = option(
+        None,
+        "How many seconds to wait for a worker while the cluster has none, before the run fails. By default 300; with "
+        "--cluster slurm as long as jobs wait in the queue.",
+        "cluster_patience",
     )

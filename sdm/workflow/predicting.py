@@ -9,7 +9,7 @@ from sdm.commit import claim
 from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.area import StudyArea
 from sdm.errors import OptionError, OutputError
-from sdm.files import refuse_existing
+from sdm.files import check_output_path, refuse_existing
 from sdm.maps.gis.formats import map_format
 from sdm.maps.gis.styles import style_places
 from sdm.maps.novelty import novelty_places, read_measures
@@ -123,6 +123,8 @@ def predict_files(
     {'bog': 0.12, 'forest': 0.61, 'meadow': 0.27}
     """
     loaded, output = load_model(model), Path(output)
+    if not output.name:
+        raise OutputError(f"'{output}' is a folder: give the name of the result, as in -o map.tif")
     task = task_for(loaded.kind)
     given = make_options({"layers.rename": rename, "predict.extrapolation": extrapolation, "predict.clamp": clamp})
     chosen = given.predict.extrapolation
@@ -189,8 +191,9 @@ def _predict_rows(
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:
     """Raise if a map cannot go where it is to go."""
     for file in files:
-        refuse_existing(file, overwrite=overwrite)
+        check_output_path(file)
         if file.is_dir():
             raise OutputError(f"{file} is a folder: give the name of a file, such as {file / 'map.tif'}")
+        refuse_existing(file, overwrite=overwrite)
     if files and not files[0].parent.is_dir():
         raise OutputError(f"the folder {files[0].parent} does not exist: make it, or choose another name")

@@ -83,7 +83,9 @@ def test_predict_does_not_overwrite_and_needs_a_place(fit, world, tmp_path: Path
     assert (tmp_path / "map.tif").read_text() == "precious"
     succeed("predict", fit.model, world.layers, "-o", tmp_path / "map.tif", "--overwrite")
     (tmp_path / "folder").mkdir()
-    assert "is a folder" in fail("predict", fit.model, world.layers, "-o", tmp_path / "folder")
+    (tmp_path / "folder" / "a.txt").touch()
+    for folder in (tmp_path / "folder", ".", "/"):
+        assert "is a folder: give the name" in fail("predict", fit.model, world.layers, "-o", folder)
     assert "does not exist" in fail("predict", fit.model, world.layers, "-o", tmp_path / "none" / "map.tif")
 
 

@@ -40,6 +40,17 @@ def test_help_is_quick_because_nothing_heavy_is_imported(words, more) -> None:
     assert done.stdout
 
 
+def test_settings_of_other_programs_do_not_stop_a_run() -> None:
+    """Numba and matplotlib raise ValueError when they are imported with such values."""
+    code = (
+        "import atexit, os, sys\nfrom sdm_cli.main import main\nsys.argv = ['sdm', '--version']\n"
+        "atexit.register(lambda: print(os.environ['NUMBA_NUM_THREADS'], os.environ['MPLBACKEND']))\nmain()"
+    )
+    env = {**os.environ, "NUMBA_NUM_THREADS": "0", "MPLBACKEND": "nonsense"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.endswith("\n1 Agg\n")
+
+
 GIS = ("geopandas", "pyogrio", "pyproj", "shapely")
 KINDS = ("sdm.workflow.classes", "sdm.workflow.community", "sdm.joint", "sdm.shared", "sdm.workflow.group.fitting")
 STAGES = ("sdm.workflow.projecting", "sdm.workflow.studies", "sdm.workflow.java", "sdm.simulate", "sdm.api")

@@ -1,5 +1,6 @@
 """A Dask cluster does the work as this process would, and a fault of it is a sentence."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -9,9 +10,11 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, wait
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from clusters.machines import Machines, machines, on_cluster, until
+from clusters.machines import Machines, Where, machines, on_cluster, until
 from clusters.tasks import divide, fail_with_advice, process_id, square, wait_for_go
 from distributed import Client
 
@@ -142,6 +145,108 @@ def test_workers_that_come_later_are_waited_for(tmp_path: Path, caplog: pytest.L
         with workers(on_cluster(started.file)) as opened:
             assert opened.submit(square, 4).result() == square(4)
         helper.join()
+
+
+class OwnScheduler:
+    """What a client calls to take a worker out of a cluster."""
+
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+
+    async def unregister(self, address: str, stimulus_id: str) -> None:
+        self.removed.append(address)
+
+    def remove(self, address: str) -> None:
+        assert self.removed == [address]
+
+
+def test_a_worker_without_heartbeats_is_named_and_then_removed(caplog: pytest.LogCaptureFixture) -> None:
+    """Otherwise a run waits for a paused worker for as long as the scheduler does: five minutes, without a word."""
+    scheduler = OwnScheduler()
+    opened: Any = cluster_room.ClusterExecutor(Where("tcp://there:8786"))
+    link = SimpleNamespace(closed=lambda: False)
+    opened._client = SimpleNamespace(scheduler=scheduler, rpc=scheduler, status="running", scheduler_comm=link)
+    opened._workers = {"tcp://a": 1, "tcp://b": 1}
+    heartbeats = {"tcp://a": 5.0, "tcp://b": 1e9}  # clocks of machines differ
+
+    async def attend(workers: dict[str, Any], seconds: float) -> None:
+        opened._loop = asyncio.get_running_loop()
+        await opened._abandon_silent(workers, seconds)
+
+    def look(seconds: float) -> None:
+        heartbeats["tcp://b"] += seconds
+        workers = {address: {"last_seen": heartbeats[address], "host": "node"} for address in opened._workers}
+        asyncio.run(attend(workers, seconds))
+
+    for _ in range(30):
+        look(1.0)
+    assert not caplog.text
+    look(1.0)
+    assert caplog.messages == [
+        "worker tcp://a on node has not answered for 30 s: after 60 s its work is given to other workers"
+    ]
+    for _ in range(29):
+        look(1.0)
+    assert not scheduler.removed
+    look(1.0)
+    assert caplog.messages[1:] == [
+        "worker tcp://a on node has not answered for 60 s: its work is given to other workers"
+    ]
+    assert scheduler.removed == ["tcp://a"]
+    assert opened.size == 1
+    for _ in range(100):
+        look(1.0)
+    assert len(caplog.messages) == 2
+
+
+@pytest.mark.thorough
+def test_the_work_of_a_paused_worker_is_done_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its scheduler is the user's, which waits for it for five minutes; a check of all workers waits for it too."""
+    monkeypatch.setattr(cluster_room, "ABANDONED", 5.0)
+    with machines(tmp_path, 2) as started, workers(on_cluster(started.file)) as opened:
+        until(lambda: opened.size == 2)
+        futures = [opened.submit(wait_for_go, str(tmp_path), name) for name in "abcd"]
+        until(lambda: len(list(tmp_path.glob("*.began"))) == 2)
+        paused = started.processes[1]
+        at = next(path.name[0] for path in tmp_path.glob(f"*.{paused.pid}.began"))
+        paused.send_signal(signal.SIGSTOP)
+        opened.check(tmp_path)
+        (tmp_path / "go").touch()
+        assert [future.result(timeout=60) for future in futures] == list("abcd")
+        assert len(list(tmp_path.glob(f"{at}.*.began"))) == 2
+
+
+DESERTED = (
+    r"^the cluster at \S+scheduler\.json has had no worker for 1 s \(--cluster-patience\): start workers, and give the "
+    "same command again with --resume$"
+)
+
+
+def test_a_cluster_that_never_has_a_worker_exhausts_patience(tmp_path: Path) -> None:
+    """Otherwise a run whose workers were all killed never ends."""
+    with (
+        machines(tmp_path, 0) as started,
+        pytest.raises(ClusterError, match=DESERTED),
+        workers(on_cluster(started.file, patience=1.0)),
+    ):
+        pass
+
+
+@pytest.mark.thorough
+def test_a_cluster_whose_workers_were_all_killed_exhausts_patience(tmp_path: Path) -> None:
+    with machines(tmp_path, 1) as started, suppress(ClusterError), workers(on_cluster(started.file)) as opened:
+        opened._cluster = Where(str(started.file), patience=1.0)
+        future = opened.submit(wait_for_go, str(tmp_path), "a")
+        until(lambda: list(tmp_path.glob("*.began")))
+        started.processes[1].kill()
+        with pytest.raises(ClusterError, match=DESERTED):
+            future.result(timeout=60)
+
+
+def test_jobs_that_wait_in_a_queue_do_not_exhaust_patience() -> None:
+    assert cluster_room.ClusterExecutor(Where("tcp://there:8786"))._patience == 300
+    assert cluster_room.ClusterExecutor(Where("slurm"))._patience == float("inf")
+    assert cluster_room.ClusterExecutor(Where("slurm", patience=60.0))._patience == 60
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])

@@ -111,3 +111,30 @@ def test_a_process_starts_without_knowing_where_the_program_is() -> None:
         child.stdin.flush()
         assert pickle.load(child.stdout) == (True, 4)  # noqa: S301 - from the process that was started here
         child.stdin.close()
+
+
+MAPPED = """
+import ctypes, sys
+from sdm.executors.local import give_memory_back
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "abcdhijklm"]  # mallinfo2: h is what large blocks have
+
+library = ctypes.CDLL(None)
+library.mallinfo2.restype = Info
+library.malloc.restype = ctypes.c_void_p
+library.malloc.argtypes = [ctypes.c_size_t]
+library.free.argtypes = [ctypes.c_void_p]
+give_memory_back()
+library.free(library.malloc(8 << 20))
+before = library.mallinfo2().h
+library.malloc(2 << 20)
+print((library.mallinfo2().h - before) >> 20)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only the C library of Linux keeps what is freed")
+def test_a_batch_in_this_process_gives_memory_back() -> None:
+    """Otherwise freed arrays leave holes among small blocks, and the memory of a batch grows with its species."""
+    done = subprocess.run([sys.executable, "-c", MAPPED], capture_output=True, text=True, check=True)
+    assert done.stdout == "2\n"

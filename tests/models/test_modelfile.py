@@ -330,6 +330,8 @@ def test_values_that_no_fit_writes_even_if_signed(name, change, content, tmp_pat
     [
         {"alpha": 3.0}, {"alpha": "1"}, {"tau": None}, {"tau": np.nan}, {"n_domain": 0}, {"entropy": np.inf},
         {"prevalence": 1.5}, {"unseen": "maybe"}, {"meta": []}, {"variables": []}, {"variables": [{"name": "x"}]},
+        {"meta": {"thresholds": {"mtp": "low"}}}, {"meta": {"thresholds": {"mtp": None}}}, {"meta": {"thresholds": []}},
+        {"meta": {"gap": "small"}}, {"meta": {"presences": [3]}},
     ],
 )  # fmt: skip
 def test_headers_that_no_fit_writes_even_if_signed(header, content, tmp_path):

@@ -36,6 +36,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "cluster.address": ("tcp://127.0.0.1:8786", "tcp://127.0.0.1:8786"),
     "cluster.workers": ("3", 3),
     "cluster.settings": ("queue=long", {"queue": "long"}),
+    "cluster.patience": ("600", 600.0),
     "occurrences.file": ("/data/records.csv", "/data/records.csv"),
     "occurrences.species": ("Ursus, arctos", ["Ursus, arctos"]),
     "occurrences.crs": ("25833", "EPSG:25833"),
@@ -220,6 +221,15 @@ SPELLINGS = [(leaf.dotted, word) for leaf in LEAVES.values() for word in leaf.sp
 def value_of(options: RunOptions, dotted: str) -> Any:
     section, _, name = dotted.rpartition(".")
     return getattr(getattr(options, section) if section else options, name)
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+@pytest.mark.parametrize("name", ["output.folder", "layers.files", "occurrences.where", "layers.rename"])
+def test_text_that_no_file_can_hold_is_refused(name: str, text: str) -> None:
+    """A run would stop at it later, when it writes its results."""
+    value = {"a{n}": text} if name == "layers.rename" else f"name == '{text}'" if name.endswith("where") else text
+    with pytest.raises(OptionError, match=rf"^{name}=.*: expected text in UTF-8, without a zero byte$"):
+        make_options({name: value})
 
 
 def test_every_option_has_an_example_here() -> None:

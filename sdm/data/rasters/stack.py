@@ -268,10 +268,15 @@ class StackReader(ExitStack):
 
     def _open(self, path: str) -> None:
         """Open a file, or open it anew, for all of its layers."""
-        source = self.enter_context(open_raster(path))
+        source = self._hold(open_raster(path))
         for k, layer in enumerate(self.stack.layers):
             if layer.path == path:
-                self._data[k] = self.enter_context(self._warp(source, layer)) if layer.resample else source
+                self._data[k] = self._hold(self._warp(source, layer)) if layer.resample else source
+
+    def _hold(self, data: Any) -> Any:
+        """Close a file at the end. As a context it would belong to this thread, and another one may close it."""
+        self.callback(data.close)
+        return data
 
     def _warp(self, source: Any, layer: Layer) -> WarpedVRT:
         grid = self.stack

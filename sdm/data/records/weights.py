@@ -64,10 +64,14 @@ def uncertain_beyond_cell(
 
 
 def check_weights(weight: np.ndarray, source: str) -> None:
-    """Raise DataError unless all are numbers of at least 0, and one is more."""
+    """Raise DataError unless all are numbers of at least 0 with a finite sum, and one is more."""
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         got = f"{np.count_nonzero(bad):,} of {len(weight):,} are missing or negative"
         raise DataError(f"{source} is no column of weights ({got}): expected numbers of at least 0")
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(weight.sum())
+    if not finite:
+        raise DataError(f"{source} has weights of up to {weight.max():g}, whose sum is too large: divide them by it")
     if not (weight > 0).any():
         raise DataError(f"{source} has the weight 0 for every record: expected some above 0")

@@ -23,6 +23,8 @@ log = logging.getLogger("sdm")
 
 ANSWERS = 8.0  # seconds that a scheduler has to answer a new client
 SILENT = 30.0  # seconds without an answer after which a scheduler is lost; a closed connection is noticed at once
+ABANDONED = 60.0  # seconds without a heartbeat after which the tasks of a worker are done by others
+PATIENCE = 300.0  # seconds without any worker after which a run fails
 CLOSING = 5.0  # seconds for farewells
 LOOK = 0.5  # seconds between looks at who is there
 TOGETHER = 0.003  # seconds in which calls are sent together
@@ -42,6 +44,10 @@ class Addressed(Protocol):
     @property
     def settings(self) -> Mapping[str, str]:
         """How jobs are started."""
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds without any worker after which the run fails; None: the default of the kind of cluster."""
 
 
 @contextmanager
@@ -97,6 +103,8 @@ class ClusterExecutor(Executor):
         self._cluster, self._versions = cluster, versions_here()
         self._client: Any = None
         self._workers: dict[str, int] = {}  # threads of each
+        # The last heartbeat of each by the clock of the scheduler, and the seconds since then: clocks differ.
+        self._silence: dict[str, tuple[float, float]] = {}
         self._lost: SdmError | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._waiting: list[Call] = []
@@ -134,6 +142,8 @@ class ClusterExecutor(Executor):
         finally:
             probe.unlink(missing_ok=True)
         for address, answer in sorted(answers.items()):
+            if isinstance(answer, Exception) and address not in self._workers:
+                continue  # it left the cluster meanwhile
             if isinstance(answer, Exception):
                 raise ClusterError(f"worker {address} {self._cannot(answer)}")
             host, versions, view_fault = answer
@@ -215,11 +225,15 @@ class ClusterExecutor(Executor):
         await asyncio.wait({asyncio.ensure_future(self._client.close())}, timeout=CLOSING)
 
     async def _watch(self) -> None:
-        """Know who is there. Raise `SchedulerLost` when nobody is any more."""
+        """Observe the workers. Raise `SchedulerLost` if the scheduler does not answer, `ClusterError` if there has been
+        no worker for too long."""
         waiting = warned = False
+        absent = 0.0  # seconds without any worker
         enough = self._cluster.workers if self.name == "local" else 1  # a queue may give the others much later
         while True:
-            self._workers = await self._ask_threads()
+            asked = self._loop.time()
+            workers = (await self._ask("identity"))["workers"]
+            self._workers = {address: worker["nthreads"] for address, worker in workers.items()}
             if not self._workers and not waiting:
                 log.info("waiting for workers of %s", self.name)
             waiting = not self._workers
@@ -233,15 +247,43 @@ class ClusterExecutor(Executor):
                     *crowded, crowded[1],
                 )  # fmt: skip
             await self._pause(LOOK if self._opened.done() else LOOK / 10)
+            # A process that was stopped itself, or a computer that slept, has not waited all that time.
+            seconds = min(self._loop.time() - asked, 2 * LOOK)
+            absent = 0.0 if self._workers else absent + seconds
+            if absent > self._patience:
+                raise self._desertion()
+            await self._abandon_silent(workers, seconds)
 
-    async def _ask_threads(self) -> dict[str, int]:
-        asked, since = asyncio.ensure_future(self._client.nthreads()), self._loop.time()
+    async def _abandon_silent(self, workers: dict[str, Any], seconds: float) -> None:
+        """Name workers that send no heartbeat, and later remove them from the cluster, so that Dask gives their tasks
+        to others. The scheduler may be the user's, whose `worker-ttl` cannot be set from here."""
+        before, self._silence = self._silence, {}
+        for address, worker in workers.items():
+            last, silent = before.get(address, (None, 0.0))
+            now = silent + seconds if last == worker["last_seen"] else 0.0
+            self._silence[address] = worker["last_seen"], now
+            where = f"worker {address} on {worker['host']}"
+            if silent < SILENT <= now:
+                log.warning(
+                    "%s has not answered for %.0f s: after %.0f s its work is given to other workers",
+                    where, SILENT, ABANDONED,
+                )  # fmt: skip
+            if now >= ABANDONED:
+                log.warning("%s has not answered for %.0f s: its work is given to other workers", where, ABANDONED)
+                await self._ask("unregister", address=address, stimulus_id=f"sdm-silent-{address}")
+                self._client.rpc.remove(address)  # a result that was on its way from there is computed again
+                del self._silence[address], self._workers[address]
+
+    async def _ask(self, question: str, **details: str) -> Any:
+        """Return the answer of the scheduler. Raise `SchedulerLost` if it does not answer."""
+        asked = asyncio.ensure_future(getattr(self._client.scheduler, question)(**details))
+        since = self._loop.time()
         try:
             while not asked.done():
                 await asyncio.wait({asked}, timeout=LOOK)
                 if not self._connected() or self._loop.time() - since > SILENT:
                     raise self._loss()
-            return dict(asked.result())
+            return asked.result()
         except OSError as error:
             raise self._loss() from error
         finally:
@@ -255,6 +297,18 @@ class ClusterExecutor(Executor):
     def _connected(self) -> bool:
         link = self._client.scheduler_comm
         return self._client.status == "running" and link is not None and not link.closed()
+
+    @property
+    def _patience(self) -> float:
+        """Jobs of SLURM wait in a queue, for hours and longer."""
+        chosen = self._cluster.patience
+        return chosen if chosen is not None else float("inf") if self.name == "slurm" else PATIENCE
+
+    def _desertion(self) -> ClusterError:
+        return ClusterError(
+            f"the cluster at {self.name} has had no worker for {self._patience:g} s (--cluster-patience): start "
+            "workers, and give the same command again with --resume"
+        )
 
     def _loss(self) -> SchedulerLost:
         return SchedulerLost(f"the cluster at {self.name} was lost: give the same command again with --resume")

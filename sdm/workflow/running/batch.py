@@ -18,6 +18,7 @@ from pathlib import Path
 from sdm.commit import staging_species
 from sdm.errors import OutputError, SdmError
 from sdm.executors.here import Here
+from sdm.executors.local import give_memory_back
 from sdm.executors.opening import as_done, workers
 from sdm.files import output_folder, safe_names, write_text
 from sdm.maps.gis.package import PACKAGE
@@ -227,7 +228,8 @@ class Batch:
     def _work(
         self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
     ) -> None:
-        here = isinstance(executor, Here)
+        if here := isinstance(executor, Here):
+            give_memory_back()
         fitted = [name for name in todo if name in self.prepared.tables]
         token = folder.begin(self.job, sent=not here, alike=[self.prepared.only(name) for name in fitted[:2]])
         if (check := getattr(executor, "check", None)) is not None:
@@ -340,7 +342,7 @@ def without_workers(command: str) -> str:
 _FLAGS = {"--resume", "--overwrite", "--output.resume", "--output.overwrite", "-q", "--quiet", "-v", "--verbose"}
 _FLAGS |= {"--json", "--debug"}
 _VALUES = {"--processes", "--retries", "--log-file", "--cluster", "--cluster.address", "--address"}
-_VALUES |= {f"--{word}{name}" for name in ("workers", "settings") for word in ("cluster-", "cluster.", "")}
+_VALUES |= {f"--{word}{name}" for name in ("workers", "settings", "patience") for word in ("cluster-", "cluster.", "")}
 
 
 def _name_of(function: object) -> str:

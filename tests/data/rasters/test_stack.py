@@ -1,6 +1,7 @@
 """Reading a stack: what is read must be what is in the files, by any window, by any thread."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -143,3 +144,14 @@ def test_no_more_is_kept_than_there_is_room_for(stack, monkeypatch, reads):
     for rows in (25, 20):
         whole(kept, rows), whole(kept, rows)
     assert len(reads) == 3 + 2 * 3, "what came second had no room"
+
+
+@pytest.mark.parametrize("align", [None, "a"])
+def test_a_file_opened_in_one_thread_may_be_closed_in_another(tmp_path, write_raster, align):
+    """A thread opens a file anew when a connection was cut; the thread that began closes it."""
+    near = write_raster(tmp_path / "a.tif", np.ones((4, 4)), cell=1.0)
+    other = write_raster(tmp_path / "b.tif", np.ones((4, 4)), cell=0.5 if align else 1.0)
+    stack = open_stack([near, other], align=align)
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as another:
+        reader = one.submit(stack.reader).result()
+        another.submit(reader.close).result()

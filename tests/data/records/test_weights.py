@@ -31,6 +31,8 @@ def test_by_column(stack):
             weights(stack, records(w=bad), "w")
     with pytest.raises(DataError, match="the weight 0 for every record"):
         weights(stack, records(w=[0, 0]), "w")
+    with pytest.raises(DataError, match="weights of up to 1e\\+308, whose sum is too large: divide them by it"):
+        weights(stack, records(w=[1e308, 1e308]), "w")
     with pytest.raises(OptionError, match="has no column 'weight': it has w"):
         weights(stack, records(w=[1, 1]), "weight")
     with pytest.raises(DataError, match="row 3, column 'w': 'much' is not a number"):

@@ -24,11 +24,12 @@ class Where:
     address: str
     workers: int = 2
     settings: dict[str, str] = field(default_factory=dict)
+    patience: float | None = None
 
 
-def on_cluster(address: object, workers: int = 2, **settings: str) -> Processes:
+def on_cluster(address: object, workers: int = 2, patience: float | None = None, **settings: str) -> Processes:
     """Return the options of a run that a cluster does."""
-    return Processes(1, Where(str(address), workers, settings))
+    return Processes(1, Where(str(address), workers, settings, patience))
 
 
 def until(ready: Callable[[], object], seconds: float = 60) -> None:
