@@ -15,8 +15,8 @@ TRIES = 3  # how often a file is opened or read, where a connection was cut
 _PATIENCE = {
     "GDAL_HTTP_CONNECTTIMEOUT": 10,  # seconds
     "GDAL_HTTP_TIMEOUT": 120,
-    "GDAL_HTTP_LOW_SPEED_TIME": 15,  # a server that sends nothing for so long is not waited for
-    "GDAL_HTTP_LOW_SPEED_LIMIT": 1,
+    "GDAL_HTTP_LOW_SPEED_TIME": 15,  # a server that sends so few bytes per second for so long is not waited for
+    "GDAL_HTTP_LOW_SPEED_LIMIT": 1000,
     "GDAL_HTTP_MAX_RETRY": 3,  # after 429, 500, 502, 503, 504 and where time is up
     "GDAL_HTTP_RETRY_DELAY": 1,
     "CPL_VSIL_CURL_CACHE_SIZE": 64 << 20,  # of all files together: headers stay while tiles go by

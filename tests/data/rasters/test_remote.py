@@ -47,6 +47,9 @@ def trouble(request, site, monkeypatch):
     site.trouble = request.param
     if request.param.what == "hang":
         monkeypatch.setenv("GDAL_HTTP_TIMEOUT", "1")
+    if request.param.what == "drip":
+        monkeypatch.setenv("GDAL_HTTP_LOW_SPEED_TIME", "1")
+        monkeypatch.setenv("GDAL_HTTP_MAX_RETRY", "0")
 
 
 def secret(site, name="big.tif"):
@@ -118,6 +121,7 @@ def test_passing_trouble_is_overcome(site, folder):
         (times("hang", method="HEAD"), "did not answer in time .timed out: nothing came for . s.: try again later"),
         (times("hang"), "did not answer in time"),
         (times("cut"), "the connection was cut.*tried 3 times"),
+        (times("drip", method="GET"), "did not answer in time"),
     ],
     indirect=["trouble"],
 )
