@@ -89,8 +89,8 @@ def test_long_texts_cost_their_length(unit):
 
 @pytest.mark.usefixtures("bounded")
 def test_long_addresses_cost_their_length():
-    place = "/vsicurl?" * 30_000
-    assert place_name(f"{place}a=1&url=https%3A%2F%2Fh%2Fbio1.tif") == "bio1.tif"
+    assert place_name("/vsicurl?&" * 30_000) == "vsicurl"
+    assert place_name("/vsicurl?a=1&url=https%3A%2F%2Fh%2Fbio1.tif") == "bio1.tif"
 
 
 def test_schemes_may_follow_other_letters():
