@@ -97,6 +97,7 @@ def serve(folder: Path) -> Iterator[Site]:
                 part = part[: len(part) // 2] if trouble == "cut" else part
                 for k in range(len(part) if trouble == "drip" else 0):
                     self.wfile.write(part[k : k + 1])
+                    asked.sent = k + 1
                     if site.closing.wait(0.05):
                         return
                 asked.sent = len(part)
