@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 from itertools import takewhile
 
-INPUTS = ("thinning", "records", "variables")  # of files and records, in a folder of their own
+INPUTS = ("thinning", "records", "variables", "hostile")  # of files and records, in a folder of their own
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
 SCALE = ("index_page", "stacking", "scale", "axes")  # of many species, in a folder of their own
 PROGRAM = ("application", "speed")  # of the program as a whole, in a folder of their own

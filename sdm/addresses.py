@@ -42,8 +42,9 @@ def place_name(place: str) -> str:
     if not is_remote(place):
         return PurePosixPath(place.replace(os.sep, "/")).name
     # GDAL's own way to give options: /vsicurl?max_retry=3&url=https%3A%2F%2Fhost%2Fx.tif
-    if inner := re.search(r"/vsicurl\?(?:.*&)?url=([^&]*)", place):
-        return place_name(unquote(inner[1]))
+    _, asks, options = place.partition("/vsicurl?")
+    if inner := [text for text in options.split("&") if asks and text.startswith("url=")]:
+        return place_name(unquote(inner[-1].removeprefix("url=")))
     bare, _, rest = place.partition("?")
     variable = re.search(r"\"?:([^:/\"]+)$", rest or bare)  # of a NetCDF file: NETCDF:"/vsicurl/https://host/x.nc":tas
     name = PurePosixPath(bare).name.strip('"')

@@ -4,7 +4,9 @@ import re
 
 HIDDEN = "***"
 """What stands for a secret."""
-_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.\-]+:/+|/vsi[a-z0-9_]+(?=[/?]))[^\s'\"<>]*", re.IGNORECASE)
+# A scheme is longer than a drive letter. Its last two letters are enough: a search for its first one costs the square
+# of the length of a text without addresses.
+_ADDRESS = re.compile(r"(?:(?<=[a-z0-9+.\-]{2}):/+|/vsi[a-z0-9_]+(?=[/?]))[^\s'\"<>]*", re.IGNORECASE)
 _USER = re.compile(r"(:/+)([^/?]*)@")
 _NO_SECRET = re.compile(r"(?:\$\{\w+\}|:)*")
 

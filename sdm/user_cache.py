@@ -10,10 +10,11 @@ def _user_cache() -> Path:
     if override := os.environ.get("SDM_CACHE_DIR"):
         return Path(override)
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "sdm"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "sdm"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "sdm"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sdm"
+    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))  # its standard ignores what is empty or relative
+    return (shared if shared.is_absolute() else Path.home() / ".cache") / "sdm"
 
 
 def private_folder(name: str) -> Path | None:

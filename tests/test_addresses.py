@@ -1,5 +1,8 @@
 """Addresses: called by their files, and shown without their secrets, in whatever text they stand."""
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,3 +64,36 @@ def test_other_text_stays_as_it_is(text):
 def test_names_of_variables_are_no_secrets():
     place = "https://${USER}:${PW}@host/x.tif?token=${TOKEN}"
     assert hide_secrets(place) == place
+
+
+@pytest.fixture
+def bounded() -> Iterator[None]:
+    """Half a minute of processor time, which is a thousand times what linear work needs."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError("the cost grows with the square of the length")
+
+    signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 30)
+    yield
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+@pytest.mark.parametrize("unit", ["a", "a+", "a1", "http:", "http:/a", "/vsi", "://", "http://h?${a"])
+@pytest.mark.usefixtures("bounded")
+def test_long_texts_cost_their_length(unit):
+    """Every message is searched for secrets: one with a long word must not stop the program."""
+    text = unit * (400_000 // len(unit))
+    assert hide_secrets(f"{text} https://u:p@host/x").endswith("https://***@host/x")
+
+
+@pytest.mark.usefixtures("bounded")
+def test_long_addresses_cost_their_length():
+    assert place_name("/vsicurl?&" * 30_000) == "vsicurl"
+    assert place_name("/vsicurl?a=1&url=https%3A%2F%2Fh%2Fbio1.tif") == "bio1.tif"
+
+
+def test_schemes_may_follow_other_letters():
+    assert (
+        hide_secrets("x1https://u:p@h/x?a=b c:/u:p@h s3://k:s@b/x") == "x1https://***@h/x?a=*** c:/u:p@h s3://***@b/x"
+    )

@@ -14,6 +14,7 @@ import pytest
 from conftest import ROOT
 
 import sdm
+from sdm import user_cache
 from sdm._jit import sources
 
 
@@ -163,6 +164,18 @@ def test_the_cache_lies_where_it_is_told_to(tmp_path):
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith(f"{sdm.__version__}-")
     assert list(folder.rglob("*.nbi"))
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="XDG_CACHE_HOME is for Linux")
+@pytest.mark.parametrize("value", ["", "cache", "./cache"])
+def test_a_cache_without_an_absolute_place_is_in_the_home(tmp_path, monkeypatch, value):
+    """Whoever starts a run in a folder of others must not run code that was compiled there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", value)
+    monkeypatch.setenv("SDM_CACHE_DIR", "")
+    assert user_cache.private_folder("code") == tmp_path / "home" / ".cache" / "sdm" / "code"
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
 def test_a_kernel_is_compiled_again_only_if_what_it_is_made_of_changes(tmp_path, monkeypatch):

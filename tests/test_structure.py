@@ -1,6 +1,7 @@
 """The shape of the code: no circle of imports, no crowded folder. The layers are a contract of `make check`."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -73,6 +74,19 @@ def test_no_two_public_names_are_the_same() -> None:
             body = ast.parse(path.read_text(encoding="utf-8")).body
             counts.update(node.name for node in body if isinstance(node, (ast.ClassDef, ast.FunctionDef)))
     assert not [name for name, count in counts.items() if count > 1 and not name.startswith("_")]
+
+
+def test_files_of_the_user_are_opened_in_one_place() -> None:
+    """Rasters and vector files may name other files and servers: they are opened where that is checked."""
+    opened = []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = ast.unparse(node) if isinstance(node, ast.Call) else ""
+            if text.startswith(("geopandas.read_file(", "pyogrio.read")) and name != "sdm.data.vectors":
+                opened.append(name)
+            if text.startswith("rasterio.open(") and not re.search(r", (mode=)?'w'", text):
+                opened.append(name)
+    assert not opened
 
 
 def test_classes_of_values_are_quick() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from sdm.api.inputs import ObjectFiles
 from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
+from sdm.data.vectors import read_vector
 from sdm.errors import DataError, OptionError
 from sdm.maps.community import PRESENT
 from sdm.models.presence import presence_class
@@ -107,11 +108,9 @@ def predict_layers(results: Results, layers: Any, scale: str | None, layers_crs:
 
 def range_of(results: Results, threshold: str | float | None) -> "geopandas.GeoDataFrame":
     """Return where a species is, as one polygon per patch with its area in km²."""
-    import geopandas
-
     stored = results.path("range")
     if stored is not None and threshold is None:
-        return geopandas.read_file(stored)
+        return read_vector(stored)[0]
     if threshold is None:
         threshold = results.option("predict.threshold") or "maxsss"
     return polygons_above(stored_map(results), cutoff_value(results, threshold), results.title)
@@ -130,7 +129,6 @@ def cutoff_value(results: Results, threshold: str | float) -> float:
 
 def polygons_above(found: RasterMap, cutoff: float, species: str) -> "geopandas.GeoDataFrame":
     """Return the patches of a map at or above a cutoff as polygons."""
-    import geopandas
     import rasterio
 
     from sdm.maps.ranges import write_range
@@ -142,4 +140,4 @@ def polygons_above(found: RasterMap, cutoff: float, species: str) -> "geopandas.
         with rasterio.open(place, "w", **{**found.profile, "dtype": "uint8", "nodata": None}) as out:
             # The cutoff of a rule is the prediction at a record: it is rounded as the map is.
             out.write((np.nan_to_num(found.values, nan=-np.inf) >= np.float32(cutoff)).astype(np.uint8), 1)
-        return geopandas.read_file(write_range(place, place.with_suffix(".gpkg"), species=species).path)
+        return read_vector(write_range(place, place.with_suffix(".gpkg"), species=species).path)[0]

@@ -11,6 +11,7 @@ import rasterio
 from numpy.typing import NDArray
 
 from sdm.api.private import CellAxes
+from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError, OptionError
 from sdm.values import dataclass
 
@@ -113,7 +114,7 @@ def _same_cells(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 def read_raster(path: Path, name: str = "") -> RasterMap:
     """Read a raster of results."""
     try:
-        with rasterio.open(path) as source:
+        with open_local(path) as source:
             values = source.read(masked=True).astype(np.float32).filled(np.nan)
             keys = ("crs", "transform", "width", "height", "count")
             profile = {key: source.profile[key] for key in keys}

@@ -2,17 +2,21 @@
 
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.files import has_parquet
-from sdm.reading import refuse_special
+from sdm.reading import open_zipped, refuse_special
 
 VECTOR = frozenset(
     {".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml", ".sqlite"}
 )
 _NAMED = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, sorted((*VECTOR, '.zip'))))})):(.+)", re.IGNORECASE)
+_HEAD_BYTES = 1 << 16
+# Formats that name files or servers, which GDAL would open. It recognises them anywhere in the head of any file.
+_REFERENCES = re.compile(rb"<(?:OGR|OGCAPI|GDAL)|WFS_Capabilities|gdal_streamed_alg|PDS_VERSION_ID")
 Kind = Literal["point", "polygon"]
 
 
@@ -54,6 +58,8 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
                 if layer is not None:
                     raise OptionError(f"file '{path.name}' has no layers: leave out '{layer}'")
                 return _read_parquet(path), []
+            _refuse_references(path)
+            pyogrio.set_gdal_config_options({"GML_DOWNLOAD_WFS_SCHEMA": "NO"})  # a GML file is read without its server
             known = {str(name): str(shape or "") for name, shape in pyogrio.list_layers(path)}
             if layer is None and len(known) > 1:
                 layer = _only_one(known, kind, path)
@@ -72,6 +78,30 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
     # DeprecationWarnings are between the libraries, not for the user.
     notes += [str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning | FutureWarning)]
     return frame, notes
+
+
+def _refuse_references(path: Path) -> None:
+    """Raise DataError if GDAL may take a file, or one in an archive, for a format that names other files or servers."""
+    for name, head in _heads(path):
+        if name.lower().endswith(".gdalg.json") or _REFERENCES.search(head.partition(b"\0")[0]):
+            raise DataError(
+                f"file '{path.name}' names other files or servers: expected a format that holds its own points or "
+                "polygons, such as GeoPackage; convert it with ogr2ogr"
+            )
+
+
+def _heads(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the beginning of a file, or of each file in an archive."""
+    from zipfile import ZipFile, is_zipfile
+
+    if is_zipfile(path):
+        with ZipFile(path) as archive:
+            for name in archive.namelist():
+                with open_zipped(archive, name, path.name) as file:
+                    yield name, file.read(_HEAD_BYTES)
+    elif path.is_file():
+        with path.open("rb") as file:
+            yield path.name, file.read(_HEAD_BYTES)
 
 
 def _only_one(known: dict[str, str], kind: Kind | None, path: Path) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import rasterio
 from rasterio.crs import CRS
 
+from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.maps.vectors import write_geopackage
@@ -50,7 +51,7 @@ def patch_frame(raster: Path, species: str, min_patch: float) -> tuple[Any, list
     import geopandas
     import shapely
 
-    with rasterio.open(raster) as source:
+    with open_local(raster) as source:
         grid = Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)
     measured = replace(grid, crs=CRS.from_epsg(4326)) if grid.crs is None and grid.looks_geographic else grid
     kept, areas, dropped = [], [], []
@@ -79,14 +80,14 @@ def _patches(raster: Path) -> Iterator[Any]:
 
     with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=raster.parent) as folder:
         mask = Path(folder) / "mask.tif"
-        with rasterio.open(raster) as source:
+        with open_local(raster) as source:
             profile = {**source.profile, "driver": "GTiff", "dtype": "uint8", "nodata": None, "compress": "deflate"}
             profile |= {"tiled": True, "blockxsize": BLOCK, "blockysize": BLOCK, "predictor": 1}
             with rasterio.open(mask, "w", **profile) as out:
                 for _, window in source.block_windows(1):
                     band = source.read(1, window=window, masked=True)
                     out.write((band.filled(0) > 0).astype(np.uint8), 1, window=window)
-        with rasterio.open(mask) as source:
+        with open_local(mask) as source:
             band = rasterio.band(source, 1)
             for geometry, _ in shapes(band, mask=band):
                 yield shapely.geometry.shape(geometry)

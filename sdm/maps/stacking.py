@@ -16,6 +16,7 @@ from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm._version import __version__
+from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.executors.ahead import ahead
@@ -128,7 +129,7 @@ def _stack(
 def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
     """Return the values of a map in a strip, NaN where it has none."""
     try:
-        with rasterio.open(one.path) as source:
+        with open_local(one.path) as source:
             if problem := _grid_of(source).difference(grid):
                 said = problem.replace("the stack", "the first map")
                 raise DataError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
@@ -143,7 +144,7 @@ def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
 
 def _grid(path: Path) -> Grid:
     try:
-        with rasterio.open(path) as source:
+        with open_local(path) as source:
             return _grid_of(source)
     except RasterioError as error:
         raise DataError(f"{path} cannot be read as a map ({error}): make it again") from error

@@ -130,8 +130,12 @@ def _feature(name: str, weight: float, lo: float, hi: float) -> _Feature:
 
 def _model(features: Sequence[_Feature], constants: dict[str, float], cumulative: Array) -> Model:
     """Return the model of the features and constants of a file."""
-    names = list(dict.fromkeys(name for feature in features for name in feature.names))
-    variables = tuple(_variable(name, [one for one in features if name in one.names]) for name in names)
+    by_name: dict[str, list[_Feature]] = {}
+    for feature in features:
+        for name in dict.fromkeys(feature.names):
+            by_name.setdefault(name, []).append(feature)
+    names = list(by_name)
+    variables = tuple(_variable(name, lines) for name, lines in by_name.items())
     used = [feature for feature in features if feature.weight != 0.0]
     place = {name: v for v, name in enumerate(names)}
     terms = Terms(

@@ -72,7 +72,9 @@ class OccurrenceOptions(Section):
         0, "Thin: divide every variable into N bins, and keep one record per combination of bins.", ge=0, le=10_000
     )
     thin_variables: Words = option([], "Thin: the variables that are divided into bins (default: all).")
-    thin_tries: Count = option(10, "Random orders to try when thinning by distance; the largest set is kept.")
+    thin_tries: Count = option(
+        10, "Random orders to try when thinning by distance; the largest set is kept.", le=10_000
+    )
     record_weights: str | None = option(
         None, "Weigh records by this column, or by 'uncertainty': how surely they lie in their cell."
     )

@@ -11,6 +11,7 @@ import rasterio
 from numpy.typing import NDArray
 from PIL import Image
 
+from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError
 from sdm.models.colours import VIRIDIS, hex_colour, palette, ramp_colour, read_colour
 from sdm.values import dataclass
@@ -75,7 +76,7 @@ class Picture:
 def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
     """Read a band of a raster, reduced to at most `pixels` on the long side: every pixel is one of its cells."""
     try:
-        with rasterio.open(path) as source:
+        with open_local(path) as source:
             shrink = max(1.0, max(source.width, source.height) / pixels)
             shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
             values = source.read(band, out_shape=shape, masked=True).astype(np.float32).filled(np.nan)

@@ -1,6 +1,10 @@
 """Files with several layers: the one that is meant is read, and never another."""
 
+import socket
+import zipfile
+
 import geopandas
+import pyogrio
 import pytest
 from shapely.geometry import LineString, Point, box
 
@@ -73,3 +77,58 @@ def test_a_file_that_is_called_so_is_read_whole(tmp_path):
     path = write_layers(tmp_path / "a.gpkg", seen=POINTS)
     strange = path.rename(tmp_path / "b.gpkg:seen")
     assert split_layer(strange) == (strange, None)
+
+
+def virtual(place):
+    layer = f'<OGRVRTLayer name="a"><SrcDataSource>{place}</SrcDataSource></OGRVRTLayer>'
+    return f"<OGRVRTDataSource>{layer}</OGRVRTDataSource>"
+
+
+@pytest.fixture
+def server():
+    """A port of this machine at which nobody answers, whose address GDAL asks for a second at most."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        pyogrio.set_gdal_config_options({"GDAL_HTTP_TIMEOUT": "1"})
+        yield listening
+        pyogrio.set_gdal_config_options({"GDAL_HTTP_TIMEOUT": None})
+        with pytest.raises(BlockingIOError):
+            listening.accept()  # it was not asked
+
+
+def address(server):
+    return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_files_that_name_other_files_or_servers_are_refused(tmp_path, server):
+    """GDAL goes by the content: a study area from anybody must not show files of this machine, nor ask a server."""
+    write_layers(tmp_path / "other.gpkg", area=AREA)
+    place = f"/vsicurl/{address(server)}/other.gpkg"
+    pipeline = f'{{"type": "gdal_streamed_alg", "command_line": "gdal vector pipeline ! read {place}"}}'
+    texts = {
+        "near.shp": virtual(tmp_path / "other.gpkg"),
+        "far.gpkg": virtual(place),
+        "table.geojson": virtual("CSV:/etc/passwd"),
+        "both.geojson": '{"a": "' + virtual(place) + '"}',
+        "service.gml": f"<WFS_Capabilities><OnlineResource>{address(server)}</OnlineResource></WFS_Capabilities>",
+        "pipeline.json": pipeline,
+        "escaped.gdalg.json": pipeline.replace("alg", "\\u0061lg"),
+        "label.json": 'PDS_VERSION_ID = PDS3\n^TABLE = "/etc/passwd"\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("a.kml", virtual(place))
+    for name in (*texts, "packed.zip"):
+        with pytest.raises(DataError, match=f"file '{name}' names other files or servers"):
+            read_vector(tmp_path / name, kind="polygon")
+
+
+def test_the_server_of_a_gml_file_is_not_asked(tmp_path, server):
+    schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="http://a '
+    schema += f'{address(server)}/wfs?SERVICE=WFS&amp;REQUEST=DescribeFeatureType&amp;TYPENAME=a"'
+    point = "<gml:p><gml:Point><gml:coordinates>1,2</gml:coordinates></gml:Point></gml:p>"
+    inside = f"<gml:featureMember><a>{point}</a></gml:featureMember>"
+    kind = f'xmlns:gml="http://www.opengis.net/gml" {schema}'
+    (tmp_path / "a.gml").write_text(f"<gml:FeatureCollection {kind}>{inside}</gml:FeatureCollection>")
+    assert read_vector(tmp_path / "a.gml")[0].geometry.tolist() == [Point(1, 2)]

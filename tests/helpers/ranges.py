@@ -24,8 +24,9 @@ class Asked:
     sent: int = 0
 
 
-Trouble = int | Literal["cut", "hang"] | None
-"""What goes wrong with an answer: a code in place of it, a connection that is cut half way, no answer at all."""
+Trouble = int | Literal["cut", "hang", "drip"] | None
+"""What goes wrong with an answer: a code in place of it, a connection that is cut half way, no answer at all, or one of
+twenty bytes per second."""
 
 
 @dataclass
@@ -94,6 +95,11 @@ def serve(folder: Path) -> Iterator[Site]:
             if body:
                 part = content[first : last + 1]
                 part = part[: len(part) // 2] if trouble == "cut" else part
+                for k in range(len(part) if trouble == "drip" else 0):
+                    self.wfile.write(part[k : k + 1])
+                    asked.sent = k + 1
+                    if site.closing.wait(0.05):
+                        return
                 asked.sent = len(part)
                 self.wfile.write(part)
             if trouble == "cut":

@@ -15,6 +15,7 @@ from strategies import seeds
 from sdm import ConditionalMaxent, Maxent, StructMaxent, load_model, save_model
 from sdm.errors import ModelFileError, OptionError, OutputError
 from sdm.features.terms import KINDS, Terms
+from sdm.models import lambdas
 from sdm.models.file import convert_model, kind_of
 from sdm.models.interface import ModelVariable
 from sdm.models.lambdas import lambdas_text, parse_lambdas
@@ -253,3 +254,21 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, text, match):
     assert "bad.lambdas" in str(caught.value)
     with pytest.raises(ModelFileError, match="does not exist"):
         load_model(tmp_path / "none.lambdas")
+
+
+def test_a_file_of_many_variables_costs_their_number():
+    """A file from anybody must not stop the program: the work is counted in comparisons of names."""
+    compared = []
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            compared.append(self)
+            return str(self) == other
+
+    features = [lambdas._Feature(lambdas.LINEAR, (Name(f"v{k}"),), 0.1, 0.0, 1.0) for k in range(1000)]
+    model = lambdas._model(features, dict.fromkeys(lambdas.CONSTANTS, 1.0), np.empty((0, 2)))
+    assert len(model.names) == 1000
+    assert len(compared) < 20_000

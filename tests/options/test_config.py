@@ -436,3 +436,9 @@ def test_a_leaf_knows_what_it_takes() -> None:
     assert layers.multiple
     assert not knots.flag
     assert LEAVES["predict.clamp"].flag
+
+
+def test_tries_of_thinning_are_bounded():
+    """A run file from anybody must not stop the program."""
+    with pytest.raises(OptionError, match=r"thin_tries.*10,?000"):
+        make_options({"occurrences.thin_tries": 999_999_999})

@@ -15,7 +15,8 @@ from rasterio.windows import Window
 
 from sdm.addresses import is_remote
 from sdm.data.categories import Categories, read_categories
-from sdm.data.rasters.stack import Layer, Stack, open_raster
+from sdm.data.opening.rasters import open_raster
+from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint
 from sdm.executors.ahead import ahead, own_threads

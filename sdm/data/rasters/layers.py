@@ -14,17 +14,19 @@ from rasterio.env import set_gdal_config
 
 from sdm.addresses import is_remote, part_place, place_name, place_stem
 from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.opening.rasters import open_raster
 from sdm.data.place import has_place, refuse_place_names, without_place
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
-from sdm.data.rasters.stack import Layer, Stack, open_raster
+from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.variables import select_variables
 from sdm.errors import DataError, OptionError
 from sdm.values import dataclass
 
 __all__ = ["Layer", "Stack", "open_stack"]
 
+MOST_CELLS = 10**12  # of a grid; a file of a few bytes can claim any number
 GDAL_CACHE_BYTES = 64 << 20  # GDAL's own default is 5 % of the machine's memory
 SUFFIXES = frozenset(
     {".tif", ".tiff", ".asc", ".vrt", ".nc", ".nc4", ".img", ".bil", ".bip", ".bsq", ".flt", ".grd", ".sdat"}
@@ -261,6 +263,11 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
         t = data.transform
         if not (t.a and t.e and np.isfinite([*t[:6], t.a * data.width, t.e * data.height]).all()):
             raise DataError(f"layer '{place_name(path)}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
+        if data.width * data.height > MOST_CELLS:
+            raise DataError(
+                f"layer '{place_name(path)}' has {data.width:,} × {data.height:,} cells: expected at most "
+                f"{MOST_CELLS:,}, which cover the Earth at 30 m; cut it to the study area first"
+            )
         if data.transform.b or data.transform.d:
             raise DataError(f"layer '{place_name(path)}' has a rotated grid: make it north-up with gdalwarp first")
         grid = Grid(width=data.width, height=data.height, transform=data.transform, crs=data.crs)

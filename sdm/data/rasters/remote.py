@@ -3,22 +3,20 @@
 import logging
 import os
 import re
-from contextlib import suppress
 from time import monotonic
 
 import rasterio
 from rasterio.env import get_gdal_config, set_gdal_config
-from rasterio.errors import RasterioError
 
-from sdm.addresses import gdal_place, place_name, without_secrets
+from sdm.addresses import place_name, without_secrets
 from sdm.errors import HIDDEN, DataError, hide_secrets
 
 TRIES = 3  # how often a file is opened or read, where a connection was cut
 _PATIENCE = {
     "GDAL_HTTP_CONNECTTIMEOUT": 10,  # seconds
     "GDAL_HTTP_TIMEOUT": 120,
-    "GDAL_HTTP_LOW_SPEED_TIME": 15,  # a server that sends nothing for so long is not waited for
-    "GDAL_HTTP_LOW_SPEED_LIMIT": 1,
+    "GDAL_HTTP_LOW_SPEED_TIME": 15,  # a server that sends so few bytes per second for so long is not waited for
+    "GDAL_HTTP_LOW_SPEED_LIMIT": 1000,
     "GDAL_HTTP_MAX_RETRY": 3,  # after 429, 500, 502, 503, 504 and where time is up
     "GDAL_HTTP_RETRY_DELAY": 1,
     "CPL_VSIL_CURL_CACHE_SIZE": 64 << 20,  # of all files together: headers stay while tiles go by
@@ -97,13 +95,6 @@ def _seconds(name: str) -> float:
         return float(get_gdal_config(name) or 0)
     except (TypeError, ValueError):
         return 0.0
-
-
-def forget(place: str) -> None:
-    """Let GDAL forget what it has of a file: it keeps the part of an answer that came before a connection was cut."""
-    name = gdal_place(place)
-    with suppress(RasterioError, OSError), opening(CPL_VSIL_CURL_NON_CACHED=name), rasterio.open(name):
-        pass  # on closing, what was not to be cached is forgotten
 
 
 def network_error(place: str, reason: str, doing: str = "opened") -> DataError:

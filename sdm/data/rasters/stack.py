@@ -2,8 +2,6 @@
 
 import itertools
 import math
-import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +12,13 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-import rasterio
 from rasterio.enums import Resampling
-from rasterio.errors import NotGeoreferencedWarning, RasterioError
+from rasterio.errors import RasterioError
 from rasterio.vrt import WarpedVRT
 from rasterio.windows import Window
 
-from sdm.addresses import gdal_place, is_remote, place_suffix
+from sdm.addresses import is_remote
+from sdm.data.opening.rasters import forget, open_raster, reason_of
 from sdm.data.place import PLACE, place_values, refuse_place_names
 from sdm.data.rasters import remote
 from sdm.data.rasters.cells import MOST_BYTES, CellLookup, Summary, WindowMemory
@@ -28,46 +26,9 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
 from sdm.errors import DataError
 from sdm.executors.ahead import own_threads
-from sdm.reading import refuse_special
 from sdm.values import dataclass
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
-WARNING_FILTERS = threading.Lock()  # Python has one set of them for all threads
-
-
-def open_raster(path: str) -> Any:
-    """Open a raster, without warnings."""
-    # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
-    options = {"datatype": "Float32"} if place_suffix(path) == ".asc" else {}
-    with WARNING_FILTERS, warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotGeoreferencedWarning)
-        if is_remote(path):
-            return _open_remote(path, options)
-        refuse_special(path)
-        try:
-            return rasterio.open(path, **options)
-        except (RasterioError, OSError) as problem:
-            raise DataError(
-                f"layer '{Path(path).name}' cannot be opened: {_reason(problem)}; expected a raster that GDAL reads"
-            ) from problem
-
-
-def _open_remote(path: str, options: dict[str, str]) -> Any:
-    """Open a raster over the network, again if the connection was cut."""
-    remote.be_patient()
-    attempts = remote.Attempts(path)
-    while True:
-        try:
-            with remote.opening():
-                return rasterio.open(gdal_place(path), **options)
-        except (RasterioError, OSError) as problem:
-            attempts.failed(_reason(problem))
-        remote.forget(path)
-
-
-def _reason(problem: BaseException) -> str:
-    """Return what GDAL said, in one line."""
-    return " ".join(str(problem.__cause__ or problem).split()).rstrip(".")
 
 
 @dataclass(frozen=True)
@@ -338,10 +299,9 @@ class StackReader(ExitStack):
             except (RasterioError, OSError) as problem:
                 if attempts is None:
                     raise DataError(
-                        f"layer '{Path(layer.path).name}' cannot be read {rows}: {_reason(problem)}; the file is "
+                        f"layer '{Path(layer.path).name}' cannot be read {rows}: {reason_of(problem)}; the file is "
                         "damaged, get it again"
                     ) from problem
-                attempts.failed(_reason(problem))
-            with WARNING_FILTERS:
-                remote.forget(layer.path)
+                attempts.failed(reason_of(problem))
+            forget(layer.path)
             self._open(layer.path)

@@ -223,11 +223,13 @@ class TextTable:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             with self._open() as stream, pd.read_csv(stream, encoding=encoding, dtype=kinds, **options) as reader:
-                parts = [part.astype({name: "category" for name in kinds if name in part}) for part in reader]
+                texts = [part.astype({name: "category" for name in kinds if name in part}) for part in reader]
+                parts = [dict(part.items()) for part in texts]  # of which columns are taken one by one
+                del texts
         said = " ".join(str(warning.message) for warning in caught)
         self.too_long = [int(number) for number in re.findall(r"Skipping line (\d+)", said)]
         columns: dict[str, Any] = {}
-        for name in parts[0].columns:
+        for name in list(parts[0]):
             pieces = [part.pop(name) for part in parts]
             if len(pieces) == 1:
                 columns[name] = pieces[0]

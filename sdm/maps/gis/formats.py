@@ -6,6 +6,7 @@ import rasterio
 import rasterio.shutil
 from rasterio.drivers import raster_driver_extensions
 
+from sdm.data.opening.rasters import open_local
 from sdm.errors import OptionError
 from sdm.maps.gis.ascii_grid import fits_grid, write_grid
 
@@ -40,7 +41,7 @@ def map_format(path: Path, bands: int = 1) -> str:
 def copy_map(source: Path, target: Path, driver: str) -> None:
     """Write a map that lies on disk in another of GDAL's formats; what the format has beside it lies beside it."""
     if driver == ASCII:
-        with rasterio.open(source) as opened:
+        with open_local(source) as opened:
             if fits_grid(opened):
                 write_grid(opened, target)
                 return

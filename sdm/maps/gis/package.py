@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rasterio
 from rasterio.crs import CRS
 
+from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.maps.projection.change import Ground
 from sdm.maps.ranges import patch_frame
@@ -48,7 +48,7 @@ def add_ranges(rasters: Mapping[str, Path], path: Path, tags: Mapping[str, str])
 
 def _own_tags(raster: Path) -> dict[str, str]:
     """Return what a raster says of its scenario and cutoff."""
-    with rasterio.open(raster) as source:
+    with open_local(raster) as source:
         found = source.tags()
     return {key: found[key] for key in ("scenario", "threshold_rule", "threshold") if key in found}
 
@@ -56,7 +56,7 @@ def _own_tags(raster: Path) -> dict[str, str]:
 def presence_centroid(raster: Path) -> tuple[dict[str, float] | None, Any]:
     """Return the middle of the cells of a map that are 1, weighted by their area, and the coordinate system; None
     where there is no such cell."""
-    with rasterio.open(raster) as source:
+    with open_local(raster) as source:
         grid = Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)
         ground = Ground(replace(grid, crs=CRS.from_epsg(4326)) if grid.crs is None and grid.looks_geographic else grid)
         total: Any = 0.0

@@ -9,10 +9,10 @@ from math import ceil, floor, log10
 from pathlib import Path
 from xml.etree import ElementTree
 
-import rasterio
 from rasterio.errors import RasterioError
 
 from sdm.commit import publishing
+from sdm.data.opening.rasters import open_local
 from sdm.errors import OutputError
 from sdm.models.colours import MAGMA, RED_TO_BLUE, VIRIDIS, hex_colour, ramp_colour
 from sdm.values import dataclass
@@ -82,7 +82,7 @@ def style_folder(folder: Path) -> None:
 def read_style(raster: Path) -> RasterStyle:
     """Return the style that a raster's tags, colour table and statistics make."""
     try:
-        with rasterio.open(raster) as source:
+        with open_local(raster) as source:
             tags, first, kind = source.tags(), source.tags(1), source.dtypes[0]
             title = source.descriptions[0] or raster.stem
             if source.count >= 3 and "red" in source.colorinterp[0].name:

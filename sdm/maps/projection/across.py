@@ -6,11 +6,11 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import rasterio
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
+from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.maps.projection.change import Ground
@@ -37,7 +37,7 @@ def _shared_tags(maps: Sequence[Path], wanted: Sequence[str]) -> dict[str, str]:
     """Return the tags that all of some maps have, with the same value."""
     found = []
     for path in dict.fromkeys(maps):
-        with rasterio.open(path) as source:
+        with open_local(path) as source:
             found.append(source.tags())
     return {key: found[0][key] for key in wanted if key in found[0] and len({one.get(key) for one in found}) == 1}
 

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rasterio
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._jit import jit
+from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.distance import EARTH_KM
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
@@ -41,8 +41,8 @@ def limit_change(
     near, first, last = np.zeros((0, width), dtype=np.float32), 0, 0  # of these rows; each is read once
     with (
         writing_cogs(grid, [change_raster(change)], threads) as (file,),
-        rasterio.open(change) as old,
-        rasterio.open(occupied) as past,
+        open_local(change) as old,
+        open_local(occupied) as past,
     ):
         for top in range(0, height, step):
             low, high = max(0, top - reach.rows), min(height, top + step + reach.rows)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import rasterio
 from numpy.typing import NDArray
 
 from sdm.conditional.targets import check_classes, scale_proportions
 from sdm.data.background import sample_background
 from sdm.data.encode import Encoder
+from sdm.data.opening.rasters import open_raster
 from sdm.data.rasters.layers import open_stack
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, row_count, species_column
@@ -398,7 +398,7 @@ def _among(raster: Path, files: Sequence[str]) -> bool:
 
 def _colour_table(raster: Path) -> dict[str, Colour]:
     """Return the colours that a raster's file gives its classes, if it does."""
-    with rasterio.open(raster) as source:
+    with open_raster(raster) as source:
         try:
             table = source.colormap(1)
         except ValueError:  # it has none

@@ -12,6 +12,7 @@ import rasterio
 from numpy.typing import NDArray
 from rasterio.errors import RasterioError
 
+from sdm.data.opening.rasters import open_local
 from sdm.errors import OutputError
 from sdm.maps.gis.formats import copy_map, map_format
 from sdm.models.file import load_model
@@ -109,7 +110,7 @@ class GridValues:
 
 def read_grid(path: Path) -> GridValues:
     """Read a map."""
-    with rasterio.open(path) as source:
+    with open_local(path) as source:
         values = source.read(1, masked=True).astype(np.float64).filled(np.nan)
         return GridValues(values, source.crs, source.transform)
 

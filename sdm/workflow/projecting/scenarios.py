@@ -18,6 +18,7 @@ from sdm.values import dataclass
 
 VARIABLE = "variable"  # the field that tells the layers of one scenario apart
 TABLES = (".csv", ".tsv", ".txt")
+MOST_PLACES = 100_000  # that a pattern may match, at each level of folders
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
 _PLACES = ("layers", "folder", "file", "path")  # columns of a table that say where the layers are
 _TITLES = ("scenario", "name", "title")
@@ -109,7 +110,15 @@ def _matching(pattern: str) -> list[str]:
     """Return the places that a pattern may mean: every field stands for anything but a slash."""
     parts = _FIELD.split(pattern.rstrip("/"))
     anything = "".join("*" if k % 2 else glob.escape(part) for k, part in enumerate(parts))
-    return [place for place in glob.glob(anything) if not Path(place).name.startswith(".")]
+    parts = anything.split("/")
+    for end in range(1, len(parts) + 1):  # level by level: a link may lead to the folders of the whole machine
+        places = glob.glob("/".join(parts[:end]))
+        if len(places) > MOST_PLACES:
+            raise DataError(
+                f"pattern '{pattern}' matches more than {MOST_PLACES:,} files and folders: write more of their names "
+                "into it, or give a table of scenarios"
+            )
+    return [place for place in places if not Path(place).name.startswith(".")]
 
 
 def _read_fields(pattern: str, place: str) -> dict[str, str]:

@@ -109,6 +109,16 @@ def test_passing_trouble_is_overcome(site, folder):
     np.testing.assert_array_equal(corner(open_stack(secret(site))), corner(open_stack(folder / "big.tif")))
 
 
+def test_a_server_that_drips_is_not_waited_for(site, monkeypatch):
+    """Twenty bytes per second keep a connection alive; the time-out of 30 s would let 600 of them come."""
+    for name, value in (("LOW_SPEED_TIME", "1"), ("MAX_RETRY", "0")):
+        monkeypatch.setenv(f"GDAL_HTTP_{name}", value)
+    site.trouble = times("drip")
+    with pytest.raises(DataError, match="did not answer in time"):
+        open_stack(secret(site))
+    assert 0 < max(one.sent for one in site.asked) < 300
+
+
 @pytest.mark.parametrize(
     ("trouble", "text"),
     [

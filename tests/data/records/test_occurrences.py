@@ -2,6 +2,7 @@
 
 import csv
 import io
+import sys
 import zipfile
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sdm.data.records.occurrences import read_occurrences, reproject
 from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import read_swd
+from sdm.data.records.textfile import TextTable
 from sdm.errors import DataError, OptionError
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -328,3 +330,19 @@ def test_nceas_tables(shared):
     background = read_swd(shared / "nceas" / "NSWtrain_bg.csv", categorical=["vegsys"], variables=["mi", "vegsys"])
     assert background.is_background.all()
     assert len(background.species) == 10_000
+
+
+def test_a_wide_table_costs_its_columns(tmp_path):
+    """Twice the columns, twice the calls: a table from anybody must not stop the program."""
+    counts = []
+    for columns in (100, 400, 800):
+        names, row = (",".join(text.format(k) for k in range(columns)) for text in ("v{}", "{}"))
+        path = write(tmp_path / f"{columns}.csv", f"species,x,y,{names}\na,1,2,{row}\nbackground,1,2,{row}\n")
+        calls = []
+        sys.setprofile(lambda frame, event, _, calls=calls: calls.append(1) if event == "call" else None)
+        try:
+            TextTable(path).read({"species"})
+        finally:
+            sys.setprofile(None)
+        counts.append(len(calls))
+    assert counts[2] < 2.5 * counts[1]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sdm.errors import DataError, OptionError
+from sdm.workflow.projecting import scenarios
 from sdm.workflow.projecting.scenarios import field_names, find_scenarios
 
 FUTURE = [f"{gcm}_{ssp}_2050" for gcm in ("ACCESS-CM2", "MIROC6") for ssp in ("ssp126", "ssp585")]
@@ -81,3 +82,20 @@ def test_two_of_one_name(tmp_path: Path) -> None:
     (tmp_path / "y" / "a").mkdir(parents=True)
     with pytest.raises(OptionError, match="two scenarios are called 'a'"):
         find_scenarios([str(tmp_path / "x" / "a"), str(tmp_path / "y" / "a")])
+
+
+def test_a_pattern_that_leads_out_of_its_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link in a folder from anybody may lead to all files of the machine: the search ends at the first full level."""
+    monkeypatch.setattr(scenarios, "MOST_PLACES", 50)
+    (tmp_path / "there" / "a").mkdir(parents=True)
+    for k in range(60):
+        (tmp_path / "there" / "a" / f"{k}").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "there")
+    searched: list[str] = []
+    glob = scenarios.glob.glob
+    monkeypatch.setattr(scenarios.glob, "glob", lambda text: searched.append(text) or glob(text))
+    with pytest.raises(DataError, match=r"matches more than 50 files and folders: write more of their names into it"):
+        find_scenarios([f"{tmp_path}/here/{{a}}/{{b}}/{{c}}/{{d}}/{{e}}.tif"])
+    assert searched[-1] == f"{tmp_path}/here/*/*/*"
+    assert [one.title for one in find_scenarios([f"{tmp_path}/here/{{a}}/{{b}}"])] == ["link_a"]

@@ -12,6 +12,7 @@ from rasterio.crs import CRS
 from rasterio.errors import CRSError, RasterioError
 from rasterio.windows import Window
 
+from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError
 from sdm.executors.ahead import ahead, own_threads
 from sdm.report.pictures import PIXELS, Picture
@@ -68,7 +69,7 @@ def fine_level(
             yield from (values[:, c : c + TILE] for c in range(0, shape[1], TILE))
 
     try:
-        with rasterio.open(path) as source:
+        with open_local(path) as source:
             if source.transform.e > 0:  # its rows run from south to north: no run writes that
                 return None
             tiles = list(ahead(packed, cut(source), own_threads(2)))

@@ -1,0 +1,119 @@
+"""Open rasters, which may come from anybody: no raster makes GDAL open other files or ask other servers.
+
+Some of GDAL's formats only name the files or servers that hold the values, and GDAL recognises them by their content,
+not by their names. So rasters are opened with a list of the formats that hold their own values. The exception is a
+virtual raster (VRT) on this machine, such as ``gdalbuildvrt`` writes: it may name rasters in its folder and below.
+"""
+
+import os
+import threading
+import warnings
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rasterio.env import ensure_env_with_credentials
+from rasterio.errors import NotGeoreferencedWarning, RasterioError
+from rasterio.io import DatasetReader
+
+from sdm.addresses import gdal_place, is_remote, place_name, place_suffix
+from sdm.data.opening.virtual import is_virtual, rasters_of, refused, text_head
+from sdm.data.rasters import remote
+from sdm.errors import DataError
+from sdm.reading import refuse_special
+
+WARNING_FILTERS = threading.Lock()  # Python has one set of them for all threads
+# Formats that hold their own values, in one file or in files of the same name. Absent on purpose: VRT, GTI, STACIT,
+# STACTA, WMS, WMTS, WCS, HTTP, EEDAI, ERS, ILWIS, MRF, PCIDSK, PDS4, ISIS3, RPFTOC, TIL, Zarr and others that refer.
+DRIVERS = [
+    *("GTiff", "AAIGrid", "netCDF", "HFA", "EHdr", "ENVI", "SAGA", "RST", "PCRaster", "RRASTER", "KEA", "GRIB"),
+    *("GSAG", "GSBG", "GS7BG", "NWT_GRD", "NWT_GRC", "GRASSASCIIGrid", "AIG", "XYZ", "ZMap", "GXF", "ISG", "BYN"),
+    *("JP2OpenJPEG", "JP2ECW", "JP2KAK", "JP2MrSID", "PNG", "JPEG", "GIF", "BIGGIF", "BMP", "WEBP", "PNM", "XPM"),
+    *("HDF4", "HDF4Image", "HDF5", "HDF5Image", "GPKG", "MBTiles", "R", "SGI", "NITF", "CALS", "BLX", "KRO", "LAN"),
+    *("SRTMHGT", "USGSDEM", "DTED", "BT", "HF2", "GTX", "NTv2", "LCP", "Terragen", "SIGDEM", "RMF", "ACE2", "BAG"),
+]
+# Of the rasters in a VRT, which GDAL opens without a list: formats that it recognises by their first bytes.
+SOURCE_DRIVERS = ["GTiff", "HFA", "AAIGrid"]
+_BESIDE = (".ovr", ".msk", ".OVR", ".MSK")
+_read = ensure_env_with_credentials(DatasetReader)  # rasterio.open takes one driver at most
+
+
+def open_raster(path: str | Path) -> Any:
+    """Open a raster that the user gave, without warnings; a DataError if it cannot be opened, or names other files."""
+    path = str(path)
+    if is_remote(path):
+        return _open_remote(path)
+    refuse_special(path)
+    try:
+        return open_local(path)
+    except (RasterioError, OSError) as problem:
+        raise DataError(
+            f"layer '{Path(path).name}' cannot be opened: {reason_of(problem)}; expected a raster that GDAL reads, in "
+            "a format that holds its own values, such as GeoTIFF"
+        ) from problem
+
+
+def open_local(path: str | Path) -> Any:
+    """Open a raster of this machine; the errors are those of rasterio, but for a raster that names other files."""
+    drivers = DRIVERS
+    if is_virtual(path):
+        state = os.stat(path)
+        _check_virtual(Path(path).absolute(), state.st_mtime_ns, state.st_size)
+        drivers = ["VRT"]
+    return _open(str(path), drivers)
+
+
+def _open(place: str, drivers: list[str]) -> Any:
+    # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
+    options = {"datatype": "Float32"} if place_suffix(place) == ".asc" else {}
+    with WARNING_FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        data = _read(place, driver=drivers, **options)
+    # GDAL opens overviews and masks, where they are needed, in any format.
+    beside = [] if is_remote(place) else [f"{place}{suffix}" for suffix in _BESIDE]
+    if "OVERVIEW_FILE" in data.tags(ns="OVERVIEWS") or any(b"<" in text_head(file) for file in beside):
+        data.close()
+        raise DataError(
+            f"raster '{place_name(place)}' names another file as its overview or mask: write the raster anew, with "
+            "gdal_translate -of GTiff"
+        )
+    return data
+
+
+def _open_remote(path: str) -> Any:
+    """Open a raster over the network, again if the connection was cut."""
+    remote.be_patient()
+    attempts = remote.Attempts(path)
+    while True:
+        try:
+            with remote.opening():
+                return _open(gdal_place(path), DRIVERS)
+        except (RasterioError, OSError) as problem:
+            attempts.failed(reason_of(problem))
+        forget(path)
+
+
+def forget(path: str) -> None:
+    """Let GDAL forget what it has of a remote raster: it keeps the part of an answer that came before a connection was
+    cut."""
+    name = gdal_place(path)
+    with suppress(RasterioError, OSError, DataError), remote.opening(CPL_VSIL_CURL_NON_CACHED=name):
+        _open(name, DRIVERS).close()  # on closing, what was not to be cached is forgotten
+
+
+def reason_of(problem: BaseException) -> str:
+    """Return the reason that GDAL gives, in one line."""
+    return " ".join(str(problem.__cause__ or problem).split()).rstrip(".")
+
+
+@lru_cache(maxsize=1024)
+def _check_virtual(path: Path, *_: int) -> None:
+    """Raise DataError unless a virtual raster, of this size and time, is made of rasters that hold their own values."""
+    for source in rasters_of(path):
+        try:
+            if set(b"<{") & set(text_head(source)):
+                raise OSError("its text refers to other data")
+            _open(str(source), SOURCE_DRIVERS).close()
+        except (RasterioError, OSError) as problem:
+            raise refused(path.name, f"its '{source}' cannot be opened ({reason_of(problem)})") from None

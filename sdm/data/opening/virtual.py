@@ -1,0 +1,104 @@
+"""Virtual rasters (VRT): text that names the rasters of a mosaic, such as ``gdalbuildvrt`` writes.
+
+One may come from anybody, so it is checked before GDAL sees it: it may name rasters in its folder and below. Only
+what GDAL reads in the same way as Python's parser is accepted.
+"""
+
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+from sdm.errors import DataError
+from sdm.reading import read_limited
+
+_HEAD_BYTES = 1024  # by which GDAL recognises a format
+_PLAIN = "VRTSourcedRasterBand"  # a band that is made of parts of rasters
+# All that a mosaic of rasters needs. Everything else may name files, run code or decode bytes of any file.
+_ELEMENTS = """
+    VRTDataset SRS GeoTransform Metadata MDI OverviewList BlockXSize BlockYSize MaskBand VRTRasterBand Description
+    UnitType Offset Scale NoDataValue HideNoDataValue ColorInterp ColorTable Entry CategoryNames Category
+    GDALRasterAttributeTable FieldDefn Name Type Usage Row F Histograms HistItem HistMin HistMax BucketCount
+    IncludeOutOfRange Approximate HistCounts SimpleSource ComplexSource SourceFilename SourceBand SourceProperties
+    SrcRect DstRect NODATA UseMaskBand ScaleOffset ScaleRatio Exponent SrcMin SrcMax DstMin DstMax Clamp LUT
+    ColorTableComponent
+"""
+_ATTRIBUTES = """
+    rasterXSize rasterYSize subClass dataType band blockXSize blockYSize dataAxisToSRSAxisMapping coordinateEpoch
+    domain key relativeToVRT shared resampling RasterXSize RasterYSize DataType BlockXSize BlockYSize xOff yOff
+    xSize ySize c1 c2 c3 c4 tableType index Row0Min BinSize
+"""
+
+
+def is_virtual(path: str | Path) -> bool:
+    """Whether GDAL takes a file for a virtual raster; it goes by the content."""
+    return b"<VRTDataset" in text_head(path)
+
+
+def text_head(path: str | Path) -> bytes:
+    """Return the text at the beginning of a file, up to the first zero byte, where GDAL also ends."""
+    if not Path(path).is_file():
+        return b""
+    with open(path, "rb") as file:
+        return file.read(_HEAD_BYTES).partition(b"\0")[0]
+
+
+def rasters_of(path: Path) -> list[Path]:
+    """Return the rasters that a virtual raster is made of; a DataError unless all are in its folder and below.
+
+    They may be virtual rasters, for which the same folder counts.
+    """
+    path, name = path.resolve(), path.name
+    todo, seen = [path], {path}
+    rasters: list[Path] = []
+    while todo:
+        for source in _sources(todo.pop(), name):
+            if not source.is_relative_to(path.parent):
+                raise refused(name, f"it names '{source}', which is outside its folder '{path.parent}'")
+            if source not in seen:
+                (todo if is_virtual(source) else rasters).append(source)
+                seen.add(source)
+    return rasters
+
+
+def _sources(virtual: Path, name: str) -> list[Path]:
+    """Return the files that a virtual raster names."""
+    try:
+        text = read_limited(virtual)
+        if "<!" in text or "<?" in text[1:]:
+            raise ValueError("it has comments, declarations or entities")
+        root = ElementTree.fromstring(text)  # noqa: S314 - it defines no entity, and is not large
+    except (ElementTree.ParseError, OSError, ValueError) as problem:
+        raise refused(name, f"'{virtual.name}' cannot be read ({problem})") from None
+    elements, attributes, files = frozenset(_ELEMENTS.split()), frozenset(_ATTRIBUTES.split()), []
+    for item in root.iter():
+        strange = {item.tag} - elements | set(item.keys()) - attributes
+        strange |= {item.get("subClass", _PLAIN)} - {_PLAIN}
+        if strange:
+            raise refused(name, f"'{virtual.name}' has '{min(strange)}', which may name other data")
+        if item.tag == "SourceFilename":
+            files.append(_source(virtual, item, name))
+    return files
+
+
+def _source(virtual: Path, item: ElementTree.Element, name: str) -> Path:
+    """Return the file that an element of a virtual raster names, with all links followed."""
+    text, relative = item.text or "", item.get("relativeToVRT", "0")
+    drive = Path(text).drive if os.name == "nt" else ""
+    plain = text.strip() == text != "" and ":" not in text.removeprefix(drive) and relative in ("0", "1")
+    if not plain or text.startswith(("/vsi", "<", "{")):
+        raise refused(name, f"it names '{text}', which is not a plain file")
+    try:
+        source = Path(virtual.parent if relative == "1" else "", text).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise refused(name, f"it names '{text}', which does not exist") from None
+    if not source.is_file():
+        raise refused(name, f"it names '{text}', which is not a plain file")
+    return source
+
+
+def refused(name: str, reason: str) -> DataError:
+    """Return the error for a virtual raster that is not read."""
+    return DataError(
+        f"virtual raster (VRT) '{name}' is not read: {reason}; expected a mosaic of GeoTIFF, .img or .asc files in "
+        "its folder or below: put them there, or write the values with gdal_translate -of GTiff"
+    )
