@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from sdm.disk import exchange_folders, rename_new, sync, sync_after, sync_tree
+from sdm.disk import exchange_folders, link_or_copy, rename_new, sync, sync_after, sync_tree
 from sdm.errors import OutputError
 from sdm.files import refuse_existing, remove_empty
 from sdm.locks import lock, lock_of, place_digest
@@ -94,11 +94,11 @@ def staging(target: Path, *, overwrite: bool, keep: bool = False) -> Iterator[Pa
 def publishing(files: Sequence[Path]) -> Iterator[list[Path]]:
     """Give places to write files of one folder to; at the end they move to their own places: all, or none."""
     folder = _real(files[0].parent)
-    replaced = [file.name for file in files if os.path.lexists(folder / file.name)]
     with _staged(folder, place_digest(files[0]), folder, files[0]) as stage:
+        before = set(os.listdir(folder))
         yield [stage.new / file.name for file in files]
         sync_tree(stage.new)
-        _replace(stage, replaced, True)
+        _replace(stage, sorted(before.intersection(files_in(stage.new))), True)
 
 
 @contextmanager
@@ -294,8 +294,10 @@ def _replace(stage: _Stage, gone: Sequence[str], keep: bool) -> None:
     except BaseException:
         if not (stage.exchanged or stage.moved):
             try:
-                _move([name for name in names if not os.path.lexists(new / name)], target, new)
-                _move(gone, stage.old, target)
+                moved = [name for name in names if not os.path.lexists(new / name)]
+                _move([name for name in gone if name in moved], stage.old, target, moved, new)
+                _move([name for name in gone if name not in names], stage.old, target)
+                _move([name for name in moved if not os.path.lexists(new / name)], target, new)
                 remove_empty(reversed(made))
                 stage.journal.unlink(missing_ok=True)
             except OSError as error:
@@ -367,33 +369,44 @@ def _merge(old: Path, new: Path) -> None:
 
 def _move_in(stage: _Stage) -> None:
     """Move files to their places one by one, and what they replace to `old/`."""
-    gone = stage.gone or ()
-    _move([name for name in gone if not os.path.lexists(stage.old / name)], stage.target, stage.old)
-    _move(files_in(stage.new), stage.new, stage.target)
+    gone, names = stage.gone or (), files_in(stage.new)
+    stale = [name for name in gone if name not in names and not os.path.lexists(stage.old / name)]
+    _move(stale, stage.target, stage.old)
+    _move(names, stage.new, stage.target, gone, stage.old)
     remove_empty(reversed([path for name in gone for path in _parents(stage.target, name)]))
     sync_after(stage.target)
     stage.moved = True
 
 
-def _move(names: Sequence[str], source: Path, target: Path, replaced: Sequence[str] = ()) -> None:
-    """Move files of a folder to another one, as far as they are there. What is in their place gets another name, unless
-    it is to be replaced."""
+def _move(
+    names: Sequence[str], source: Path, target: Path, replaced: Sequence[str] = (), old: Path | None = None
+) -> None:
+    """Move files of a folder to another one, as far as they are there. A file in their place that is to be `replaced`
+    is stored in `old`; any other one is the user's and gets another name."""
     for name in names:
         if not os.path.lexists(source / name) or is_linked(source, name):
             continue
-        for folder in (target, *_parents(target, name)):
-            if folder.is_symlink() or not folder.is_dir():
-                if os.path.lexists(folder):
-                    _move_beside(folder, folder)
-                folder.mkdir(parents=True)
+        _make_parents(target, name)
         if name in replaced:
-            os.replace(source / name, target / name)
+            if old is not None and os.path.lexists(target / name) and not os.path.lexists(old / name):
+                _make_parents(old, name)
+                link_or_copy(target / name, old / name)
+            os.replace(source / name, target / name)  # so that a file of this name is there at any moment
             continue
         try:
             rename_new(source / name, target / name)
         except FileExistsError:
             _move_beside(target / name, target / name)
             rename_new(source / name, target / name)
+
+
+def _make_parents(target: Path, name: str) -> None:
+    """Make the folders of a file; a link or file of the user's in their place gets another name."""
+    for folder in (target, *_parents(target, name)):
+        if folder.is_symlink() or not folder.is_dir():
+            if os.path.lexists(folder):
+                _move_beside(folder, folder)
+            folder.mkdir(parents=True)
 
 
 def _move_beside(path: Path, place: Path) -> None:

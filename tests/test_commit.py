@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import count
@@ -21,7 +22,7 @@ from sdm.disk import exchange_folders
 from sdm.errors import OutputError
 from sdm.files import refuse_existing
 from sdm.locks import lock, place_digest
-from sdm.written_files import LISTED
+from sdm.written_files import LISTED, write_list
 
 
 def listing(folder: Path) -> list[str]:
@@ -320,6 +321,40 @@ def test_what_the_user_writes_while_files_move_one_by_one_stays(tmp_path: Path, 
     assert contents(out) == NEW | MINE | {"plots/a.png.yours": "of the user"}
 
 
+def test_a_file_that_is_replaced_is_there_at_any_moment(tmp_path: Path, monkeypatch) -> None:
+    out, seen = tmp_path / "out", set[str]()
+    old_result(out)
+    one_by_one(monkeypatch)
+
+    def watched(call: Callable[..., None]) -> Callable[..., None]:
+        def wrapped(*places: Path) -> None:
+            seen.add((out / "map.tif").read_text())
+            call(*places)
+            seen.add((out / "map.tif").read_text())
+
+        return wrapped
+
+    monkeypatch.setattr(os, "replace", watched(os.replace))
+    monkeypatch.setattr(sdm.commit, "rename_new", watched(sdm.commit.rename_new))
+    replace_result(out)
+    assert seen == {"old map", "map"}
+
+
+@pytest.mark.parametrize("why", ["mounted", "sticky"])
+def test_a_folder_is_not_exchanged_if_what_it_holds_cannot_be_moved(tmp_path: Path, monkeypatch, why: str) -> None:
+    out = tmp_path / "out"
+    old_result(out)
+    (out / "shared").mkdir()
+    if why == "mounted":
+        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "shared")
+    else:
+        (out / "shared").chmod(0o1777)
+    before = out.stat().st_ino
+    replace_result(out)
+    assert out.stat().st_ino == before
+    assert contents(out) == NEW | MINE
+
+
 def test_a_file_that_cannot_be_moved_is_named_and_moves_later(tmp_path: Path, monkeypatch, caplog) -> None:
     out, move = tmp_path / "out", sdm.commit.rename_new
     old_result(out)
@@ -503,8 +538,8 @@ def test_links_are_never_followed(tmp_path: Path, monkeypatch, exchange: bool) -
         (elsewhere / name).write_text('["f.txt"]')
     (out / "lnk").symlink_to(elsewhere)
     (out / f"{LISTED}.part").symlink_to(elsewhere / "f.txt")
-    (out / LISTED).write_text(json.dumps(["lnk/f.txt", "lnk/", *OLD]))
     before = contents(elsewhere)
+    write_list(out, ["lnk/f.txt", "lnk/", *OLD])
     replace_result(out)
     assert contents(elsewhere) == before
     assert (out / "lnk").is_symlink()
@@ -573,9 +608,16 @@ def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(tmp_p
     in_small_process(old_or_new, str(tmp_path), how, way, "all")
 
 
+def quick(patch: pytest.MonkeyPatch) -> None:
+    """A disk that confirms nothing."""
+    patch.setattr(os, "fsync", lambda handle: None)
+
+
 def old_or_new(folder: str, how: str, way: str, which: str) -> None:
     place, patch = Path(folder), pytest.MonkeyPatch()
     faulty = partial(with_fault, calls=CALLS if which == "all" else ())
+    if which != "all":
+        quick(patch)
     if way != "exchange":
         one_by_one(patch)
     if way == "inside":
@@ -609,24 +651,37 @@ def old_or_new(folder: str, how: str, way: str, which: str) -> None:
     assert how != INTERRUPT or way != "exchange" or (NOTED, True) in ends
 
 
+def test_files_next_to_those_that_are_published_are_replaced(tmp_path: Path) -> None:
+    """As the styles of a map."""
+    for text in ("old", "new"):
+        with publishing([tmp_path / "a.tif"]) as (place,):
+            place.write_text(text)
+            place.with_suffix(".qml").write_text(text)
+    assert contents(tmp_path) == {"a.tif": "new", "a.qml": "new"}
+
+
+@pytest.mark.parametrize("which", ["moves", pytest.param("all", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
-    in_small_process(published_whole, str(tmp_path), how)
+def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str, which: str) -> None:
+    in_small_process(published_whole, str(tmp_path), how, which)
 
 
-def published_whole(folder: str, how: str) -> None:
+def published_whole(folder: str, how: str, which: str) -> None:
     place, names = Path(folder), ("a.tif", "a_class.tif")
+    calls = CALLS if which == "all" else ("replace",)
+    if which != "all":
+        quick(pytest.MonkeyPatch())
 
     def work() -> None:
         with claim(root / "a.tif", overwrite=True, folder=False), publishing([root / name for name in names]) as places:
             for place in places:
                 place.write_text("new")
 
-    for at in range(40):
+    for at in range(40 if which == "all" else 8):
         root = place / str(at)
         root.mkdir()
         (root / "a.tif").write_text("old")
-        _, code = with_fault(work, at, how)
+        _, code = with_fault(work, at, how, calls=calls)
         assert code in (0, 1, -9)
         if how == KILL:
             with claim(root / "a.tif", overwrite=True, folder=False):
