@@ -164,7 +164,8 @@ class Console:
         except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
             raise typer.Exit(CUT_OFF) from None
         except KeyboardInterrupt as interrupt:
-            self._last_word("interrupted: nothing half-written was kept")
+            notes = getattr(interrupt, "__notes__", None) or ["nothing half-written was kept"]
+            self._last_word(f"interrupted: {notes[0]}")
             raise typer.Exit(exit_code(interrupt)) from None
         except (typer.Exit, typer.Abort):
             raise

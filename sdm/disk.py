@@ -1,4 +1,4 @@
-"""Files on the disk: stored for certain, linked, and folders exchanged in one step."""
+"""Files on the disk: stored for certain, moved without replacing others, and folders exchanged in one step."""
 
 import ctypes
 import errno
@@ -17,13 +17,30 @@ WINDOWS = os.name == "nt"
 
 def exchange_folders(a: Path, b: Path) -> None:
     """Let two folders change places in one step."""
+    _rename(a, b, {"linux": 2, "darwin": 2})
+
+
+def rename_new(source: Path, target: Path) -> None:
+    """Move a file or folder to a name that is free; FileExistsError if it is not."""
+    try:
+        _rename(source, target, {"linux": 1, "darwin": 4})
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+            raise
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        os.rename(source, target)
+
+
+def _rename(a: Path, b: Path, flags: dict[str, int]) -> None:
     names = os.fsencode(a), os.fsencode(b)
-    if sys.platform == "linux":
-        failed = ctypes.CDLL(None, use_errno=True).renameat2(-100, names[0], -100, names[1], 2)
-    elif sys.platform == "darwin":
-        failed = ctypes.CDLL(None, use_errno=True).renamex_np(*names, 2)
-    else:
+    if sys.platform not in flags:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    system, flag = ctypes.CDLL(None, use_errno=True), flags[sys.platform]
+    if sys.platform == "linux":
+        failed = system.renameat2(-100, names[0], -100, names[1], flag)
+    else:
+        failed = system.renamex_np(*names, flag)
     if failed:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(b))

@@ -19,6 +19,7 @@ log = logging.getLogger("sdm")
 
 _BUSY = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
 _UNABLE = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL}
+_OPEN = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)  # a link would lead to another file
 
 
 def place_digest(path: Path) -> str:
@@ -69,7 +70,7 @@ def is_locked(target: Path) -> bool:
     target = Path(os.path.realpath(target))
     for beside in (target.parent, target):
         try:
-            handle = os.open(beside / f".sdm-{place_digest(target)}.lock", os.O_RDWR)
+            handle = os.open(beside / f".sdm-{place_digest(target)}.lock", _OPEN)
         except OSError:
             continue
         try:
@@ -83,7 +84,7 @@ def is_locked(target: Path) -> bool:
 def _open(path: Path) -> int | None:
     """Open and lock a file; None where another process has locked it."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        handle = os.open(path, _OPEN | os.O_CREAT, 0o644)
         try:
             if not _try_lock(handle):
                 os.close(handle)

@@ -1,7 +1,11 @@
-"""Where this program keeps what it made for its next run: code that is compiled. Nobody else may write there."""
+"""The user's cache: compiled code for the next run, and the key of the user's runs. Nobody else may write there."""
 
+import hmac
+import json
 import os
+import secrets
 import sys
+from functools import cache
 from pathlib import Path
 
 
@@ -32,6 +36,29 @@ def private_folder(name: str) -> Path | None:
     except (OSError, RuntimeError):
         return None
     return folder
+
+
+def user_seal(*texts: str) -> str | None:
+    """Return digits that only runs of this user can compute from some texts; None without a cache."""
+    key = _run_key(os.environ.get("SDM_CACHE_DIR"))
+    return None if key is None else hmac.new(key, json.dumps(texts).encode(), "sha256").hexdigest()[:32]
+
+
+@cache
+def _run_key(_: str | None) -> bytes | None:
+    """Return the secret of this user's runs, which is made once; the argument is where the cache is."""
+    folder = private_folder("runs")
+    if folder is None:
+        return None
+    key = folder / "key"
+    try:
+        if not key.exists():
+            part = folder / f"key-{secrets.token_hex(6)}"
+            part.write_bytes(secrets.token_bytes(32))
+            os.replace(part, key)
+        return key.read_bytes() or None
+    except OSError:
+        return None
 
 
 def has_folder(prefix: str) -> bool:

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection
+from pathlib import Path, PurePath
 
 from sdm.errors import OutputError
 
@@ -33,8 +33,18 @@ def list_files(folder: Path) -> set[str]:
 def write_list(folder: Path, names: Collection[str]) -> None:
     """Write the list of a folder in one step."""
     part = folder / f"{LISTED}.part"
-    part.write_text(json.dumps(sorted(names), indent=0) + "\n", encoding="utf-8")
+    part.unlink(missing_ok=True)
+    with part.open("x", encoding="utf-8") as out:
+        out.write(json.dumps(sorted(names), indent=0) + "\n")
     os.replace(part, folder / LISTED)
+
+
+def trim_list(folder: Path) -> None:
+    """Remove from the list of a folder what was not written; and the list, if nothing was."""
+    if names := [name for name in read_list(folder) if os.path.lexists(folder / name)]:
+        write_list(folder, names)
+    else:
+        (folder / LISTED).unlink(missing_ok=True)
 
 
 def read_list(folder: Path) -> list[str]:
@@ -44,7 +54,18 @@ def read_list(folder: Path) -> list[str]:
     except (OSError, ValueError):
         return []
     texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
-    return [name for name in texts if not Path(name).is_absolute() and ".." not in Path(name).parts]
+    return [name for name in texts if _is_inner(name.removesuffix("/"))]
+
+
+def _is_inner(name: str) -> bool:
+    """Whether a text is the plain name of something inside a folder."""
+    path = PurePath(name)
+    return path.as_posix() == name != "." and not path.is_absolute() and ".." not in path.parts
+
+
+def is_linked(folder: Path, name: str) -> bool:
+    """Whether a name inside a folder leads through a link, to another folder."""
+    return any((folder / parent).is_symlink() for parent in PurePath(name).parents[:-1])
 
 
 def sdm_files(folder: Path) -> set[str]:
@@ -52,7 +73,8 @@ def sdm_files(folder: Path) -> set[str]:
     files: set[str] = set()
     for name in read_list(folder):
         if name.endswith("/"):
-            files |= {f"{name}{inner}" for inner in sdm_files(folder / name)}
+            if not is_linked(folder, f"{name}{LISTED}"):
+                files |= {f"{name}{inner}" for inner in sdm_files(folder / name)}
         else:
             files.add(name)
             if name.endswith(".json"):
@@ -61,31 +83,33 @@ def sdm_files(folder: Path) -> set[str]:
         files.add(LISTED)
     if "summary.csv" in files or "scenarios.csv" in files:
         files.add("index.html")
-    return {name for name in files if os.path.lexists(folder / name)}
+    return {name for name in files if _is_file(folder / name) and not is_linked(folder, name)}
 
 
-def user_files(folder: Path, ours: Collection[str]) -> Iterator[str]:
-    """Yield the files of a folder that are the user's."""
-    for root, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not is_temporary(name)]
-        links = [name for name in folders if os.path.islink(os.path.join(root, name))]
-        for name in (*files, *links):
-            inner = Path(root, name).relative_to(folder).as_posix()
-            if inner not in ours and not is_temporary(name):
-                yield inner
+def _is_file(path: Path) -> bool:
+    return path.is_symlink() or (os.path.lexists(path) and not path.is_dir())
 
 
-def refuse_user_files(new: Path, target: Path, ours: Collection[str]) -> None:
-    """Raise if a new file has the place of something that sdm did not write."""
+def files_in(folder: Path) -> list[str]:
+    """Return the names of all files in a folder and its folders; links are files."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if _is_file(path))
+
+
+def files_to_replace(new: Path, target: Path, ours: Collection[str]) -> set[str]:
+    """Return the files of the target that new ones replace; raise if sdm did not write one of them."""
     # Results of versions before there was a list are known by their run file.
     earlier = not ours and (target / "command.txt").is_file() and (target / "run.yaml").is_file()
+    replaced = {name for name in files_in(new) if os.path.lexists(target / name)}
     for path in sorted(new.rglob("*")):
         name = path.relative_to(new).as_posix()
-        refuse_obstacle(target / name, path.is_dir(), earlier or name in ours)
+        refuse_obstacle(target / name, path.is_dir(), name in ours or (earlier and name in replaced))
+    return replaced
 
 
 def refuse_obstacle(place: Path, folder: bool, ours: bool) -> None:
     """Raise if something is there that is not what will be, or that sdm did not write."""
+    if place.is_symlink():
+        raise OutputError(f"{place} is a link, which sdm does not follow: remove it, or choose another folder")
     if place.exists() and place.is_dir() != folder:
         raise OutputError(f"{place} is in the way: remove it, or choose another folder")
     if os.path.lexists(place) and not folder and not ours:

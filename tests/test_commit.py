@@ -3,19 +3,26 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
-from faults import FAULTS, KILL, in_small_process, with_fault
+from faults import BROKEN, CALLS, FAULTS, INTERRUPT, INTERRUPTED, KILL, NOTED, in_small_process, with_fault
 
 import sdm.commit
 from sdm.commit import claim, publishing, staging, staging_species
+from sdm.disk import exchange_folders
 from sdm.errors import OutputError
 from sdm.files import refuse_existing
-from sdm.written_files import LISTED
+from sdm.locks import lock, place_digest
+from sdm.written_files import LISTED, write_list
 
 
 def listing(folder: Path) -> list[str]:
@@ -153,15 +160,6 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
     assert contents(tmp_path / "real") == NEW | MINE
 
 
-def test_a_folder_with_many_files_of_the_users_is_not_copied(tmp_path: Path, monkeypatch) -> None:
-    old_result(tmp_path / "out")
-    monkeypatch.setattr(sdm.commit, "_MOST", 1)
-    before = (tmp_path / "out").stat().st_ino
-    replace_result(tmp_path / "out")
-    assert (tmp_path / "out").stat().st_ino == before
-    assert contents(tmp_path / "out") == NEW | MINE
-
-
 def test_links_and_empty_folders_of_the_users_stay(tmp_path: Path) -> None:
     old_result(tmp_path / "out")
     (tmp_path / "out" / "empty").mkdir()
@@ -250,11 +248,25 @@ def test_a_species_appears_as_soon_as_it_is_done(tmp_path: Path) -> None:
     assert contents(target) == {f"a/{name}": text for name, text in NEW.items()} | {
         "a/.sdm-files": (target / "a" / LISTED).read_text()
     }
+    assert json.loads((target / LISTED).read_text()) == ["a/"], "what was planned and not written is not listed"
     with staging_species(target, overwrite=True, planned=[]) as place:
         assert contents(target / "a") == NEW, "an earlier result stays until the new one is whole"
         with staging(place / "b", overwrite=True) as stage:
             fill(stage)
     assert {path.name for path in target.iterdir()} == {LISTED, "b"}
+
+
+def test_a_file_of_the_users_is_not_listed(tmp_path: Path) -> None:
+    """One that is made while the run is at work; the next result must not delete it."""
+    target = tmp_path / "out"
+    with staging_species(target, overwrite=False, planned=["a/", "s.csv", "none.csv"]) as place:
+        (place / "s.csv").write_text("sdm's")
+        (place / "mine.txt").write_text("mine")
+        (place / "folder").mkdir()
+        (place / "folder" / "mine.txt").write_text("mine too")
+    assert json.loads((target / LISTED).read_text()) == ["s.csv"]
+    replace_result(target)
+    assert contents(target) == NEW | {"mine.txt": "mine", "folder/mine.txt": "mine too"}
 
 
 def test_a_run_without_any_species_leaves_no_folder(tmp_path: Path) -> None:
@@ -263,83 +275,413 @@ def test_a_run_without_any_species_leaves_no_folder(tmp_path: Path) -> None:
     assert listing(tmp_path) == []
 
 
+# -- the user's files while results are exchanged ----------------------------------------------------------------------
+
+
+def test_what_the_user_writes_during_the_exchange_stays(tmp_path: Path, monkeypatch, caplog) -> None:
+    """In the old folder and in the new one, by the name of a new result too."""
+    out = tmp_path / "out"
+    old_result(out)
+
+    def exchange(new: Path, target: Path) -> None:
+        (target / "plots" / "a.png").write_text("of the user")  # refused if it had been there before
+        (target / "new").mkdir(mode=0o700)
+        (target / "new" / "late.txt").write_text("late")
+        exchange_folders(new, target)
+        (target / "mine.txt").write_text("saved again")
+        (new / "editor.txt").write_text("by an editor with the old folder open")
+
+    monkeypatch.setattr(sdm.commit, "exchange_folders", exchange)
+    replace_result(out)
+    assert contents(out) == NEW | {
+        "mine.txt": "saved again",
+        "mine.txt.yours": "mine",
+        "plots/mine.png": "mine too",
+        "plots/a.png.yours": "of the user",
+        "new/late.txt": "late",
+        "editor.txt": "by an editor with the old folder open",
+    }
+    assert (out / "new").stat().st_mode & 0o777 == 0o700
+    assert f"your file is now {out / 'mine.txt.yours'}" in caplog.text
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_the_user_writes_while_files_move_one_by_one_stays(tmp_path: Path, monkeypatch) -> None:
+    out, move = tmp_path / "out", sdm.commit.rename_new
+    old_result(out)
+    one_by_one(monkeypatch)
+
+    def moved(source: Path, target: Path) -> None:
+        if target == out / "plots" / "a.png" and not (out / "plots" / "a.png.yours").exists():
+            target.write_text("of the user")
+        move(source, target)
+
+    monkeypatch.setattr(sdm.commit, "rename_new", moved)
+    replace_result(out)
+    assert contents(out) == NEW | MINE | {"plots/a.png.yours": "of the user"}
+
+
+def test_a_file_that_is_replaced_is_there_at_any_moment(tmp_path: Path, monkeypatch) -> None:
+    out, seen = tmp_path / "out", set[str]()
+    old_result(out)
+    one_by_one(monkeypatch)
+
+    def watched(call: Callable[..., None]) -> Callable[..., None]:
+        def wrapped(*places: Path) -> None:
+            seen.add((out / "map.tif").read_text())
+            call(*places)
+            seen.add((out / "map.tif").read_text())
+
+        return wrapped
+
+    monkeypatch.setattr(os, "replace", watched(os.replace))
+    monkeypatch.setattr(sdm.commit, "rename_new", watched(sdm.commit.rename_new))
+    replace_result(out)
+    assert seen == {"old map", "map"}
+
+
+@pytest.mark.parametrize("why", ["mounted", "sticky"])
+def test_a_folder_is_not_exchanged_if_what_it_holds_cannot_be_moved(tmp_path: Path, monkeypatch, why: str) -> None:
+    out = tmp_path / "out"
+    old_result(out)
+    (out / "shared").mkdir()
+    if why == "mounted":
+        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "shared")
+    else:
+        (out / "shared").chmod(0o1777)
+    before = out.stat().st_ino
+    replace_result(out)
+    assert out.stat().st_ino == before
+    assert contents(out) == NEW | MINE
+
+
+def test_a_file_that_cannot_be_moved_is_named_and_moves_later(tmp_path: Path, monkeypatch, caplog) -> None:
+    out, move = tmp_path / "out", sdm.commit.rename_new
+    old_result(out)
+
+    def moved(source: Path, target: Path) -> None:
+        if source.name == "mine.png":
+            raise OSError(errno.EPERM, "no")
+        move(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sdm.commit, "rename_new", moved)
+        replace_result(out)
+        (stage,) = tmp_path.glob(".sdm-*.part")
+        assert contents(out) == NEW | {"mine.txt": "mine"}
+        assert f"files of yours are in {stage / 'new'}" in caplog.text
+        with claim(out, overwrite=True):  # it still cannot be moved, and still is there
+            pass
+        assert (stage / "new" / "plots" / "mine.png").read_text() == "mine too"
+    with pytest.raises(OutputError, match="has files in it already"), claim(out, overwrite=False):
+        pass
+    assert contents(out) == NEW | MINE
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_folders_of_the_users_keep_their_modes_and_dates(tmp_path: Path, monkeypatch, exchange: bool) -> None:
+    out = tmp_path / "out"
+    old_result(out)
+    (out / "private" / "empty").mkdir(parents=True)
+    (out / "private" / "notes.txt").write_text("mine")
+    (out / "plots").chmod(0o750)
+    (out / "private").chmod(0o500)
+    os.utime(out / "private" / "empty", (1e9, 1e9))
+    os.utime(out / "private", (1e9, 1e9))
+    if not exchange:
+        one_by_one(monkeypatch)
+    replace_result(out)
+    for name, mode in (("private", 0o500), ("plots", 0o750)):
+        assert (out / name).stat().st_mode & 0o777 == mode
+    assert (out / "private").stat().st_mtime == (out / "private" / "empty").stat().st_mtime == 1e9
+    (out / "private").chmod(0o700)
+
+
+@pytest.mark.parametrize("rounds", [5, pytest.param(300, marks=pytest.mark.thorough)])
+def test_an_editor_that_saves_again_and_again_loses_nothing(tmp_path: Path, rounds: int) -> None:
+    """It saves by renaming, as editors do; what it saved last is there after each exchange."""
+    out, stop, saved = tmp_path / "out", Event(), [""]
+    old_result(out)
+
+    def save() -> None:
+        for k in count():
+            with suppress(FileNotFoundError):  # the folder was exchanged meanwhile: it says so, and saves again
+                (out / "mine.txt~").write_text(str(k))
+                os.replace(out / "mine.txt~", out / "mine.txt")
+                saved[0] = str(k)
+            if stop.is_set():
+                return
+
+    for _ in range(rounds):
+        stop.clear()
+        editor = Thread(target=save)
+        editor.start()
+        replace_result(out)
+        stop.set()
+        editor.join()
+        texts = {path.read_text() for path in out.glob("mine.txt*")}
+        assert saved[0] in texts
+        assert (out / "plots" / "mine.png").read_text() == "mine too"
+        for path in out.glob("mine.txt*"):
+            path.unlink()
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_an_interrupt_says_whether_the_new_result_is_there(tmp_path: Path, monkeypatch, after: bool) -> None:
+    out = tmp_path / "out"
+    old_result(out)
+
+    def exchange(new: Path, target: Path) -> None:
+        if after:
+            exchange_folders(new, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sdm.commit, "exchange_folders", exchange)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        replace_result(out)
+    assert getattr(caught.value, "__notes__", []) == ([f"the new results are in {out}"] if after else [])
+    assert contents(out) == (NEW if after else OLD) | MINE
+
+
+def test_an_interrupt_names_no_place_in_a_stage(tmp_path: Path, monkeypatch) -> None:
+    """As that of a scenario of a run that is not done with."""
+    rename = os.rename
+
+    def renamed(source: Path, target: Path) -> None:
+        rename(source, target)
+        raise KeyboardInterrupt
+
+    def work() -> None:
+        with ExitStack() as held:
+            held.enter_context(claim(tmp_path / "out", overwrite=False))
+            stage = held.enter_context(staging(tmp_path / "out", overwrite=False))
+            fill(held.enter_context(staging(stage / "inner", overwrite=False)))
+
+    monkeypatch.setattr(os, "rename", renamed)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        work()
+    assert getattr(caught.value, "__notes__", []) == []
+    assert listing(tmp_path) == []
+
+
+# -- what strangers made -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("into", ["..", ".", "results"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_stage_that_no_run_of_the_user_made_is_not_used(tmp_path: Path, caplog, into: str, inside: bool) -> None:
+    """`sdm fit one.csv layers -o results` in a folder out of somebody's archive must write nowhere else."""
+    place, target = tmp_path / "place", tmp_path / "place" / "results"
+    (tmp_path / ".bashrc").write_text("precious")
+    target.mkdir(parents=True)
+    stage = (target if inside else place) / f".sdm-{place_digest(target)}-abcdef123456.part"
+    (stage / "new").mkdir(parents=True)
+    (stage / "new" / ".bashrc").write_text("evil")
+    (stage / "new" / "up").symlink_to(tmp_path)
+    (stage / "commit").write_text(json.dumps({"into": into, "stale": [".bashrc", "up/.bashrc"]}))
+    before = listing(stage)
+    replace_result(target)
+    assert (tmp_path / ".bashrc").read_text() == "precious"
+    assert not (place / ".bashrc").exists()
+    assert contents(target) == NEW
+    assert listing(stage) == before
+    assert f"{stage} was not made by a run of yours" in caplog.text
+
+
+def killed_before_the_moves(target: Path) -> Path:
+    """A run that is killed when its journal is written; its stage."""
+    old_result(target)
+    _, code = with_fault(lambda: replace_result(target), 1, KILL, calls=())
+    assert code == -9
+    (stage,) = target.parent.glob(".sdm-*.part")
+    return stage
+
+
+def test_a_stage_is_only_used_where_it_was_made_and_as_it_was_made(tmp_path: Path, caplog) -> None:
+    stage = killed_before_the_moves(tmp_path / "out")
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path, copy, ignore=lambda *_: ["copy"])
+    with claim(copy / "out", overwrite=True):
+        pass
+    assert (copy / stage.name).is_dir()
+    assert "was not made by a run of yours" in caplog.text
+    journal = (stage / "commit").read_text()
+    (stage / "commit").write_text(journal.replace("out", ".."))
+    with pytest.raises(OutputError, match="its journal"), claim(tmp_path / "out", overwrite=True):
+        pass
+    (stage / "commit").write_text(journal)
+    with claim(tmp_path / "out", overwrite=True):
+        pass
+    assert contents(tmp_path / "out") == NEW | MINE
+    assert not stage.exists()
+
+
+def test_without_a_cache_a_stage_is_named_and_not_used(tmp_path: Path, monkeypatch, caplog) -> None:
+    (tmp_path / "blocked").write_text("no folder")
+    monkeypatch.setenv("SDM_CACHE_DIR", str(tmp_path / "blocked"))
+    stage = killed_before_the_moves(tmp_path / "out")
+    replace_result(tmp_path / "out")
+    assert contents(tmp_path / "out") == NEW | MINE
+    assert f"{stage} was not made by a run of yours" in caplog.text
+    assert (stage / "new").is_dir()
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_links_are_never_followed(tmp_path: Path, monkeypatch, exchange: bool) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    if not exchange:
+        one_by_one(monkeypatch)
+    old_result(out)
+    elsewhere.mkdir()
+    for name in ("f.txt", LISTED):
+        (elsewhere / name).write_text('["f.txt"]')
+    (out / "lnk").symlink_to(elsewhere)
+    (out / f"{LISTED}.part").symlink_to(elsewhere / "f.txt")
+    before = contents(elsewhere)
+    write_list(out, ["lnk/f.txt", "lnk/", *OLD])
+    replace_result(out)
+    assert contents(elsewhere) == before
+    assert (out / "lnk").is_symlink()
+    (out / "plots").rename(elsewhere / "plots")
+    (out / "plots").symlink_to(elsewhere / "plots")
+    with pytest.raises(OutputError, match="plots is a link"):
+        replace_result(out)
+
+
+def test_a_run_below_a_folder_is_left_alone(tmp_path: Path) -> None:
+    """Its stages have no locks of their own; those that it leaves behind are removed."""
+    place = tmp_path / "out" / "scenarios"
+    with staging(place / "a", overwrite=False) as stage:
+        fill(stage)
+        with lock(place), claim(tmp_path / "out", overwrite=True):
+            pass
+        assert stage.is_dir()
+    assert contents(place / "a") == NEW
+    shutil.rmtree(place / "a")
+    killed_before_the_moves(place / "a")
+    with claim(tmp_path / "out", overwrite=True):
+        pass
+    assert contents(place / "a") == NEW | MINE
+    assert [path.name for path in place.iterdir()] == ["a"]
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / f".sdm-{place_digest(Path('out'))}.lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(OutputError, match="cannot be written"), claim(tmp_path / "out", overwrite=False):
+        pass
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["", ".", "./", ".//", "data", "a/../data", "data/", "\0/"])
+def test_a_list_cannot_name_a_folder(tmp_path: Path, monkeypatch, name: str) -> None:
+    one_by_one(monkeypatch)
+    out = tmp_path / "out"
+    old_result(out)
+    (out / "data").mkdir()
+    (out / "data" / "mine.csv").write_text("mine")
+    (out / LISTED).write_text(json.dumps([name, *OLD]))
+    replace_result(out)
+    assert contents(out) == NEW | MINE | {"data/mine.csv": "mine"}
+
+
 # -- faults (see faults.py) ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", FAULTS)
-def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(tmp_path: Path, how: str) -> None:
-    in_small_process(old_or_new, str(tmp_path), how)
+@pytest.mark.parametrize("how", [*FAULTS, INTERRUPT])
+def test_a_fault_at_the_exchange_or_between_moves(tmp_path: Path, how: str) -> None:
+    """The old result or the new one is there as a whole, and the user's files: after a kill, which may come while these
+    move, as soon as the next run has begun."""
+    in_small_process(old_or_new, str(tmp_path), how, "exchange", "moves")
 
 
-def old_or_new(folder: str, how: str) -> None:
-    place = Path(folder)
-    old_result(place / "out")
-    calls, _ = with_fault(lambda: replace_result(place / "out"), 0, how)
-    assert contents(place / "out") == NEW | MINE
-    seen = set()
-    for at in range(1, calls + 1):
-        root = place / f"{how}{at}"
-        root.mkdir()
-        old_result(root / "out")
-        _, code = with_fault(partial(replace_result, root / "out"), at, how)
-        assert code in (0, 1, -9)
-        found = contents(root / "out")
-        assert found in (OLD | MINE, NEW | MINE), f"call {at}"
-        seen.add(found == NEW | MINE)
-        replace_result(root / "out")
-        assert contents(root / "out") == NEW | MINE
-        assert [path.name for path in root.iterdir()] == ["out"], "nothing is left behind"
-    assert seen == {True, False}
+@pytest.mark.parametrize("how", [KILL, INTERRUPT])
+def test_a_fault_between_moves_where_folders_cannot_be_exchanged(tmp_path: Path, how: str) -> None:
+    in_small_process(old_or_new, str(tmp_path), how, "one by one", "moves")
 
 
-@pytest.mark.parametrize("how", FAULTS)
-@pytest.mark.parametrize("stage_inside", [True, False])
-def test_where_folders_cannot_be_exchanged_the_next_run_finishes(tmp_path: Path, how: str, stage_inside: bool) -> None:
-    """After an error everything is as before or new; after a kill that came while files moved, the next run ends it."""
-    in_small_process(finished_by_the_next, str(tmp_path), how, "inside" if stage_inside else "beside")
+@pytest.mark.thorough
+@pytest.mark.parametrize("how", [*FAULTS, INTERRUPT])
+@pytest.mark.parametrize("way", ["exchange", "one by one", "inside"])
+def test_a_fault_anywhere_leaves_the_whole_old_result_or_the_whole_new_one(tmp_path: Path, how: str, way: str) -> None:
+    in_small_process(old_or_new, str(tmp_path), how, way, "all")
 
 
-def finished_by_the_next(folder: str, how: str, stage: str) -> None:
+def quick(patch: pytest.MonkeyPatch) -> None:
+    """A disk that confirms nothing."""
+    patch.setattr(os, "fsync", lambda handle: None)
+
+
+def old_or_new(folder: str, how: str, way: str, which: str) -> None:
     place, patch = Path(folder), pytest.MonkeyPatch()
-    one_by_one(patch)
-    if stage == "inside":
+    faulty = partial(with_fault, calls=CALLS if which == "all" else ())
+    if which != "all":
+        quick(patch)
+    if way != "exchange":
+        one_by_one(patch)
+    if way == "inside":
         patch.setattr(os.path, "ismount", lambda path: Path(path).name == "out")
     old_result(place / "out")
-    calls, _ = with_fault(lambda: replace_result(place / "out"), 0, how)
+    calls, _ = faulty(lambda: replace_result(place / "out"), 0, how)
+    assert contents(place / "out") == NEW | MINE
+    ends = set()
     for at in range(1, calls + 1):
         root = place / f"{how}{at}"
         root.mkdir()
         old_result(root / "out")
-        _, code = with_fault(partial(replace_result, root / "out"), at, how)
-        assert code in (0, 1, -9)
-        if how == KILL:  # the next start, of whatever run
+        _, code = faulty(partial(replace_result, root / "out"), at, how)
+        assert code in {KILL: (-9,), BROKEN: (0, 1), INTERRUPT: (0, INTERRUPTED, NOTED)}[how]
+        if how == KILL:
+            if way == "exchange":
+                results = contents(root / "out").keys() - MINE.keys()
+                assert results in (OLD.keys(), NEW.keys()), f"call {at}"
             with claim(root / "out", overwrite=True):
                 pass
-        assert contents(root / "out") in (OLD | MINE, NEW | MINE), f"call {at}"
+        found = contents(root / "out")
+        assert found in (OLD | MINE, NEW | MINE), f"call {at}"
+        assert code not in (0, NOTED) or found == NEW | MINE, f"call {at}: success is said of an old result"
+        assert code != INTERRUPTED or found == OLD | MINE, f"call {at}: nobody was told of the new result"
+        ends.add((code, found == NEW | MINE))
         replace_result(root / "out")
         assert contents(root / "out") == NEW | MINE
         assert [path.name for path in root.iterdir()] == ["out"], "nothing is left behind"
         assert not list((root / "out").glob(".sdm-*.part"))
+    assert which != "all" or {new for _, new in ends} == {True, False}
+    assert how != INTERRUPT or way != "exchange" or (NOTED, True) in ends
 
 
+def test_files_next_to_those_that_are_published_are_replaced(tmp_path: Path) -> None:
+    """As the styles of a map."""
+    for text in ("old", "new"):
+        with publishing([tmp_path / "a.tif"]) as (place,):
+            place.write_text(text)
+            place.with_suffix(".qml").write_text(text)
+    assert contents(tmp_path) == {"a.tif": "new", "a.qml": "new"}
+
+
+@pytest.mark.parametrize("which", ["moves", pytest.param("all", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
-    in_small_process(published_whole, str(tmp_path), how)
+def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str, which: str) -> None:
+    in_small_process(published_whole, str(tmp_path), how, which)
 
 
-def published_whole(folder: str, how: str) -> None:
+def published_whole(folder: str, how: str, which: str) -> None:
     place, names = Path(folder), ("a.tif", "a_class.tif")
+    calls = CALLS if which == "all" else ("replace",)
+    if which != "all":
+        quick(pytest.MonkeyPatch())
 
     def work() -> None:
         with claim(root / "a.tif", overwrite=True, folder=False), publishing([root / name for name in names]) as places:
             for place in places:
                 place.write_text("new")
 
-    for at in range(40):
+    for at in range(40 if which == "all" else 8):
         root = place / str(at)
         root.mkdir()
         (root / "a.tif").write_text("old")
-        _, code = with_fault(work, at, how)
+        _, code = with_fault(work, at, how, calls=calls)
         assert code in (0, 1, -9)
         if how == KILL:
             with claim(root / "a.tif", overwrite=True, folder=False):

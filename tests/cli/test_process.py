@@ -161,6 +161,19 @@ def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, moment, what, cod
     assert files(tmp_path) == []
 
 
+@pytest.mark.parametrize(("what", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_after_the_exchange_says_that_the_results_are_there(tmp_path: Path, what, code) -> None:
+    words = ("simulate", tmp_path / "world", "--size", 32, "--overwrite")
+    assert process(*words).returncode == 0
+    (tmp_path / "world" / "mine.txt").write_text("mine")
+    child = start(*words, "--seed", 3, hold="os.rmdir *.part/new")
+    err = interrupt(child, what)
+    assert child.returncode == code, err
+    assert err.splitlines()[-1] == f"interrupted: the new results are in {tmp_path / 'world'}"
+    assert (tmp_path / "world" / "mine.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["world"]
+
+
 @pytest.mark.parametrize("module", ["typer", "pydantic", "numba", "rasterio*"])
 def test_ctrl_c_while_modules_are_imported(world, tmp_path: Path, module) -> None:
     """The first seconds of every run, when a mistyped command is most often noticed."""

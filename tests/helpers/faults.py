@@ -1,5 +1,5 @@
-"""Faults put into a command: its k-th call that changes the disk kills the process, or fails as a broken disk does; or
-the process stops before every such call, where the disk is as a kill would leave it.
+"""Faults put into a command: its k-th call that changes the disk kills the process, fails as a broken disk does, or
+meets Ctrl-C; or the process stops before every such call, where the disk is as a kill would leave it.
 
 Children are forked from a process that has everything loaded, so that a command can be tried hundreds of times. That
 process (`Commands`) never writes a raster itself: the threads that do would be missing in its children.
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,23 @@ import sdm.commit
 from sdm.errors import SdmError
 
 CALLS = ("replace", "rename", "unlink", "remove", "rmdir", "link", "fsync", "mkdir")
-KILL, BROKEN, STOP = "kill", "EIO", "stop"
+KILL, BROKEN, INTERRUPT, STOP = "kill", "EIO", "SIGINT", "stop"
 FAULTS = (KILL, BROKEN)
 UNEXPECTED = 99
+INTERRUPTED, NOTED = 130, 131  # after Ctrl-C; with a note that the results are in place
 
 
-def with_fault(work: Callable[[], Any], at: int, how: str, look: Callable[[], Any] = lambda: None) -> tuple[int, int]:
+def with_fault(
+    work: Callable[[], Any],
+    at: int,
+    how: str,
+    look: Callable[[], Any] = lambda: None,
+    calls: Sequence[str] = CALLS,
+) -> tuple[int, int]:
     """Do something in a child whose call number `at` goes wrong; 0 for none. With STOP the child stands still before
-    every call, while somebody may `look` at the disk.
+    every call, while somebody may `look` at the disk. Without `calls` only the exchange and the moves count.
 
-    The moment after the exchange of two folders counts as a call too.
+    The moments after two folders were exchanged and after a file was moved count as calls too.
 
     Returns
     -------
@@ -48,7 +55,7 @@ def with_fault(work: Callable[[], Any], at: int, how: str, look: Callable[[], An
         pid = os.fork()
     if pid == 0:
         os.close(reader)
-        _break(writer, at, how)
+        _break(writer, at, how, calls)
         os._exit(_do(work))
     os.close(writer)
     _, status = os.waitpid(pid, os.WUNTRACED)
@@ -80,13 +87,15 @@ def _do(work: Callable[[], Any]) -> int:
         return 1
     except SystemExit as stop:
         return int(stop.code or 0)
+    except KeyboardInterrupt as interrupt:
+        return NOTED if getattr(interrupt, "__notes__", ()) else INTERRUPTED
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return UNEXPECTED
     return 0
 
 
-def _break(writer: int, at: int, how: str) -> None:
+def _break(writer: int, at: int, how: str, calls: Sequence[str]) -> None:
     """Let the calls of this process be counted, and one of them go wrong."""
     turn = threading.Lock()
     count = 0
@@ -102,22 +111,25 @@ def _break(writer: int, at: int, how: str) -> None:
                 return
         if how == KILL:
             os.kill(os.getpid(), signal.SIGKILL)
+        if how == INTERRUPT:
+            raise KeyboardInterrupt
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def guarded(call: Any) -> Any:
         def wrapped(*args: Any, **options: Any) -> Any:
             hit()
             done = call(*args, **options)
-            if call is exchange and how != BROKEN:
+            if call in moves:
                 hit()
             return done
 
         return wrapped
 
-    exchange = sdm.commit.exchange_folders
-    for name in CALLS:
+    moves = (sdm.commit.exchange_folders, sdm.commit.rename_new)
+    for name in calls:
         setattr(os, name, guarded(getattr(os, name)))
-    sdm.commit.exchange_folders = guarded(exchange)
+    for call in moves:
+        setattr(sdm.commit, call.__name__, guarded(call))
 
 
 class Commands:

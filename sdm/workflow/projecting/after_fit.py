@@ -13,7 +13,7 @@ from sdm.workflow.projecting.opening import Opened, open_scenarios
 from sdm.workflow.projecting.projection import Projection, ProjectionResult
 from sdm.workflow.projecting.scenarios import find_scenarios
 from sdm.workflow.task import Findings
-from sdm.written_files import read_list, write_list
+from sdm.written_files import read_list, trim_list, write_list
 
 
 def open_for_run(
@@ -63,7 +63,9 @@ def project_fitted(
     (place / SCENARIOS).mkdir(exist_ok=True)
     projection = Projection.of(models, opened, options, command, progress)
     write_list(place / SCENARIOS, {*read_list(place / SCENARIOS), *projection.planned})
-    return projection.run(place / SCENARIOS, target / SCENARIOS, there)
+    result = projection.run(place / SCENARIOS, target / SCENARIOS, there)
+    trim_list(place / SCENARIOS)
+    return result
 
 
 def _with_reference(options: RunOptions) -> RunOptions:

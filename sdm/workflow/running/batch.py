@@ -39,7 +39,7 @@ from sdm.workflow.running.summary import summary_rows
 from sdm.workflow.running.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
 from sdm.workflow.task import Prepared
 from sdm.workflow.writing import write_fate, write_run
-from sdm.written_files import list_files, read_list, refuse_obstacle, sdm_files, write_list
+from sdm.written_files import read_list, refuse_obstacle, sdm_files, trim_list, write_list
 
 log = logging.getLogger("sdm")
 
@@ -154,8 +154,10 @@ class Batch:
             for name in planned:  # said before the work, not after it
                 refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
             write_list(target, {*read_list(target), *planned})
-            yield target
-            write_list(target, list_files(target))
+            try:
+                yield target
+            finally:
+                trim_list(target)
 
     def run(self, place: Path) -> None:
         """Fit all species that are not finished. Their results are in their folders, the journal and the summary, also

@@ -92,7 +92,7 @@ def append_lines(path: Path, lines: Sequence[Mapping[str, Any]], *, durable: boo
     """Add lines to a file, and have them on the disk if they are to be `durable`; what a kill cut off before stays a
     line of its own."""
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(errors="surrogatepass")
-    with path.open("ab+") as file:
+    with open(path, "ab+", opener=_open_no_link) as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)
@@ -101,6 +101,10 @@ def append_lines(path: Path, lines: Sequence[Mapping[str, Any]], *, durable: boo
         file.flush()
         if durable:
             os.fsync(file.fileno())
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

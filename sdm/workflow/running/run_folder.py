@@ -38,8 +38,10 @@ class RunFolder:
         """Make the folder, with the job where it is `sent` to other processes, and the arrays that all models share,
         of which two are given as `alike`; return the token of the run."""
         token = secrets.token_hex(8)
-        self.path.mkdir(exist_ok=True)
-        (self.path / _UNITS).mkdir(exist_ok=True)
+        self.remove()  # whoever made it
+        if os.path.lexists(self.path):
+            raise OutputError(f"{self.path} is left over from an earlier run: remove it by hand")
+        (self.path / _UNITS).mkdir(parents=True)
         self.arrays = SharedArrays(self.arrays_of(token))
         if sent:
             if len(alike) > 1:
@@ -77,9 +79,12 @@ class RunFolder:
     def remove(self) -> None:
         """Remove the folder: first the token, so that workers that are still at it write nothing."""
         with suppress(OSError):
+            if self.path.is_symlink():
+                self.path.unlink()
             (self.path / _TOKEN).unlink(missing_ok=True)
-        shutil.rmtree(self.path, ignore_errors=True)
-        if self.path.exists():
+        for _ in range(3):  # workers may still be at it
+            shutil.rmtree(self.path, ignore_errors=True)
+        if os.path.lexists(self.path):
             log.warning("%s cannot be removed: remove it by hand", self.path)
 
 

@@ -45,6 +45,7 @@ def files_left(folder: Path) -> list[Path]:
 
 
 def test_a_batch_that_is_finished_is_kept(flora: Flora, out: Path) -> None:
+    (out / "mine.txt").write_text("not listed as a file of sdm, now and later")
     before, told = result_bytes(out), {p: p.stat().st_mtime_ns for p in out.rglob("*.npz")}
     said = again(flora, out, "--resume")
     assert "9 of 12 species are finished and unchanged: kept" in said, "what failed is tried again"
