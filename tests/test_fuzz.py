@@ -9,6 +9,7 @@ import pytest
 CASES, FIRST = 40, 10_001  # others than those of `make fuzz`
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="cases are forked, and measured by the system")
 def test_damaged_and_odd_inputs() -> None:
     script = Path(__file__).parent / "helpers" / "fuzz.py"

@@ -75,6 +75,7 @@ def test_type_checkers_know_the_names_that_are_loaded_when_used():
     assert (ROOT / "sdm" / "py.typed").exists()
 
 
+@pytest.mark.thorough
 def test_a_fit_needs_nothing_but_its_dependencies():
     """scipy and scikit-learn are there for tests only; numba would want scipy for a matrix product in a kernel."""
     code = """
@@ -103,6 +104,7 @@ print("done")
     assert done.stdout.strip() == "done", done.stderr[-2000:]
 
 
+@pytest.mark.thorough
 def test_a_batch_and_points_need_no_parquet(tmp_path):
     """pyarrow is an extra: without it there is no summary.parquet, points are kept as GeoPackage, and one sentence says
     what reads a Parquet file."""
@@ -138,6 +140,7 @@ assert "pyarrow" not in sys.modules
     assert "summary.parquet" not in there
 
 
+@pytest.mark.thorough
 def test_without_a_writable_cache_it_works_all_the_same(tmp_path):
     """A read-only home, a container: no cache then, and no crash."""
     blocked = tmp_path / "file"
@@ -178,6 +181,7 @@ def test_a_cache_without_an_absolute_place_is_in_the_home(tmp_path, monkeypatch,
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
+@pytest.mark.thorough
 def test_a_kernel_is_compiled_again_only_if_what_it_is_made_of_changes(tmp_path, monkeypatch):
     """Its own file, constants of files that it imports from, whoever imports them: nothing else."""
     monkeypatch.setattr(sources, "PACKAGE", tmp_path)
@@ -210,6 +214,7 @@ def test_a_kernel_is_compiled_again_only_if_what_it_is_made_of_changes(tmp_path,
             cached.cache_clear()
 
 
+@pytest.mark.thorough
 def test_kernels_give_the_same_without_compilation():
     """What the compiler is fed is plain Python: index errors that compiled code would hide show here."""
     chosen = [
@@ -240,6 +245,7 @@ def cache(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_another_environment_with_the_same_code_compiles_nothing(cache, tmp_path):
     """Nobody waits a minute again after moving an environment, or making a second one."""
     shutil.copytree(ROOT / "sdm", tmp_path / "sdm", ignore=shutil.ignore_patterns("__pycache__"))
@@ -250,6 +256,7 @@ def test_another_environment_with_the_same_code_compiles_nothing(cache, tmp_path
     assert (done.stdout, done.stderr) == ("[1. 5.] 1\n", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("suffix", "damage"),
     [("nbi", "empty"), ("nbi", "garbage"), ("nbi", "folder"), ("nbc", "truncated"), ("nbc", "flipped")],
@@ -291,6 +298,7 @@ def outer(x, out):
 """
 
 
+@pytest.mark.thorough
 def test_compiled_kernels_are_loaded_without_the_compiler(tmp_path):
     """Half a second of every command. What a kernel needs while it runs, such as the messages of its errors, is there;
     and one that is compiled after others were loaded so is kept whole."""
@@ -332,6 +340,7 @@ def kernels_in(cache: Path) -> set[str]:
     return {path.name.split("-")[0] for path in cache.rglob("*.nbi")}
 
 
+@pytest.mark.thorough
 def test_a_kernel_inside_another_is_kept_with_it_and_can_be_called_too(tmp_path):
     """Nothing is compiled to call it from Python until Python does."""
     (tmp_path / "pieces.py").write_text(SHARED)

@@ -97,6 +97,7 @@ number: int = sdm.Maxent().predict([[1.0]])
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
     """The examples of the reference are what users copy first."""
@@ -163,10 +164,12 @@ def strict(tmp_path_factory):
     return check
 
 
+@pytest.mark.thorough
 def test_a_script_of_a_user_passes_the_strictest_checks_of_types(strict):
     assert strict(SCRIPT) == ""
 
 
+@pytest.mark.thorough
 def test_mistakes_in_a_script_are_found_by_a_type_checker(strict):
     found = strict(WRONG).splitlines()
     assert [line.split(":")[1] for line in found] == ["4", "5", "6"], found

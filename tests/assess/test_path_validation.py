@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import seeds
 
 from sdm.assess.paths.strata import validate_path
@@ -35,7 +35,6 @@ def plain_loss(path, held, nu) -> float:
         return float(-(held[used] @ np.log(path.p(nu)[used] / path.atoms.u[used])) / held.sum())
 
 
-@settings(max_examples=150)
 @given(seeds)
 def test_the_loss_is_that_of_the_distributions(seed):
     paths, held = strata(seed)
@@ -49,7 +48,6 @@ def test_the_loss_is_that_of_the_distributions(seed):
     assert found.losses[:, 0] == pytest.approx(0.0, abs=1e-12)
 
 
-@settings(max_examples=100)
 @given(seeds)
 def test_a_single_fold_has_no_error_and_chooses_its_best(seed):
     found = validate_path(*(part[:1] for part in strata(seed)))
@@ -58,7 +56,6 @@ def test_a_single_fold_has_no_error_and_chooses_its_best(seed):
     assert found.one_error.nu <= found.best.nu * (1 + 1e-12)
 
 
-@settings(max_examples=150)
 @given(seeds)
 def test_nothing_on_the_path_is_better_than_the_best(seed):
     """Compared with many points on every segment; and the best is what it says it is."""

@@ -89,18 +89,21 @@ def layers(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", FAULTS)
 def test_fit(commands, world, layers: Path, tmp_path: Path, how: str) -> None:
     words = ("fit", world.records, layers, *LEAN, "-o", tmp_path / "place" / "out")
     survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", FAULTS)
 def test_batch(commands, world, layers: Path, tmp_path: Path, how: str) -> None:
     words = ("fit", world.both, layers, *LEAN, "--no-map", "-o", tmp_path / "place" / "out")
     survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how, every=4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", FAULTS)
 def test_predict(commands, world, layers: Path, tmp_path: Path, how: str) -> None:
     model = tmp_path / "model"

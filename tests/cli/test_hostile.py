@@ -363,6 +363,7 @@ def test_quoting_is_undone(text: str) -> None:
     assert quoted("-5.25") == "-5.25", "numbers stay numbers"
 
 
+@pytest.mark.thorough
 def test_a_closed_reader_of_a_long_run(world, tmp_path: Path) -> None:
     """`sdm fit … | head -0`: results are written all the same."""
     with start("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out") as child:

@@ -94,10 +94,12 @@ def few(world, tmp_path_factory: pytest.TempPathFactory) -> Few:
     return Few(folder, world.layers, world.records, world.survey)
 
 
+@pytest.mark.thorough
 def test_all_commands_are_here() -> None:
     assert sorted(CASES) == sorted(COMMANDS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", CASES)
 def test_a_command_loads_what_it_needs(few: Few, fit, tmp_path: Path, command: str) -> None:
     words, needed = CASES[command]
@@ -113,6 +115,7 @@ def test_a_command_loads_what_it_needs(few: Few, fit, tmp_path: Path, command: s
     assert set(loaded) <= needed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("output", "test", "charts"),
     [
@@ -128,6 +131,7 @@ def test_a_process_that_draws_is_started_where_charts_are_drawn(output: dict, te
     assert draws_charts(RunOptions.model_validate({"output": output, "test": test})) is charts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "found"), [("get_plugins", "<class 'tuple'>"), ("os", "<module 'os'")])
 def test_what_pydantic_wants_of_its_plugins_is_found(name: str, found: str) -> None:
     """Commands do not look for plugins; names that they do not know of are those of pydantic itself."""

@@ -59,6 +59,7 @@ FEW = ("--categorical", "landcover", "--fc", "lq", "--dpi", "72")
 PLAIN = ("--no-curves", "--no-importance", "--no-report")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("more", "not_loaded"), [(PLAIN, ("jinja2", "rich")), ((), ("rich",))])
 def test_a_run_over_species_loads_what_it_does(world, tmp_path: Path, more, not_loaded) -> None:
     """No other kind of model, no GIS library where records are a table, no plotting (another process draws), and no
@@ -174,6 +175,7 @@ def test_a_signal_after_the_exchange_says_that_the_results_are_there(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["world"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("module", ["typer", "pydantic", "numba", "rasterio*"])
 def test_ctrl_c_while_modules_are_imported(world, tmp_path: Path, module) -> None:
     """The first seconds of every run, when a mistyped command is most often noticed."""
@@ -184,6 +186,7 @@ def test_ctrl_c_while_modules_are_imported(world, tmp_path: Path, module) -> Non
     assert "Traceback" not in err
 
 
+@pytest.mark.thorough
 def test_ctrl_c_while_simulating(tmp_path: Path) -> None:
     child = start("simulate", tmp_path / "world", "--size", 48, hold="open *truth.json*")
     err = interrupt(child, signal.SIGINT)
@@ -211,6 +214,7 @@ def test_a_full_disk_leaves_nothing_behind(world, tmp_path: Path, limit: int) ->
 COMMANDS = [("schema",), ("--help",), ("info",), ("info", "--json")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_full_disk_behind_the_output(fit, words) -> None:
     """`sdm info model.npz > file` on a full disk: a sentence, not a traceback, and not exit code 0."""
@@ -222,6 +226,7 @@ def test_a_full_disk_behind_the_output(fit, words) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_reader_that_stops_reading(fit, words) -> None:
     """`sdm schema | head -1`: silence, and the exit code of any program whose output is cut off."""

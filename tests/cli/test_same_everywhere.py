@@ -42,6 +42,7 @@ def results(world, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[s
     return found
 
 
+@pytest.mark.thorough
 def test_tuning_fitting_and_mapping_give_the_same_bytes(results) -> None:
     one, two = results["one"], results["two"]
     assert one.keys() == two.keys()
@@ -50,6 +51,7 @@ def test_tuning_fitting_and_mapping_give_the_same_bytes(results) -> None:
     assert [name for name in one if one[name] != two[name]] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

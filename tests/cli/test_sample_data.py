@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pytest
 import rasterio
 from typer.testing import CliRunner
 
@@ -16,6 +17,7 @@ ADDED = ("README.md", "run.yaml")  # what the command does not write
 COMMAND = ["--size", "120", "--species", "3", "--records", "150", "--sites", "400", "--warming", "2", "--seed", "1"]
 
 
+@pytest.mark.thorough
 def test_the_command_reproduces_the_sample(tmp_path):
     """Pixels, tables and truth; not the bytes of TIFF files, which depend on the build of GDAL."""
     assert " ".join(COMMAND) in (SAMPLE / "README.md").read_text()
@@ -35,6 +37,7 @@ def test_the_command_reproduces_the_sample(tmp_path):
             assert (SAMPLE / path).read_text() == (made / path).read_text()
 
 
+@pytest.mark.thorough
 def test_the_sample_is_small_and_whole():
     files = [path for path in SAMPLE.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 2_000_000

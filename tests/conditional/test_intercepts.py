@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conditional import plain
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -66,7 +66,6 @@ def with_constant(x, targets, alpha, penalty, penalty_weight, free=FREE_PENALTY)
     return problem, np.array([features.column(j) for j in range(features.size)]).T
 
 
-@settings(max_examples=25, deadline=None)
 @given(plain.sites(), st.sampled_from([1.0, 1.5, 2.0]), st.sampled_from(["l1", "l2sq", "elastic", "l2", "smoothed_l1"]))
 def test_the_certificate_holds_at_any_weights_and_the_totals_match(case, alpha, penalty):
     x, _, shares = case

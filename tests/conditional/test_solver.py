@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conditional import plain
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -24,7 +24,6 @@ def one_hot(label):
     return np.eye(label.max() + 1)[label].T.copy()
 
 
-@settings(max_examples=40)
 @given(plain.sites(), st.sampled_from([1.0, 1.3, 1.5, 2.0]), st.sampled_from(PENALTIES), st.booleans())
 def test_the_optimum_is_certified_and_meets_its_condition(case, alpha, penalty, proportions):
     x, label, shares = case
@@ -37,7 +36,6 @@ def test_the_optimum_is_certified_and_meets_its_condition(case, alpha, penalty, 
     assert problem.penalty.distance(state.lam, state.eps).max() < 1e-2 * np.sqrt(max(solution.gap, 1e-9) / 1e-9)
 
 
-@settings(max_examples=25)
 @given(plain.sites(), st.sampled_from([1.0, 1.5, 2.0]), st.sampled_from(PENALTIES), st.integers(0, 1000))
 def test_the_gap_bounds_what_is_missing_from_any_weights(case, alpha, penalty, seed):
     x, label, _ = case
@@ -49,7 +47,6 @@ def test_the_gap_bounds_what_is_missing_from_any_weights(case, alpha, penalty, s
     assert gap >= 0
 
 
-@settings(max_examples=20)
 @given(plain.sites(), st.sampled_from([1.0, 1.5, 2.0]))
 def test_the_objective_is_that_of_the_definition(case, alpha):
     x, _, shares = case

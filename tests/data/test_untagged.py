@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdm.data.nodata import NodataCodes
@@ -47,7 +47,6 @@ HONEST = {
 
 
 @pytest.mark.parametrize("name", HONEST)
-@settings(max_examples=25, deadline=None)
 @given(seed=SEEDS)
 def test_no_honest_variable_is_refused(name: str, seed: int) -> None:
     """A false alarm would stop a study whose data are good."""
@@ -61,7 +60,6 @@ CONTINUOUS = [name for name in HONEST if not name.startswith(("bathymetry", "int
 
 
 @pytest.mark.parametrize("code", SURE)
-@settings(max_examples=30, deadline=None)
 @given(seed=SEEDS, share=st.sampled_from([0.005, 0.05, 0.4, 0.97]), name=st.sampled_from(CONTINUOUS))
 def test_sure_codes_are_found(code: float, seed: int, share: float, name: str) -> None:
     """A model of −9999 is worth nothing, whatever the variable."""
@@ -98,7 +96,6 @@ def test_a_value_with_a_name_is_a_class() -> None:
     assert Extremes.of(cover).untagged(known={255.0}) is None
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, parts=st.integers(1, 6), code=st.sampled_from([-9999.0, 255.0, -32768.0]))
 def test_parts_of_a_raster_add_up(seed: int, parts: int, code: float) -> None:
     """What windows find together is what the whole raster says, however it is cut."""

@@ -69,6 +69,7 @@ ESTIMATORS = [
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Estimator .* does not inherit", UserWarning)
 
+    @pytest.mark.thorough
     @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::RuntimeWarning")
     @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda one: EXPECTED[type(one)], xfail_strict=True)
     def test_the_checks_of_scikit_learn(estimator, check):

@@ -195,6 +195,7 @@ def test_too_few_presences_to_choose_by(data):
         StructMaxent("trees:2", lam=np.inf, categorical=["soil"]).fit(x, y)
 
 
+@pytest.mark.thorough
 def test_without_interactions_trees_cost_nothing():
     """A niche that is a product of two curves: with penalties chosen by folds, trees beside hinges do no harm."""
     differences = []

@@ -39,12 +39,14 @@ def executor(standing: Machines) -> Iterator[Executor]:
         yield opened
 
 
+@pytest.mark.thorough
 def test_results_are_those_of_this_process(executor: Executor) -> None:
     jobs = [(k,) for k in range(30)]
     assert run_all(square, jobs, executor) == run_all(square, jobs, Here())
     assert executor.submit(process_id).result() != os.getpid()
 
 
+@pytest.mark.thorough
 def test_what_a_task_raises_comes_back_as_it_was(executor: Executor) -> None:
     advice = executor.submit(fail_with_advice, "bio1").exception()
     assert type(advice) is DataError
@@ -54,6 +56,7 @@ def test_what_a_task_raises_comes_back_as_it_was(executor: Executor) -> None:
     assert "in divide" in "".join(error.__notes__)  # where, for --debug
 
 
+@pytest.mark.thorough
 def test_a_task_that_was_cancelled_is_never_begun(standing: Machines, executor: Executor, tmp_path: Path) -> None:
     held = [executor.submit(wait_for_go, str(tmp_path), f"held{k}") for k in range(2)]
     until(lambda: len(list(tmp_path.glob("*.began"))) == 2)
@@ -75,6 +78,7 @@ def tasks_of_workers(standing: Machines) -> list[int]:
         return sorted(client.run(lambda dask_worker: len(dask_worker.state.tasks)).values())
 
 
+@pytest.mark.thorough
 def test_ctrl_c_drops_what_was_not_begun_and_leaves_the_cluster(standing: Machines, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), workers(on_cluster(standing.file)) as opened:  # noqa: PT012
         for k in range(8):
@@ -89,11 +93,13 @@ def test_ctrl_c_drops_what_was_not_begun_and_leaves_the_cluster(standing: Machin
     assert all(process.poll() is None for process in standing.processes)
 
 
+@pytest.mark.thorough
 def test_all_workers_are_asked_whether_they_can_do_the_work(executor: Executor, tmp_path: Path) -> None:
     executor.check(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
@@ -119,6 +125,7 @@ def test_a_worker_that_cannot_do_the_work_is_named(tmp_path: Path, fault: str, s
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.thorough
 def test_the_task_of_a_worker_that_is_killed_is_done_by_another(tmp_path: Path) -> None:
     """And a cluster without workers is waited for."""
     with machines(tmp_path, 2) as started, workers(on_cluster(started.file)) as opened:
@@ -133,6 +140,7 @@ def test_the_task_of_a_worker_that_is_killed_is_done_by_another(tmp_path: Path) 
         assert len(list(tmp_path.glob(f"{at}.*.began"))) == 2
 
 
+@pytest.mark.thorough
 def test_workers_that_come_later_are_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with machines(tmp_path, 0) as started, caplog.at_level("INFO", "sdm"):
 
@@ -160,6 +168,7 @@ class OwnScheduler:
         assert self.removed == [address]
 
 
+@pytest.mark.thorough
 def test_a_worker_without_heartbeats_is_named_and_then_removed(caplog: pytest.LogCaptureFixture) -> None:
     """Otherwise a run waits for a paused worker for as long as the scheduler does: five minutes, without a word."""
     scheduler = OwnScheduler()
@@ -222,6 +231,7 @@ DESERTED = (
 )
 
 
+@pytest.mark.thorough
 def test_a_cluster_that_never_has_a_worker_exhausts_patience(tmp_path: Path) -> None:
     """Otherwise a run whose workers were all killed never ends."""
     with (
@@ -243,12 +253,14 @@ def test_a_cluster_whose_workers_were_all_killed_exhausts_patience(tmp_path: Pat
             future.result(timeout=60)
 
 
+@pytest.mark.thorough
 def test_jobs_that_wait_in_a_queue_do_not_exhaust_patience() -> None:
     assert cluster_room.ClusterExecutor(Where("tcp://there:8786"))._patience == 300
     assert cluster_room.ClusterExecutor(Where("slurm"))._patience == float("inf")
     assert cluster_room.ClusterExecutor(Where("slurm", patience=60.0))._patience == 60
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
 def test_a_scheduler_that_is_lost_ends_the_run_with_a_sentence(tmp_path: Path, sign: int, capfd) -> None:
     with machines(tmp_path, 1) as started:
@@ -264,6 +276,7 @@ def test_a_scheduler_that_is_lost_ends_the_run_with_a_sentence(tmp_path: Path, s
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.thorough
 def test_a_loss_after_the_last_result_harms_nothing(tmp_path: Path) -> None:
     with machines(tmp_path, 1) as started, workers(on_cluster(started.file)) as opened:
         assert opened.submit(square, 1).result() == square(1)

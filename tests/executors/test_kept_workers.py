@@ -38,6 +38,7 @@ def test_the_same_processes_do_one_piece_of_work_after_the_other() -> None:
     assert not pids & {pid for pid, _ in ask()}, "they ended with the run"
 
 
+@pytest.mark.thorough
 def test_after_the_last_work_they_have_ended() -> None:
     with kept_workers(TWO, MODULES):
         with workers(TWO, last=True) as pool:
@@ -46,12 +47,14 @@ def test_after_the_last_work_they_have_ended() -> None:
         assert not pids & {pid for pid, _ in ask()}
 
 
+@pytest.mark.thorough
 def test_another_number_of_processes_has_its_own() -> None:
     with kept_workers(TWO, MODULES):
         kept = {pid for pid, _ in ask()}
         assert not kept & {pid for pid, _ in ask(Processes(3))}
 
 
+@pytest.mark.thorough
 def test_work_that_fails_ends_them_and_the_next_has_others() -> None:
     with kept_workers(TWO, MODULES):
         before = {pid for pid, _ in ask()}
@@ -63,6 +66,7 @@ def test_work_that_fails_ends_them_and_the_next_has_others() -> None:
         ask()
 
 
+@pytest.mark.thorough
 def test_one_process_is_this_one() -> None:
     with kept_workers(Processes(1), MODULES):
         assert {pid for pid, _ in ask(Processes(1))} == {os.getpid()}

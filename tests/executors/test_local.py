@@ -67,6 +67,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path):
         child.communicate()
 
 
+@pytest.mark.thorough
 def test_ctrl_c_in_a_terminal_ends_all_of_them(run) -> None:
     """A terminal sends it to every process of the group; a script or a notebook only to the first."""
     child, pids = run
@@ -77,6 +78,7 @@ def test_ctrl_c_in_a_terminal_ends_all_of_them(run) -> None:
     assert not any(map(alive, pids))
 
 
+@pytest.mark.thorough
 def test_ctrl_c_to_the_first_process_alone_ends_all_of_them(run) -> None:
     child, pids = run
     child.send_signal(signal.SIGINT)
@@ -85,6 +87,7 @@ def test_ctrl_c_to_the_first_process_alone_ends_all_of_them(run) -> None:
     assert not any(map(alive, pids))
 
 
+@pytest.mark.thorough
 def test_killing_the_first_process_ends_its_workers(run) -> None:
     child, _ = run
     child.kill()

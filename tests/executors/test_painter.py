@@ -89,6 +89,7 @@ def test_no_process_is_started_where_the_library_is_loaded() -> None:
     assert not painter.has_painter()
 
 
+@pytest.mark.thorough
 def test_a_command_draws_in_its_own_process_what_a_thread_draws(tmp_path: Path) -> None:
     """The same bytes, and no plotting library in the process of the run."""
     root = Path(__file__).parents[2] / "sample_data"

@@ -21,6 +21,7 @@ from sdm.options.reading import make_options, read_yaml
 JOBS = [(k,) for k in range(12)]
 
 
+@pytest.mark.thorough
 def test_workers_of_this_machine_do_the_work(capfd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with workers(on_cluster("local")) as opened:
@@ -33,6 +34,7 @@ def test_workers_of_this_machine_do_the_work(capfd, monkeypatch: pytest.MonkeyPa
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.thorough
 def test_a_task_that_kills_its_workers_is_an_error_that_says_what_to_do(capfd) -> None:
     """Another worker takes the place of each, and other tasks go on."""
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
@@ -52,6 +54,7 @@ def slurm(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.thorough
 def test_jobs_of_slurm_do_the_work_and_are_cancelled(slurm: Path, capfd) -> None:
     settings = {"cores": "2", "memory": "1GB", "queue": "long", "interface": "lo", "walltime": "01:00:00"}
     with workers(on_cluster("slurm", 2, **settings, local_directory=str(slurm))) as opened:
@@ -65,6 +68,7 @@ def test_jobs_of_slurm_do_the_work_and_are_cancelled(slurm: Path, capfd) -> None
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.thorough
 def test_a_job_that_slurm_refuses_is_a_sentence(slurm: Path, capfd) -> None:
     (slurm / "refuse").touch()
     said = "^--cluster slurm: SLURM did not take the job: sbatch: error: .* Invalid partition name specified$"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.features.domain import Domain
@@ -11,7 +11,6 @@ from sdm.features.ranks import CellRanks, rank_cells
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(0, 9))
-@settings(max_examples=50, deadline=None)
 def test_presences_take_their_places_among_the_cells(seed: int, n: int, m: int) -> None:
     rng = np.random.default_rng(seed)
     cells, rows = (np.round(rng.normal(size=(size, 3)), 1) for size in (n, m))

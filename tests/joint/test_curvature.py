@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joint import brute
 from joint.brute import KINDS, features_of, problem
@@ -14,7 +14,6 @@ from sdm.joint.inference import marginals
 
 
 @given(st.integers(0, 10_000), st.sampled_from(KINDS), st.sampled_from([0.2, 1.0, 5.0]))
-@settings(max_examples=40)
 def test_covariances_are_sums_over_all_labelings(seed: int, kind, size: float) -> None:
     """Own features of every species or one for all, species that were not looked for, several trees."""
     d, sites = problem(seed, *kind, n=4)

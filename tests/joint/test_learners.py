@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joint import brute
 from joint.brute import KINDS, features_of, problem
@@ -94,7 +94,6 @@ def test_more_weights_than_a_matrix_holds_go_on_with_steps_of_single_sites(monke
 
 
 @given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([0.02, 0.5, 5.0]))
-@settings(max_examples=20)
 def test_marginals_stay_possible_and_the_dual_grows(seed, kind, c):
     """Steps outside the marginal polytope would make the dual's value, and so the certificate, a lie."""
     d, sites = problem(seed, *kind, n=8)
@@ -245,7 +244,6 @@ def test_a_crf_meets_its_optimality_condition(tied, missing, l1, l2):
 
 
 @given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([(0.0, 1.0), (2.0, 0.0), (0.5, 0.1)]))
-@settings(max_examples=20)
 def test_the_crfs_gap_bounds_what_is_missing(seed, kind, penalties):
     """At any weights, the bound must be at least the distance to the optimum."""
     d, sites = problem(seed, *kind, n=10)

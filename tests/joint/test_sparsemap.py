@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joint import brute
 from scipy.optimize import minimize
@@ -27,7 +27,6 @@ def drawn(seed: int, strength: float = 1.0):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.3, 1.0, 4.0]))
-@settings(max_examples=40)
 def test_no_distribution_over_all_labelings_is_better(seed: int, strength: float) -> None:
     """The value, by brute force over 2⁴ labelings; the gap is what the optimality condition over all of them says."""
     forest, unary, table = drawn(seed, strength)

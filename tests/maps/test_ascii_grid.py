@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rasterio.transform import Affine, from_origin
@@ -27,7 +27,6 @@ def save(path: Path, values: np.ndarray, transform: Affine, nodata: float = -999
     return path
 
 
-@settings(max_examples=300, deadline=None)
 @given(arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False)))
 def test_nine_digits_give_back_every_number_of_32_bits(values: np.ndarray) -> None:
     lines = text_of(values).splitlines()

@@ -11,7 +11,7 @@ from sdm.errors import DataError
 from sdm.maps.cells import KnownCells
 from sdm.maps.moments import Moments
 
-SETTINGS = settings(deadline=None, max_examples=40)
+SETTINGS = settings(deadline=None)
 
 
 def window(seed: int, rows: int, width: int, share: float) -> np.ndarray:

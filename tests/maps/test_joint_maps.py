@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import rasterio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rasterio import Affine
 from terminal import read
@@ -48,6 +48,7 @@ def written(stack: Stack, models, tmp_path_factory: pytest.TempPathFactory) -> t
     return own, write_maps(*models, stack, own)
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, tmp_path: Path, monkeypatch) -> None:
     """All maps of this raster together have more bytes than the prediction may take."""
     content = {}
@@ -87,7 +88,6 @@ def test_richness_is_the_sum_of_the_maps(written) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["chain", "tree", "none"]))
-@settings(max_examples=15)
 def test_the_labeling_on_the_maps_is_the_best_of_all(tmp_path_factory, seed: int, graph: str) -> None:
     """At every cell no other of the 2⁴ labelings scores higher, by a sum over species and edges written out."""
     rng = np.random.default_rng(seed)

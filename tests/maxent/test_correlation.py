@@ -3,7 +3,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Case, cases, make_pair, small_case
 
@@ -13,7 +13,6 @@ from sdm.maxent import correlation
 from sdm.maxent.solvers.newton import solve_newton
 
 
-@settings(max_examples=40)
 @given(cases(max_cells=20, max_variables=2), st.sampled_from([1e-3, 0.1, 1.0]))
 def test_correlations_are_those_of_the_base_measure(case, uncorrelated):
     """Pair by pair, with weights of cells, categories, and variables that hardly vary."""

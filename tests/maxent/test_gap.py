@@ -3,7 +3,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import cases, combinations, make_pair, seeds, small_case
 
@@ -27,7 +27,6 @@ def best_known(pair):
     return min(found.objective + naive.ROUNDING * np.abs(found.weights).sum(), pair.dense.optimum())
 
 
-@settings(max_examples=100)
 @given(*problems, seeds, st.sampled_from([0.0, 0.1, 1.0, 10.0]))
 def test_the_gap_bounds_the_distance_at_arbitrary_weights(case, combination, penalty_weight, seed, size):
     """This is the proof that every fit prints. If it can be less than the truth, it proves nothing."""
@@ -42,7 +41,6 @@ def test_the_gap_bounds_the_distance_at_arbitrary_weights(case, combination, pen
     assert gap >= distance - ROUNDING * (1 + abs(state.objective))
 
 
-@settings(max_examples=100)
 @given(*problems, st.integers(1, 12))
 def test_a_solution_cut_short_tells_the_truth(case, combination, penalty_weight, iterations):
     """Reaching the iteration limit is allowed; claiming to be nearer than one is would not be."""
@@ -56,7 +54,6 @@ def test_a_solution_cut_short_tells_the_truth(case, combination, penalty_weight,
     assert solution.objective == pytest.approx(pair.problem.state(solution.weights).objective, abs=1e-12)
 
 
-@settings(max_examples=60)
 @given(*problems, seeds)
 def test_the_bounds_of_a_run_combine(case, combination, penalty_weight, seed):
     """The best state of a run is certified by the best bound of any round, not only by its own."""
@@ -78,7 +75,6 @@ def test_the_bounds_of_a_run_combine(case, combination, penalty_weight, seed):
         assert solution.gap >= solution.objective - best - ROUNDING
 
 
-@settings(max_examples=100)
 @given(cases(max_cells=15, max_variables=2), st.sampled_from([1.0, 1.5, 2.0]), seeds, st.sampled_from([0.0, 0.3, 3.0]))
 def test_the_free_gap_bounds_the_distance_where_there_is_no_penalty(case, alpha, seed, size):
     """Without a penalty expectations must match exactly, which only a corrected distribution does."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 
@@ -90,7 +90,6 @@ def test_cumulative_of_a_model_that_says_the_same_everywhere():
     np.testing.assert_allclose(model.predict(x, "cumulative"), 100.0)
 
 
-@settings(max_examples=30)
 @given(seeds, st.sampled_from([1.0, 1.5, 2.0]))
 def test_cumulative_of_a_few_classes(seed, alpha):
     """Two or three values hold all of the distribution: rounding must not take a class down to the one below."""

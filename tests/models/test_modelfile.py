@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 
@@ -190,7 +190,6 @@ def test_cut_off_anywhere(content, tmp_path):
         refused(path)
 
 
-@settings(max_examples=400)
 @given(st.data())
 def test_any_byte_changed(content, tmp_path_factory, data):
     """Either it is refused, or the byte did not matter (a date, an attribute) and the model is the same."""
@@ -339,7 +338,6 @@ def test_headers_that_no_fit_writes_even_if_signed(header, content, tmp_path):
 
 
 @given(seeds)
-@settings(max_examples=20)
 def test_random_fits_round_trip(tmp_path_factory, seed):
     rng = np.random.default_rng(seed)
     x = np.column_stack([rng.normal(size=60), rng.integers(0, 4, 60)])

@@ -11,7 +11,7 @@ from sdm.novelty.mess import Similarity
 from sdm.novelty.mop import Parity
 from sdm.novelty.reference import Reference
 
-SETTINGS = settings(deadline=None, max_examples=60)
+SETTINGS = settings(deadline=None)
 
 
 def draw(seed: int, n: int, m: int, kinds: str) -> tuple[Reference, NDArray[np.float64]]:

@@ -71,6 +71,7 @@ def test_the_slider_sets_the_threshold_and_shows_what_the_stored_table_says(page
     assert seen[0] == (0, 1, 0, 0), "without a threshold all is predicted, and nothing omitted"
 
 
+@pytest.mark.thorough
 def test_a_step_of_the_slider_is_a_row_of_the_table(page: Browser, results: Results) -> None:
     page.focus("#threshold")
     page.press("Home", 36)
@@ -80,6 +81,7 @@ def test_a_step_of_the_slider_is_a_row_of_the_table(page: Browser, results: Resu
     assert 0.035 in {float(row["Threshold"]) for row in results.table("roc")}
 
 
+@pytest.mark.thorough
 def test_the_slider_can_be_dragged(page: Browser) -> None:
     page.click("#threshold", 0.25)
     low = numbers(page)
@@ -91,6 +93,7 @@ def test_the_slider_can_be_dragged(page: Browser) -> None:
     assert low[2] <= high[2]
 
 
+@pytest.mark.thorough
 def test_a_named_threshold_shows_its_own_numbers(page: Browser, results: Results) -> None:
     for k, row in enumerate(results.numbers["thresholds"].values()):
         page.run(
@@ -102,12 +105,14 @@ def test_a_named_threshold_shows_its_own_numbers(page: Browser, results: Results
         assert shown[1:] == pytest.approx(wanted, abs=0.00051)
 
 
+@pytest.mark.thorough
 def test_it_begins_with_the_threshold_of_the_run(page: Browser, results: Results) -> None:
     assert float(page.text("#at")) == pytest.approx(results.numbers["map_threshold"], abs=0.00051)
     chosen = page.run("document.querySelector('#named').selectedOptions[0].textContent")
     assert chosen == results.numbers["thresholds"]["maxsss"]["name"]
 
 
+@pytest.mark.thorough
 def test_above_the_threshold_there_are_two_colours_and_the_thresholded_map(page: Browser, results: Results) -> None:
     import rasterio
 
@@ -147,6 +152,7 @@ def test_pointing_at_the_map_reads_the_raster(page: Browser, results: Results) -
                 assert float(what.split(",")[0]) == pytest.approx(float(band[row, column]), abs=0.0011)
 
 
+@pytest.mark.thorough
 def test_the_map_can_be_read_with_the_keyboard(page: Browser) -> None:
     page.focus("#values")
     said = []
@@ -156,6 +162,7 @@ def test_the_map_can_be_read_with_the_keyboard(page: Browser) -> None:
     assert len({text.partition(":")[0] for text in said}) == 4, "each step is at another place"
 
 
+@pytest.mark.thorough
 def test_another_layer_is_another_map(page: Browser) -> None:
     before = canvas(page)
     names = page.run("Array.from(document.querySelector('#layer').options, o => o.textContent)")
@@ -166,6 +173,7 @@ def test_another_layer_is_another_map(page: Browser) -> None:
     assert not np.array_equal(before, canvas(page))
 
 
+@pytest.mark.thorough
 def test_records_can_be_switched_off(page: Browser) -> None:
     seen = [canvas(page)]
     for name in ("#show-test", "#show-train", "#show-test"):
@@ -176,6 +184,7 @@ def test_records_can_be_switched_off(page: Browser) -> None:
     assert changed[0] == pytest.approx(changed[2], rel=0.5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_nothing_sticks_out_at_any_width(page: Browser, width: int) -> None:
     page.size(width, 800)
@@ -185,6 +194,7 @@ def test_nothing_sticks_out_at_any_width(page: Browser, width: int) -> None:
     assert page.run(sticks) == []
 
 
+@pytest.mark.thorough
 def test_every_picture_has_a_text_and_every_control_a_label(page: Browser) -> None:
     assert page.run("Array.from(document.images).every(i => i.alt.length > 5)")
     assert page.run("Array.from(document.querySelectorAll('svg')).every(s => s.getAttribute('aria-label'))")
@@ -192,6 +202,7 @@ def test_every_picture_has_a_text_and_every_control_a_label(page: Browser) -> No
     assert page.run("document.documentElement.lang") == "en"
 
 
+@pytest.mark.thorough
 def test_it_prints(page: Browser) -> None:
     assert page.pdf().startswith(b"%PDF")
 
@@ -206,6 +217,7 @@ def height(browser: Browser, selector: str) -> float:
         return 0.0
 
 
+@pytest.mark.thorough
 def test_without_scripts_the_picture_is_shown(browser: Browser, full: Path) -> None:
     browser.send("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -228,6 +240,7 @@ def test_no_name_runs_as_a_script(browser: Browser, hostile: Path) -> None:
     assert browser.requests == [path.resolve().as_uri()]
 
 
+@pytest.mark.thorough
 def test_real_data(browser: Browser, shared: Path, tmp_path: Path) -> None:
     """Bradypus variegatus of Phillips et al. 2006, with folds."""
     data = shared / "data" / "phillips2006"
@@ -246,6 +259,7 @@ def test_real_data(browser: Browser, shared: Path, tmp_path: Path) -> None:
     assert browser.requests == [path.resolve().as_uri()]
 
 
+@pytest.mark.thorough
 def test_a_page_without_a_map_is_quiet_too(browser: Browser, bare: Path) -> None:
     browser.console.clear()
     browser.open(read_results(bare).page)

@@ -82,6 +82,7 @@ def raster(results: Results, case: dict[str, Any], key: str) -> np.ma.MaskedArra
         return source.read(1, masked=True)
 
 
+@pytest.mark.thorough
 def test_it_begins_with_the_reference_and_the_first_scenario(page: Browser, projected: Results) -> None:
     assert page.text("#panel-caption-0") == "reference"
     assert page.text("#panel-caption-1") == "MIROC6_2050"
@@ -97,6 +98,7 @@ def test_it_begins_with_the_reference_and_the_first_scenario(page: Browser, proj
     assert not np.array_equal(shown, cells(page, "#panel-values-0", wanted.shape))
 
 
+@pytest.mark.thorough
 def test_change_has_the_colours_of_the_raster(page: Browser, projected: Results) -> None:
     choose(page, "#panel-kind", "change")
     choose(page, "#panel-choice-1", 4)
@@ -112,6 +114,7 @@ def test_change_has_the_colours_of_the_raster(page: Browser, projected: Results)
     assert legend == ["stable absent", "stable present", "gain", "loss"]
 
 
+@pytest.mark.thorough
 def test_stripes_are_where_mess_is_below_zero_and_can_be_switched_off(page: Browser, projected: Results) -> None:
     novel = raster(projected, projected.numbers["scenarios"][0], "mess").filled(1) < 0
     page.click("#panel-graticule")  # lines and the scale bar off
@@ -137,6 +140,7 @@ def clip(page: Browser) -> tuple[float, float]:
     )
 
 
+@pytest.mark.thorough
 def test_the_divider_can_be_moved_by_keys_and_dragged(page: Browser) -> None:
     assert page.run("document.querySelector('#panel-divider').hidden")
     page.click("input[value=swipe]")
@@ -178,6 +182,7 @@ def test_pointing_reads_both_maps(page: Browser, projected: Results) -> None:
         assert ("outside the training range" in told[2]) == bool(novel.filled(1)[row, column] < 0)
 
 
+@pytest.mark.thorough
 def test_the_maps_can_be_read_with_the_keyboard(page: Browser) -> None:
     page.focus("#panel-values-0")
     said = []
@@ -187,6 +192,7 @@ def test_the_maps_can_be_read_with_the_keyboard(page: Browser) -> None:
     assert len({text.partition(" – ")[0] for text in said}) == 4, "each step is at another place"
 
 
+@pytest.mark.thorough
 def test_both_maps_zoom_and_move_together(page: Browser, projected: Results) -> None:
     """By buttons, keys, wheel and pointer, as the map of a model does; what is read is the raster's."""
     assert zoom(page) == [1, 1]
@@ -218,6 +224,7 @@ def test_both_maps_zoom_and_move_together(page: Browser, projected: Results) -> 
     assert zoom(page) == [1, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["side", "swipe"])
 def test_the_maps_are_saved_as_they_are_seen(page: Browser, projected: Results, tmp_path: Path, mode: str) -> None:
     page.click(f"input[value={mode}]")
@@ -235,6 +242,7 @@ def test_the_maps_are_saved_as_they_are_seen(page: Browser, projected: Results, 
     assert name.split("&")[0] in drawn
 
 
+@pytest.mark.thorough
 def test_mess_and_groups_have_their_maps(page: Browser, projected: Results) -> None:
     choose(page, "#panel-kind", "mess")
     reach = StoredProjection(projected.folder, projected.numbers).mess_reach
@@ -246,6 +254,7 @@ def test_mess_and_groups_have_their_maps(page: Browser, projected: Results) -> N
     assert page.text("#panel-legend").split() == ["0", "1", "2"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [360, 768, 1280])
 @pytest.mark.parametrize("mode", ["side", "swipe"])
 def test_nothing_sticks_out_at_any_width(page: Browser, width: int, mode: str) -> None:
@@ -257,6 +266,7 @@ def test_nothing_sticks_out_at_any_width(page: Browser, width: int, mode: str) -
     assert page.run(sticks) == []
 
 
+@pytest.mark.thorough
 def test_every_control_has_a_label(page: Browser) -> None:
     assert page.run("Array.from(document.querySelectorAll('input, select')).every(e => e.labels.length > 0)")
     assert page.run("Array.from(document.images).every(i => i.alt.length > 5)")
@@ -264,6 +274,7 @@ def test_every_control_has_a_label(page: Browser) -> None:
     assert page.run("document.querySelector('#panel-plain').hidden"), "the panel is shown in its place"
 
 
+@pytest.mark.thorough
 def test_without_scripts_the_picture_is_shown(browser: Browser, projected: Results) -> None:
     def high(selector: str) -> float:
         root = browser.send("DOM.getDocument")["root"]["nodeId"]

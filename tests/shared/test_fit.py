@@ -3,7 +3,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.features.domain import Domain
@@ -83,7 +83,6 @@ def test_with_own_parts_the_optimum_is_that_of_slow_proximal_steps(odd: str, sha
     assert again == pytest.approx(fit.objective, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     odd=st.sampled_from(ODD),

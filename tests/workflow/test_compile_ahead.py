@@ -39,6 +39,7 @@ print({name: found for name, found in new.items() if found})
 """
 
 
+@pytest.mark.thorough
 def test_a_run_needs_nothing_after_the_fit_that_was_not_compiled_ahead(tmp_path: Path) -> None:
     words = [SAMPLE / "occurrences.csv", SAMPLE / "layers", tmp_path / "out"]
     done = subprocess.run([sys.executable, "-c", CALLS, *words], capture_output=True, text=True, check=False)
@@ -54,6 +55,7 @@ def nothing_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.thorough
 def test_a_process_starts_at_once_where_nothing_was_compiled_and_ends_with_the_run(nothing_compiled: Path) -> None:
     with compiling_ahead() as processes:
         (process,) = processes
@@ -62,6 +64,7 @@ def test_a_process_starts_at_once_where_nothing_was_compiled_and_ends_with_the_r
     assert worker.poll() is not None
 
 
+@pytest.mark.thorough
 def test_where_something_was_compiled_it_starts_with_the_first_kernel_that_was_not(nothing_compiled: Path) -> None:
     (nothing_compiled / f"{FOLDER}0").mkdir(parents=True)
     with compiling_ahead() as processes:
@@ -76,12 +79,14 @@ def test_where_something_was_compiled_it_starts_with_the_first_kernel_that_was_n
     assert not processes
 
 
+@pytest.mark.thorough
 def test_one_processor_compiles_alone(nothing_compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     with compiling_ahead() as processes:
         assert not processes
 
 
+@pytest.mark.thorough
 def test_where_no_process_can_be_started_the_run_compiles_alone(
     nothing_compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

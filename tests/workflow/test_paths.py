@@ -336,6 +336,7 @@ def test_folds_keep_the_classes_of_the_whole(world) -> None:
     assert np.array_equal(found.losses, fixed.losses)
 
 
+@pytest.mark.thorough
 def test_two_processes_give_the_same_path(world) -> None:
     options = world.options(**QUICK, folds=2)
     one = chosen_multiplier(options).numbers

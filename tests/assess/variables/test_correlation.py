@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -36,7 +36,6 @@ def slow_factors(x: np.ndarray) -> np.ndarray:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
 def test_correlations_and_factors_are_those_of_others(seed: int) -> None:
     x = sample(seed)
     found = measure_collinearity(x, names(6))
@@ -47,7 +46,6 @@ def test_correlations_and_factors_are_those_of_others(seed: int) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
 def test_linkage_is_scipys(seed: int) -> None:
     distance = 1 - np.abs(measure_collinearity(sample(seed, v=8), names(8)).pearson)
     merges = average_linkage(distance)
@@ -71,7 +69,6 @@ def test_a_sum_of_others_has_an_infinite_factor_and_the_rest_a_finite_one() -> N
 
 
 @given(st.integers(0, 10_000), st.floats(1.5, 20))
-@settings(max_examples=25, deadline=None)
 def test_stepwise_factors_end_below_the_limit(seed: int, limit: float) -> None:
     x = sample(seed)
     found = measure_collinearity(x, names(6))
@@ -85,7 +82,6 @@ def test_stepwise_factors_end_below_the_limit(seed: int, limit: float) -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(0.3, 0.95))
-@settings(max_examples=25, deadline=None)
 def test_no_two_that_are_kept_are_correlated_and_each_that_is_not_has_a_better_one(seed: int, limit: float) -> None:
     found = measure_collinearity(sample(seed, v=8), names(8))
     gain = dict(zip(found.names, np.random.default_rng(seed).integers(0, 4, len(found.names)).tolist()))
@@ -138,7 +134,6 @@ def test_groups_are_the_branches_of_the_dendrogram() -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(0.2, 0.95))
-@settings(max_examples=25, deadline=None)
 def test_groups_are_scipys(seed: int, limit: float) -> None:
     found = measure_collinearity(sample(seed, v=8), names(8))
     theirs = linkage(squareform(1 - np.abs(found.pearson), checks=False), "average")

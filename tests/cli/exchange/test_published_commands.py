@@ -84,6 +84,7 @@ def place(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", READ)
 def test_every_flag_works(source, place, monkeypatch):
     """Read without a warning, and made into the options of a run."""
@@ -93,6 +94,7 @@ def test_every_flag_works(source, place, monkeypatch):
     assert run_options(command).occurrences.file == "samples/bradypus.csv"
 
 
+@pytest.mark.thorough
 def test_a_batch_of_the_help_page_runs_as_it_is(place):
     """A shell script, with a `java` of sdm first on the PATH: its second line replaces the results of the first."""
     (place / "bin").mkdir()
@@ -109,6 +111,7 @@ def test_a_batch_of_the_help_page_runs_as_it_is(place):
     assert {"bradypus.asc", "bradypus.html"} <= {path.name for path in (place / "outputs").iterdir()}
 
 
+@pytest.mark.thorough
 def test_final_models_of_kuenm(place, monkeypatch):
     """What `kuenm_modstats` reads: summaries of the replicates for the layers and for every scenario."""
     monkeypatch.chdir(place)

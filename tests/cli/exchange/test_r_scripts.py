@@ -67,6 +67,7 @@ def write(path: Path, name: str, values: np.ndarray) -> None:
         writer.writerows([name, k, k % 7, *row] for k, row in enumerate(values))
 
 
+@pytest.mark.thorough
 def test_candidate_models_of_kuenm(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     layers = tmp_path / "M_variables" / "Set_1"
@@ -94,6 +95,7 @@ def test_candidate_models_of_kuenm(tmp_path, monkeypatch):
     assert len([line for line in (made / f"{NAME}.lambdas").read_text().splitlines() if "^2" in line]) == 2
 
 
+@pytest.mark.thorough
 def test_maxent_of_biomod2(tmp_path, monkeypatch):
     """What it reads afterwards: predictions for the table of all points, on the logistic scale."""
     monkeypatch.chdir(tmp_path)
@@ -113,6 +115,7 @@ def test_maxent_of_biomod2(tmp_path, monkeypatch):
     assert "Maximum training sensitivity plus specificity Logistic threshold" in row
 
 
+@pytest.mark.thorough
 def test_maxent_of_dismo_and_sdmtune(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = tables(tmp_path / "run")
@@ -131,6 +134,7 @@ def test_maxent_of_dismo_and_sdmtune(tmp_path, monkeypatch):
     assert float(row["heat contribution"]) > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed (Rscript)")
 def test_the_r_script_of_the_documentation_runs(tmp_path):
     """It calls sdm, and reads its tables; base R alone."""

@@ -75,6 +75,7 @@ def test_a_run_on_addresses_is_that_on_files_and_keeps_secrets(world, site, tmp_
         assert not [secret for secret in SECRETS if secret.decode() in broken.output]
 
 
+@pytest.mark.thorough
 def test_secrets_in_the_environment_repeat_a_run(world, site, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("SITE_TOKEN", TOKEN)
     places = addresses(site, user="", token="${SITE_TOKEN}")  # noqa: S106 - the name of a variable
@@ -111,6 +112,7 @@ def test_errors_show_no_secret(world, site, tmp_path: Path, words, capfd: pytest
         assert not [secret for secret in SECRETS if secret.decode() in said], option
 
 
+@pytest.mark.thorough
 def test_a_small_study_of_large_layers_fetches_little(world, tmp_path: Path) -> None:
     """A fit and a prediction in a study area of 1 % of layers of 1,024 × 1,024 cells."""
     folder, rng = tmp_path / "site", np.random.default_rng(5)

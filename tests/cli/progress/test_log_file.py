@@ -82,6 +82,7 @@ def test_secrets_and_control_characters_are_not_in_the_log(own, tmp_path: Path, 
     assert "Virt\\x1b[31malis" in lines(log)
 
 
+@pytest.mark.thorough
 def test_an_interrupted_command_says_so(world, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     words = ("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out", "--log-file", log)

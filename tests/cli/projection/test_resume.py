@@ -75,6 +75,7 @@ def whole(words: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory) -> P
     return out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("moment", "times", "done"),
     [("scenario", 1, []), ("scenario", 4, TITLES[:3]), ("numbers", 2, TITLES[:1]), ("commit", 3, TITLES[:2]),
@@ -126,6 +127,7 @@ def copied(futures: Futures, whole: Path, words: tuple[Any, ...], tmp_path: Path
     return out, changed
 
 
+@pytest.mark.thorough
 def test_what_depends_on_a_layer_is_done_again(copied: tuple[Path, list[Any]], tmp_path: Path) -> None:
     """And with dispersal by periods, also the periods after it."""
     out, words = copied
@@ -140,6 +142,7 @@ def test_what_depends_on_a_layer_is_done_again(copied: tuple[Path, list[Any]], t
     assert redone(out, *words) == []
 
 
+@pytest.mark.thorough
 def test_what_depends_on_an_option_or_a_model_is_done_again(
     words: tuple[Any, ...], whole: Path, models: Models, tmp_path: Path
 ) -> None:
@@ -161,6 +164,7 @@ def test_what_depends_on_an_option_or_a_model_is_done_again(
     assert redone(out, tmp_path / "other.npz", *words[1:], *more) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("harm", ["gone", "cut", "bit", "numbers"])
 def test_a_file_that_is_gone_or_damaged_is_made_again(
     harm: str, words: tuple[Any, ...], whole: Path, tmp_path: Path
@@ -201,6 +205,7 @@ def test_a_folder_with_results_is_refused_or_replaced(words: tuple[Any, ...], wh
     assert (out / "2050" / "scenario.json").is_file()
 
 
+@pytest.mark.thorough
 def test_files_of_the_user_stay(words: tuple[Any, ...], whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(whole, out)
@@ -220,6 +225,7 @@ def test_files_of_the_user_stay(words: tuple[Any, ...], whole: Path, tmp_path: P
     assert (fresh / "scenarios.csv").read_text() == "mine"
 
 
+@pytest.mark.thorough
 def test_results_do_not_depend_on_threads(words: tuple[Any, ...], whole: Path, tmp_path: Path) -> None:
     for threads in (1, 4):
         out = tmp_path / str(threads)
@@ -227,11 +233,13 @@ def test_results_do_not_depend_on_threads(words: tuple[Any, ...], whole: Path, t
         assert bytes_of(out, SAID) == bytes_of(whole, SAID)
 
 
+@pytest.mark.thorough
 def test_the_run_file_repeats_the_projection(words: tuple[Any, ...], whole: Path, tmp_path: Path) -> None:
     succeed("project", whole / "run.yaml", "-o", tmp_path / "again")
     assert bytes_of(tmp_path / "again", SAID) == bytes_of(whole, SAID)
 
 
+@pytest.mark.thorough
 def test_a_study_area_that_changes_is_taken_anew(world, models: Models, futures: Futures, tmp_path: Path) -> None:
     """Nothing is mapped or counted outside of it."""
     left, bottom, right, top = rasterio.open(world.layers / "slope.tif").bounds
@@ -258,6 +266,7 @@ def test_a_study_area_that_changes_is_taken_anew(world, models: Models, futures:
     assert len(kept(succeed(*project(*words, "--resume")).output)) == 2
 
 
+@pytest.mark.thorough
 def test_pages_and_pictures_are_the_same_after_a_kill(
     kill: Callable[..., None], world, models: Models, futures: Futures, tmp_path: Path
 ) -> None:

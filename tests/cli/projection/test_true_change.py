@@ -83,6 +83,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
     return out
 
 
+@pytest.mark.thorough
 def test_codes_of_cells_agree_better_than_no_change(compared: list[Compared]) -> None:
     """Measured: kappa 0.80 to 0.92, mean 0.89; no change 0.63 to 0.87, mean 0.73. Better for each of the nine."""
     assert len(compared) == 9
@@ -95,6 +96,7 @@ def test_codes_of_cells_agree_better_than_no_change(compared: list[Compared]) ->
     assert right > 0.92, "measured: 95 % of the cells, of which 4 to 13 % change"
 
 
+@pytest.mark.thorough
 def test_cells_that_change_are_found(compared: list[Compared]) -> None:
     """Measured: 57 to 87 % of the cells that truly become suitable or cease to be; no change finds none."""
     found = [(one.codes == one.true_codes)[np.isin(one.true_codes, (2, 3))].mean() for one in compared]
@@ -104,6 +106,7 @@ def test_cells_that_change_are_found(compared: list[Compared]) -> None:
     assert np.mean(said) > 0.65, "and most of what is said to change does: measured 76 %"
 
 
+@pytest.mark.thorough
 def test_the_change_of_suitability_is_closer_than_none(compared: list[Compared]) -> None:
     """Measured: the error is 0.40 to 0.85 of that of no change; correlation 0.70 to 0.93."""
     for one in compared:
@@ -112,6 +115,7 @@ def test_the_change_of_suitability_is_closer_than_none(compared: list[Compared])
         assert np.corrcoef(one.differences, one.true_differences)[0, 1] > 0.6, one.name
 
 
+@pytest.mark.thorough
 def test_the_net_change_has_the_true_size(compared: list[Compared]) -> None:
     """Measured: the mean error is 5 % of the area of today, where the true change has a mean size of 27 %."""
     errors = [abs(one.net - one.true_net) for one in compared]

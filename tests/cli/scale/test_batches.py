@@ -53,6 +53,7 @@ def test_a_batch_that_is_finished_is_kept(flora: Flora, out: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in out.rglob("*.npz")} == told
 
 
+@pytest.mark.thorough
 def test_a_folder_with_a_part_suggests_to_resume(flora: Flora, out: Path) -> None:
     said = fail(*flora.words(out))
     assert "9 of 12 species are finished" in said
@@ -90,6 +91,7 @@ def test_what_changed_is_made_again_and_nothing_else(flora: Flora, world, tmp_pa
     assert "kept" not in said.split("records")[0], "another option changes all of them"
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_gone_is_made_again(flora: Flora, out: Path) -> None:
     before = result_bytes(out)
     (out / "Planta_numerus001" / "Planta_numerus001.tif").unlink()
@@ -98,6 +100,7 @@ def test_a_file_that_is_gone_is_made_again(flora: Flora, out: Path) -> None:
     assert result_bytes(out) == before
 
 
+@pytest.mark.thorough
 def test_one_species_of_a_batch_is_renewed_in_its_folder(flora: Flora, out: Path) -> None:
     name, before = "Planta numerus004", result_bytes(out)
     done = sdm(*flora.words(out, "--species", name, "--overwrite", "--multiplier", 3))
@@ -135,6 +138,7 @@ def writes_nothing(folder: Path, files: dict[str, Any]) -> None:
     """There is nothing to write."""
 
 
+@pytest.mark.thorough
 def test_a_species_that_kills_workers_is_set_aside(flora: Flora, tmp_path: Path) -> None:
     about = {"features": "lq", "curves": False, "report": False, "map": False, "retries": 1, "processes": 2}
     places = {"occurrences.file": str(flora.records), "layers.files": [str(flora.layers)]}
@@ -148,6 +152,7 @@ def test_a_species_that_kills_workers_is_set_aside(flora: Flora, tmp_path: Path)
     assert files_left(tmp_path) == []
 
 
+@pytest.mark.thorough
 def test_the_journal_is_readable_whatever_is_in_it(flora: Flora, out: Path) -> None:
     before, path = result_bytes(out), out / JOURNAL
     record = read_journal(path)
@@ -161,6 +166,7 @@ def test_the_journal_is_readable_whatever_is_in_it(flora: Flora, out: Path) -> N
     assert not (out.parent.parent / "x").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [("--overwrite",), ("--overwrite", "--processes", "2")])
 def test_a_batch_that_is_overwritten_is_replaced_as_a_whole(flora: Flora, out: Path, words) -> None:
     before = result_bytes(out)
@@ -171,6 +177,7 @@ def test_a_batch_that_is_overwritten_is_replaced_as_a_whole(flora: Flora, out: P
     assert files_left(out.parent) == []
 
 
+@pytest.mark.thorough
 def test_the_summary_is_made_again_from_the_journal(out: Path) -> None:
     """After a kill the journal is ahead of the summary, by up to half a minute."""
     before = {name: (out / name).read_bytes() for name in ("summary.csv", "summary.parquet")}

@@ -39,6 +39,7 @@ def finished(out: Path) -> int:
         return 0
 
 
+@pytest.mark.thorough
 def test_workers_and_client_are_killed_and_nothing_is_lost(
     many: Flora, cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +73,7 @@ def test_workers_and_client_are_killed_and_nothing_is_lost(
     assert left == []
 
 
+@pytest.mark.thorough
 def test_a_lost_scheduler_ends_the_run_and_it_can_go_on(many: Flora, cluster: Machines, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
@@ -93,6 +95,7 @@ def test_a_lost_scheduler_ends_the_run_and_it_can_go_on(many: Flora, cluster: Ma
     assert f"{SPECIES - 3} of {SPECIES} species fitted" in result.output
 
 
+@pytest.mark.thorough
 def test_workers_that_outlive_a_run_forget_what_it_shared(flora: Flora, cluster: Machines, tmp_path: Path) -> None:
     """Another background in the same folder, with the same workers: its arrays are not those of the run before."""
     other = ("--seed", 7, "--no-map")

@@ -14,6 +14,7 @@ from terminal import sdm
 from sdm.written_files import LISTED
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("processes", "kills"), [(1, 14), (2, 6)])  # every worker loads the program
 def test_a_batch_killed_at_random_moments(
     flora: Flora, whole: dict[str, bytes], commands: Commands, tmp_path: Path, processes: int, kills: int

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from flora import result_bytes
 from shared_axes.runs import Group, without_names, write_records
 from terminal import as_json, fail, read, rows, sdm, start, succeed
@@ -35,6 +36,7 @@ def test_every_species_has_its_results_and_the_group_its_own(out: Path) -> None:
     assert "group/group.html" in (out / "index.html").read_text()
 
 
+@pytest.mark.thorough
 def test_two_processes_give_the_same_bytes(group: Group, bare: dict[str, bytes], tmp_path: Path) -> None:
     assert sdm(*group.bare(tmp_path / "out", "--processes", 2)).exit_code == 1
     assert without_names(result_bytes(tmp_path / "out")) == without_names(bare)
@@ -86,6 +88,7 @@ def test_species_of_a_group_are_not_made_anew_one_by_one(group: Group, bare_out:
     assert result_bytes(place) == before
 
 
+@pytest.mark.thorough
 def test_after_a_kill_the_group_is_whole_or_absent(group: Group, bare: dict[str, bytes], tmp_path: Path) -> None:
     place = tmp_path / "out"
     with start(*group.bare(place), hold="open *species_axes.csv*") as child:  # its model is written, its tables not

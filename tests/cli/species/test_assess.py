@@ -253,6 +253,7 @@ def test_terminal_run_file_and_python_are_one(world, tmp_path: Path) -> None:
     assert "auc.val.avg" in rows(tmp_path / "yaml" / "summary.csv")[0]
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_bytes_on_any_number_of_processes(world, tmp_path: Path) -> None:
     words = ("--folds", 2, "--jackknife", "--null-models", 2, "--uncertainty", "--fc", "l", "--no-report")
     for name, count in (("a", 1), ("b", 2)):

@@ -24,6 +24,7 @@ DOCS = ROOT / "docs"
 OUTPUTS = (DOCS / "outputs.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_the_tutorial_says_what_a_newcomer_sees(tutorial) -> None:
     """The block of its third step is what the program prints, but for last digits."""
     (fitted,) = (said for line, said in tutorial.said.items() if line == "sdm fit run.yaml")
@@ -42,6 +43,7 @@ def test_the_tutorial_says_what_a_newcomer_sees(tutorial) -> None:
     assert "correlation 0.94" in evaluated or "correlation 0.93" in evaluated
 
 
+@pytest.mark.thorough
 def test_the_study_shows_what_it_says(study) -> None:
     """Correcting for where people looked brings the map nearer to the truth, though the AUC of folds falls."""
     said = list(study.said.values())
@@ -69,6 +71,7 @@ def part(title: str) -> str:
     return OUTPUTS.split(f"\n{title}\n", 1)[1].split(f"\n{level} ", 1)[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("folder", "title"), [("results", "## `sdm fit`, one species"), ("future", "## `sdm project`")]
 )
@@ -235,6 +238,7 @@ def test_a_link_that_leads_nowhere_is_seen(tmp_path: Path) -> None:
     assert [link for link in links(page) if not leads_somewhere(page, link)] == ["page.md#another", "none.md"]
 
 
+@pytest.mark.thorough
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     """With all links and places in pages; offline."""
     pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")

@@ -103,6 +103,7 @@ def empty(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return programs
 
 
+@pytest.mark.thorough
 def test_in_an_empty_environment_a_newcomer_can_start(empty: Path, tmp_path: Path) -> None:
     """`sdm example && sdm fit run.yaml`, outside the repository, by the program that was installed."""
     where = must(empty / "python", "-c", "import sdm, sdm_cli; print(sdm.__file__, sdm_cli.__file__)", cwd=tmp_path)
@@ -114,6 +115,7 @@ def test_in_an_empty_environment_a_newcomer_can_start(empty: Path, tmp_path: Pat
     assert page.strip() == (shipped(GUIDE) / "bias.md").read_text(encoding="utf-8").strip()
 
 
+@pytest.mark.thorough
 def test_wheel_and_source_archive_install_the_same(built: Path, empty: Path) -> None:
     """Every file of the wheel is what the source archive installed, byte for byte; both are small."""
     (wheel,), (archive,) = built.glob("*.whl"), built.glob("*.tar.gz")

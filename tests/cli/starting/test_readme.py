@@ -73,6 +73,7 @@ def make_room(words: list[str], kept: dict[str, Path]) -> None:
         shutil.rmtree(out)
 
 
+@pytest.mark.thorough
 def test_every_command_does_its_work(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
     kept: dict[str, Path] = {}
@@ -91,6 +92,7 @@ def test_every_command_does_its_work(place: Path, monkeypatch: pytest.MonkeyPatc
     assert (place / "first" / "results" / "Virtualis_montanus.html").exists(), "as README says"
 
 
+@pytest.mark.thorough
 def test_the_lines_of_python_work(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
     rng = np.random.default_rng(1)

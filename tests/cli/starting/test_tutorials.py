@@ -21,6 +21,7 @@ def change(folder, period: str, measure: str) -> float:
     return float(value)
 
 
+@pytest.mark.thorough
 def test_future_climates_say_what_the_page_says(climates) -> None:
     """Every line that the page shows is printed, with nearly the same numbers."""
     said = next(text for line, text in climates.said.items() if "-o climates" in line).splitlines()
@@ -34,6 +35,7 @@ def test_future_climates_say_what_the_page_says(climates) -> None:
             assert got == pytest.approx(wanted, rel=0.05, abs=1), line
 
 
+@pytest.mark.thorough
 def test_a_limit_to_dispersal_takes_from_the_gain_alone(climates) -> None:
     """What steps 3 to 5 of the page say: a little less gain, the same loss; nothing depends on extrapolation."""
     gains = [change(climates.folder / name, "2080", "gain") for name in ("climates", "reachable")]
@@ -45,6 +47,7 @@ def test_a_limit_to_dispersal_takes_from_the_gain_alone(climates) -> None:
     assert change(climates.folder / "climates", "2080", "suitable area outside the training range") == 0
 
 
+@pytest.mark.thorough
 def test_a_cluster_and_two_processes_give_the_same_bytes(many) -> None:
     names = ["Virtualis_montanus/Virtualis_montanus.npz", "Virtualis_aridus/Virtualis_aridus.tif"]
     for name in names:
@@ -60,6 +63,7 @@ def test_every_notebook_has_a_page() -> None:
     assert {path.stem for path in (DOCS / "notebooks").glob("*.ipynb")} == set(NOTEBOOKS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_the_page_of_a_notebook_is_the_notebook(notebook: str) -> None:
     """Its code is run by tests/test_api.py; the page has that code, and the texts, cell by cell."""

@@ -44,6 +44,7 @@ def test_a_sensitivity_curve_of_several_sizes(world, tmp_path: Path) -> None:
     assert [float(row["loss"]) for row in table] == pytest.approx([p["loss"] for p in points])
 
 
+@pytest.mark.thorough
 def test_terminal_run_file_and_python_are_one_on_any_number_of_processes(world, tmp_path: Path) -> None:
     source = {
         "occurrences": {"file": str(world.both)},

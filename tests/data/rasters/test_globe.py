@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import shapely
 from affine import Affine
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rasterio.crs import CRS
 from shapely.geometry import Point, Polygon, box
@@ -122,7 +122,6 @@ def test_a_polygon_on_a_map_of_the_world_is_cut_with_it(tmp_path):
         assert np.mean((mask & back) != inside) < 2e-3, "edges are straight on the map, and curves in degrees"
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(-1799, 1799), min_size=1, max_size=12, unique=True), st.sampled_from([-180, 0]))
 def test_longitudes_in_one_piece(tenths, left):
     """Slow and obvious: of all places to cut, the one that leaves the shortest piece."""

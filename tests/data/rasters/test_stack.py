@@ -27,7 +27,7 @@ def test_truncated_file_is_named(tmp_path, write_raster, part, capfd):
     assert capfd.readouterr().err == ""
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(budget=st.integers(1, 60_000), threads=st.integers(1, 3))
 def test_scan_gives_the_whole_raster_whatever_the_windows(stack, landscape, budget, threads, naive):
     result = np.zeros((3, 60, 90), dtype="float32")
@@ -51,7 +51,7 @@ def test_scan_runs_a_function_in_the_readers_and_can_be_left(stack):
     scan.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 59), st.integers(0, 89)), max_size=40))
 def test_sample_is_the_value_of_the_cell(stack, landscape, naive, cells):
     rows, cols = np.array(cells, dtype=np.int64).reshape(-1, 2).T
@@ -73,7 +73,7 @@ def test_stack_can_be_sent_to_another_process(stack, whole):
 coordinates = st.floats(-5, 60, allow_nan=False).map(lambda value: round(value * 4) / 4)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(x=st.tuples(coordinates, coordinates), y=st.tuples(coordinates, coordinates), budget=st.integers(1, 60_000))
 def test_within_a_box_every_cell_is_read_and_far_from_it_none(stack, landscape, x, y, budget, naive):
     left, right, bottom, top = min(x), max(x), min(y), max(y)

@@ -15,7 +15,7 @@ from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.samples import read_swd
 from sdm.errors import DataError, OptionError
 
-SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 def records(x, y, species="a", crs="EPSG:4326") -> Occurrences:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.data.records.expression import Condition
@@ -114,7 +114,6 @@ def test_a_column_that_is_not_there_may_be_text_without_marks() -> None:
         Condition.parse("basis == A").holds(TABLE, "t.csv")
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.text("year<>=!'\"`()andornot inlike.,1 0;[]{}\\\n", max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(OptionError):  # anything else is a fault
@@ -152,7 +151,6 @@ def slowly(node: ast.AST, row: dict[str, Any]) -> bool | None:
     return getattr(left, signs.get(type(node.ops[0]), "__ge__"))(right)
 
 
-@settings(deadline=None, max_examples=200)
 @given(conditions, st.lists(st.tuples(st.none() | values, st.none() | values), min_size=1, max_size=8))
 def test_against_a_slow_evaluation(text: str, rows: list[tuple[int | None, int | None]]) -> None:
     table = pd.DataFrame(rows, columns=["a", "b"], dtype=float)

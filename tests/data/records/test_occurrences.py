@@ -17,7 +17,7 @@ from sdm.data.records.samples import read_swd
 from sdm.data.records.textfile import TextTable
 from sdm.errors import DataError, OptionError
 
-SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 NOT_NAMES = {"na", "nan", "n/a", "null", "none", "<na>", "#n/a", "#na", "-nan"}
 names = (

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.data.rasters.layers import open_stack
@@ -90,7 +90,6 @@ def naive_repeated(x, y, species):
     return [len(at[a, b]) >= least for a, b in zip(x, y)]
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.integers(5, 60), st.integers(1, 40))
 def test_points_of_many_species(seed, n_species, n_points):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import naive
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from scipy.optimize import minimize
 from strategies import seeds
 
@@ -67,7 +67,6 @@ def some_nu(path: RelaxationPath, seed: int, count: int = 3) -> np.ndarray:
     return np.concatenate([1.3 * top * rng.random(count), near[near > 0], knots[knots > 0][-2:]])
 
 
-@settings(max_examples=600)
 @given(seeds)
 @example(111184)
 def test_every_point_of_the_path_is_optimal_and_the_direct_solution(seed):
@@ -123,7 +122,6 @@ def test_a_general_purpose_optimiser_finds_no_better(seed):
     np.testing.assert_allclose(mine, found.x, atol=1e-4)
 
 
-@settings(max_examples=400)
 @given(seeds)
 def test_uniform_prior_has_few_segments_and_monotone_sets(seed):
     """Theorem 7.1: at most n + 1 segments, I₋ and I₊ only grow, I₀ only shrinks."""
@@ -150,7 +148,6 @@ def test_the_uniform_algorithm_and_the_general_one_agree(seed):
         np.testing.assert_allclose(special.p(nu), general.p(nu), rtol=0, atol=1e-12)
 
 
-@settings(max_examples=200)
 @given(seeds)
 def test_prior_and_observed_are_interchangeable(seed):
     """§3: swapping (u, ν) with (q, μ) gives the same curve, its mirror image."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Case, cases, combinations, make_pair, sample_on, small_case
 
@@ -40,7 +40,6 @@ def test_an_independent_optimiser_finds_the_same_objective(alpha, penalty, seed)
     assert solution.objective == pytest.approx(pair.dense.objective(solution.weights), abs=1e-12)
 
 
-@settings(max_examples=100)
 @given(
     cases(max_cells=25),
     st.sampled_from(PRICED),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Case, cases, make_pair, small_case
 
@@ -29,7 +29,6 @@ def test_no_optimiser_finds_a_lower_objective(power, alpha, scale):
         assert solution.objective == pytest.approx(found, abs=1e-6)
 
 
-@settings(max_examples=60)
 @given(
     cases(max_cells=20),
     st.sampled_from(POWERS),

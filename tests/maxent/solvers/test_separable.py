@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from scipy.optimize import linprog
 from strategies import Case, cases, make_pair, small_case
 
@@ -69,7 +69,6 @@ def interior(columns, sample):
     return -found.fun if found.success else 0.0
 
 
-@settings(max_examples=80)
 @given(cases(max_cells=25, max_variables=2))
 def test_separable_only_when_a_linear_program_says_so(case):
     """A narrow niche is no separable one. And if separable it is, the fit ends: so called, or certified before that."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Case, cases, make_pair, small_case
 
@@ -67,7 +67,6 @@ def test_the_first_step_of_plummet_is_that_of_the_paper():
     assert second.objective == pytest.approx(pair.dense.objective(delta / scale), abs=1e-12)
 
 
-@settings(max_examples=40)
 @given(cases(max_cells=15, max_variables=2), st.sampled_from(SOLVERS), st.sampled_from(PENALTIES))
 def test_cut_short_the_gap_still_bounds_the_distance(case, solve, penalty):
     assume(np.abs(case.x).max() < 1e5 and case.dense("lq", 3))

@@ -78,6 +78,7 @@ def head(browser: Browser, title: str) -> str:
     return f"#species th:nth-child({titles.index(title) + 1})"
 
 
+@pytest.mark.thorough
 def test_it_sorts_by_numbers_with_missing_ones_last(page: Browser, batch: Any) -> None:
     rows = batch[1]
     gap = head(page, "Proved gap (nats)")
@@ -91,6 +92,7 @@ def test_it_sorts_by_numbers_with_missing_ones_last(page: Browser, batch: Any) -
     assert page.run("document.querySelector('#species tbody tr:last-child').cells.length") in (4, 6)
 
 
+@pytest.mark.thorough
 def test_it_sorts_by_name_without_regard_to_case_and_accents(page: Browser, batch: Any) -> None:
     page.click(f"{head(page, 'Species')} button")
     names = sorted(row["species"].replace("É", "e").lower() for row in batch[1])
@@ -118,6 +120,7 @@ def test_it_finds_names_statuses_and_ranges_of_numbers(page: Browser, batch: Any
     assert page.run(NAMES) == []
 
 
+@pytest.mark.thorough
 def test_failures_are_shown_by_their_reason(page: Browser, batch: Any) -> None:
     assert "10,000 of 10,005 species are in this table" in page.text("main .cautions")
     texts = page.run("Array.from(document.querySelectorAll('.reasons li'), e => e.textContent.trim())")
@@ -132,6 +135,7 @@ def test_failures_are_shown_by_their_reason(page: Browser, batch: Any) -> None:
     assert figures[2:4] == [f"{batch[1][0]['training_presences']:,}", f"{batch[1][0]['auc_train']:.3f}"]
 
 
+@pytest.mark.thorough
 def test_it_turns_its_pages(page: Browser, batch: Any) -> None:
     names = [row["species"] for row in batch[1]]
     page.click("[data-go=on]")
@@ -149,6 +153,7 @@ def test_it_turns_its_pages(page: Browser, batch: Any) -> None:
     assert page.text("#found") == "1–100 of 5,000 species found, of 10,000", "a filter begins at the first page"
 
 
+@pytest.mark.thorough
 def test_whoever_comes_back_finds_the_same_rows(page: Browser, batch: Any) -> None:
     choose(page, "#find", "elan")
     choose(page, "[data-column=auc_train][data-end=low]", "0.25")
@@ -169,6 +174,7 @@ def test_whoever_comes_back_finds_the_same_rows(page: Browser, batch: Any) -> No
     assert page.run("document.getElementById('find').value") == "elan"
 
 
+@pytest.mark.thorough
 def test_pictures_and_pages_are_found_whatever_their_names(page: Browser, batch: Any) -> None:
     page.wait("Array.from(document.images).filter(i => i.complete && i.naturalWidth === 40).length >= 5")
     assert page.run("document.querySelector('#species img').loading") == "lazy"
@@ -184,6 +190,7 @@ def test_pictures_and_pages_are_found_whatever_their_names(page: Browser, batch:
     page.open(batch[0] / "index.html", READY)
 
 
+@pytest.mark.thorough
 def test_a_narrow_window_scrolls_the_table_alone(page: Browser) -> None:
     page.size(360, 800)
     assert page.run("document.documentElement.scrollWidth") <= 360
@@ -191,6 +198,7 @@ def test_a_narrow_window_scrolls_the_table_alone(page: Browser) -> None:
     assert len(np.unique(np.asarray(shown.convert("L")))) > 20, "there is something to see"
 
 
+@pytest.mark.thorough
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     browser.console.clear()
     row = {"species": EVIL, "status": EVIL, "n": 1, "folder": EVIL, "page": EVIL, "preview": "", "error": ""}
@@ -202,6 +210,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     assert browser.console == []
 
 
+@pytest.mark.thorough
 def test_the_index_of_a_run_shows_its_maps(browser: Browser, many: Path) -> None:
     fresh(browser, many)
     browser.run("document.getElementById('species').scrollIntoView()")

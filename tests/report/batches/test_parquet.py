@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from sdm.errors import OutputError
@@ -34,7 +34,6 @@ def back(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 @given(some.data())
-@settings(max_examples=150, deadline=None)
 def test_every_value_comes_back_in_its_type(data: some.DataObject) -> None:
     kinds = data.draw(some.lists(some.sampled_from(sorted(CELLS)), min_size=1, max_size=20))
     rows = data.draw(

@@ -87,6 +87,7 @@ def opened(
     browser.size(1280, 900)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [375, 1280])
 def test_no_text_is_clipped(opened: Callable[[str], Browser], kind: str, width: int) -> None:
@@ -98,6 +99,7 @@ def test_no_text_is_clipped(opened: Callable[[str], Browser], kind: str, width: 
     assert ask(page, "outOfChart") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["species", "class", "community", "projection"])
 def test_paper_is_light_and_holds_everything(opened: Callable[[str], Browser], kind: str) -> None:
     """What is folded away is printed too, and no table runs out of the sheet."""
@@ -115,6 +117,7 @@ def test_paper_is_light_and_holds_everything(opened: Callable[[str], Browser], k
         page.send("Emulation.setEmulatedMedia", media="")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_text_stands_out_from_its_ground(opened: Callable[[str], Browser], kind: str, dark: bool) -> None:
@@ -126,6 +129,7 @@ def test_every_text_stands_out_from_its_ground(opened: Callable[[str], Browser],
     assert low == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Callable[[str], Browser], kind: str) -> None:
     page = opened(kind)
@@ -141,6 +145,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Callable[
     assert len(seen) == min(count, 60), "the tab key goes from one to the next"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_headings_labels_and_texts_of_pictures(opened: Callable[[str], Browser], kind: str) -> None:
     page = opened(kind)
@@ -154,6 +159,7 @@ def test_headings_labels_and_texts_of_pictures(opened: Callable[[str], Browser],
     assert len(names) == len(set(names))
 
 
+@pytest.mark.thorough
 def test_names_of_the_index_break_between_words_alone(opened: Callable[[str], Browser]) -> None:
     page = opened("index")
     for width in (1280, 375):
@@ -161,6 +167,7 @@ def test_names_of_the_index_break_between_words_alone(opened: Callable[[str], Br
         assert ask(page, "broken") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["species", "class"])
 def test_the_result_comes_first(opened: Callable[[str], Browser], kind: str) -> None:
     """The map and four figures are seen without scrolling, and warnings come next."""

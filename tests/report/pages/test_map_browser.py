@@ -57,6 +57,7 @@ def choose(page: Browser, selector: str, value: str) -> None:
     page.run(f"(e => {{ e.value = {json.dumps(value)}; {told}; }})({place})")
 
 
+@pytest.mark.thorough
 def test_buttons_and_keys_zoom_and_move(page: Browser) -> None:
     assert zoom(page) == 1
     page.click("[data-act=in]")
@@ -80,6 +81,7 @@ def test_buttons_and_keys_zoom_and_move(page: Browser) -> None:
     assert zoom(page) == 1
 
 
+@pytest.mark.thorough
 def test_the_wheel_zooms_around_the_pointer_once_the_map_was_clicked(page: Browser) -> None:
     before = where(page, 0.3, 0.7)
     page.click("#values", 0.3, 0.7)
@@ -90,12 +92,14 @@ def test_the_wheel_zooms_around_the_pointer_once_the_map_was_clicked(page: Brows
     page.wait("Number(document.querySelector('#plate').dataset.zoom) === 1")
 
 
+@pytest.mark.thorough
 def test_the_wheel_turns_the_page_before_that(page: Browser) -> None:
     page.run("document.activeElement.blur()")
     page.wheel("#values", -240)
     assert zoom(page) == 1
 
 
+@pytest.mark.thorough
 def test_dragging_and_pinching_move_and_zoom(page: Browser) -> None:
     page.click("[data-act=in]")
     page.click("[data-act=in]")
@@ -113,6 +117,7 @@ def test_dragging_and_pinching_move_and_zoom(page: Browser) -> None:
         page.send("Emulation.setTouchEmulationEnabled", enabled=False)
 
 
+@pytest.mark.thorough
 def test_an_enlarged_map_reads_the_cells_of_the_raster(page: Browser, results: Results) -> None:
     for _ in range(4):
         page.click("[data-act=in]")
@@ -128,6 +133,7 @@ def test_an_enlarged_map_reads_the_cells_of_the_raster(page: Browser, results: R
                 assert float(said.split(",")[0].split()[0]) == pytest.approx(float(band[row, column]), abs=0.0011)
 
 
+@pytest.mark.thorough
 def test_the_cursor_of_the_keyboard_takes_the_window_along(page: Browser) -> None:
     page.focus("#values")
     for _ in range(4):
@@ -141,6 +147,7 @@ def test_the_cursor_of_the_keyboard_takes_the_window_along(page: Browser) -> Non
     assert left < x < right
 
 
+@pytest.mark.thorough
 def test_the_scale_bar_is_as_long_as_it_says(page: Browser) -> None:
     bar = page.run("document.querySelector('#plate').dataset.bar")
     assert bar.endswith((" km", " m"))
@@ -150,6 +157,7 @@ def test_the_scale_bar_is_as_long_as_it_says(page: Browser) -> None:
     assert page.run("document.querySelector('#plate').dataset.bar") != bar
 
 
+@pytest.mark.thorough
 def test_graticule_opacity_and_a_layer_below(page: Browser) -> None:
     page.run("document.querySelectorAll('input.show').forEach(b => { if (b.checked) b.click(); })")
     lined = pixels(page)
@@ -166,6 +174,7 @@ def test_graticule_opacity_and_a_layer_below(page: Browser) -> None:
     assert "standard deviation over replicates" in page.text("#hover")
 
 
+@pytest.mark.thorough
 def test_scenarios_are_layers_and_are_hatched_where_the_model_extrapolates(page: Browser) -> None:
     names = page.run("Array.from(document.querySelector('#layer').options, o => o.textContent)")
     assert "scenario warmer" in names
@@ -182,6 +191,7 @@ def test_scenarios_are_layers_and_are_hatched_where_the_model_extrapolates(page:
     assert not page.run("document.querySelector('#legend').hidden")
 
 
+@pytest.mark.thorough
 def test_records_are_shown_by_use_fold_and_fate(page: Browser, results: Results) -> None:
     by_use = pixels(page)
     page.click("#by-fold")
@@ -197,6 +207,7 @@ def test_records_are_shown_by_use_fold_and_fate(page: Browser, results: Results)
     assert page.text("#hover").endswith(("record: training", "record: test"))
 
 
+@pytest.mark.thorough
 def test_records_that_were_left_out_say_why(browser: Browser, full: Path, tmp_path: Path) -> None:
     shutil.copytree(full, tmp_path / "copy", ignore=shutil.ignore_patterns("scenarios"))
     results = read_results(tmp_path / "copy")
@@ -221,6 +232,7 @@ def test_records_that_were_left_out_say_why(browser: Browser, full: Path, tmp_pa
     assert browser.text("#hover").endswith("record: left out: shares a cell with another record")
 
 
+@pytest.mark.thorough
 def test_the_map_is_saved_as_it_is_seen(page: Browser, results: Results, tmp_path: Path) -> None:
     page.click("[data-act=in]")
     saved = {
@@ -269,6 +281,7 @@ def test_maps_of_all_kinds_zoom_switch_and_are_saved(
     assert browser.console == []
 
 
+@pytest.mark.thorough
 def test_charts_open_and_are_saved_with_their_numbers(page: Browser, results: Results, tmp_path: Path) -> None:
     page.click("#curves figure svg")
     assert page.run("document.querySelector('dialog.large').open")
@@ -291,6 +304,7 @@ def test_charts_open_and_are_saved_with_their_numbers(page: Browser, results: Re
     )
 
 
+@pytest.mark.thorough
 def test_tables_are_sorted_copied_and_saved(page: Browser, results: Results, tmp_path: Path) -> None:
     first = "document.querySelector('#thresholds tbody tr th').textContent"
     page.click("#thresholds th:nth-child(3) button")
@@ -308,6 +322,7 @@ def test_tables_are_sorted_copied_and_saved(page: Browser, results: Results, tmp
     assert text.startswith("Rule,Cumulative,Cloglog")
 
 
+@pytest.mark.thorough
 def test_dark_pages_turn_their_charts(page: Browser) -> None:
     colour = "getComputedStyle(document.querySelector('#curves svg path[stroke-width=\"2\"]')).stroke"
     light, shown = page.run(colour), page.screenshot()

@@ -77,6 +77,7 @@ def test_a_figure_looks_as_it_did(figures: dict[str, Any], tmp_path: Path, kind:
         assert min(abs(wide - width) for width in (COLUMN, 1.5 * COLUMN, PAGE)) < 10 or wide > PAGE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["map", "curve", "roc", "importance", "folds", "scenarios", "publication"])
 def test_any_width_can_be_chosen(figures: dict[str, Any], tmp_path: Path, kind: str) -> None:
     """Letters stay as large, so that a figure of one column can be read."""

@@ -97,6 +97,7 @@ def drawn(case: Callable[[Axes], None], layout: str | None, with_rulers: bool) -
     return pixels_of(figure).copy(), count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("layout", ["constrained", None])
 def test_the_same_pixels(case: Callable[[Axes], None], layout: str | None) -> None:
