@@ -101,6 +101,13 @@ def test_probability_decision_and_suitability_agree(data, entropy):
     assert 0.05 < np.mean(suitability > 0.5) < 0.95
 
 
+def test_the_decision_function_of_an_order_next_to_one_is_close_to_shannon(data):
+    """A difference divided by α − 1 lost its digits: the decision changed by 0.1 at α = 1 + 1e-15."""
+    x, y = data
+    decisions = [Maxent("l", entropy=order).fit(x, y).decision_function(x) for order in (1.0, 1.0 + 1e-15)]
+    np.testing.assert_allclose(decisions[1], decisions[0], atol=1e-4)
+
+
 def test_permutation_importance_and_partial_dependence(data):
     x, y = data
     noise = np.column_stack([x, np.random.default_rng(3).normal(size=len(x))])
