@@ -159,6 +159,23 @@ def test_the_features_are_those_of_a_model(data):
     np.testing.assert_allclose(score - score[0], expected - expected[0], atol=1e-9)
 
 
+@pytest.mark.parametrize("clamp", [True, False])
+@pytest.mark.parametrize("offset", [0.0, 1e9, -1e9])
+def test_features_at_new_points_are_those_of_a_model(data, offset, clamp):
+    """Products of values within their ranges can leave the range of the product; far from zero they lost all digits."""
+    x, y = data
+    x = np.round(x, 3) + offset
+    new = offset + np.random.default_rng(1).uniform(-6, 6, size=(200, 2)).round(3)
+    model = Maxent("lqp").fit(x, y)
+    expand = FeatureClasses("lqp", clamp=clamp).fit(x, y)
+    assert expand.get_feature_names_out().tolist() == model.feature_names_
+    values = expand.transform(new)
+    expected = model.predict(new, "link", clamp)
+    score = values @ model.coef_
+    np.testing.assert_allclose(score - score[0], expected - expected[0], atol=1e-9 * np.abs(values).max())
+    assert not clamp or (values.min() >= 0.0 and values.max() <= 1.0)
+
+
 @pytest.mark.parametrize("check", ["set_output_transform_pandas", "global_output_transform_pandas"])
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_data_frames_out(check):
