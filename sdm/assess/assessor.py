@@ -25,7 +25,7 @@ from sdm.assess.measures.presence_only import (
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
-from sdm.estimators.maxent import Maxent
+from sdm.estimators.maxent import Maxent, fit_again
 from sdm.estimators.params import Parameters
 from sdm.estimators.structural import StructMaxent
 from sdm.types import Array, Index
@@ -158,7 +158,7 @@ class PresenceOnly(Assessor):
     def fit_next(self, table: SampleTable, estimator: Maxent, earlier: Maxent | None) -> Maxent:
         """Fit to a table what differs from an earlier fit to it in the multiplier alone; its rows are not read anew."""
         if type(earlier) is Maxent and type(estimator) is Maxent:
-            return Maxent(**{**earlier.get_params(), "multiplier": estimator.multiplier}).fit_again(earlier)
+            return fit_again(earlier, estimator.multiplier)
         return self.fit(table, estimator, start=earlier)
 
     def with_setting(self, base: Maxent, setting: Mapping[str, Any]) -> Maxent:

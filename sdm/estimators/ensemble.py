@@ -152,6 +152,11 @@ class Ensemble(Maxent):
         """The cells that the model is a density over."""
         return self._domain
 
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature, in the order of `coef_`."""
+        return self.model_.feature_names
+
 
 def _environment(x: NamedNumbers) -> NamedNumbers:
     """Return columns without those of place, which come last."""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.labels import read_presences
 from sdm.estimators.params import TableReader
+from sdm.features.centred import centres
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
@@ -34,7 +35,7 @@ class FeatureClasses(TableReader):
     categorical : sequence of str or int
         Columns whose values are categories. One that was not in the fit has zero in all features.
     clamp : bool
-        Hold variables at the limits of their ranges in the fit.
+        Hold variables at the limits of their ranges in the fit, and features between 0 and 1, as `Maxent.predict`.
 
     Attributes
     ----------
@@ -107,8 +108,10 @@ class FeatureClasses(TableReader):
         x = self._encoder.encode(table)
         if not np.all(np.isfinite(x)):
             raise DataError("Input X contains NaN or infinity: leave these rows out, or fill them, before")
-        held = np.clip(x, self._lo, self._hi) if self.clamp else x
-        values: Array = self.terms_.evaluate(held)
+        if self.clamp:
+            values = self.terms_.evaluate_held(x, self._lo, self._hi)
+        else:
+            values = self.terms_.evaluate(x, centres(self._lo, self._hi))
         return self._wrapped(values, getattr(X, "index", None))
 
     def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> Any:

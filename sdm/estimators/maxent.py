@@ -43,7 +43,8 @@ from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 
-_COLUMNS = ("n_features_in_", "feature_names_in_")  # what an estimator knows of the table that it was fitted to
+# What a fit at another multiplier has in common with an earlier one.
+_COMMON = ("n_features_in_", "feature_names_in_", "classes_", "_data", "_encoder", "_built")
 SOLVERS = {
     "newton": solve_newton,
     "summet": solve_summet,
@@ -265,22 +266,11 @@ class Maxent(Classifier):
             raise DataError(f"X has {x.shape[1]} columns, expected the values of one variable")
         return self._fit_data(self._training_data(encoder, *merge_background(x, present, weight, base)))
 
-    def fit_again(self, start: "Maxent") -> Self:
-        """Fit to the rows of an earlier fit whose options differ in the multiplier alone, from where it ended, with its
-        features."""
-        self.check_options()
-        data, self.classes_ = start._data, start.classes_
-        self.__dict__ |= {name: start.__dict__[name] for name in _COLUMNS if name in start.__dict__}
-        self._data, self._encoder = data, data.encoder
-        self._built: BuiltFeatures = start._built
-        self._choose_entropy(data)
-        return self._fit_built(data, start.coef_)
-
     def _fit_data(self, data: TrainingData, start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
         self._data, self._encoder = data, data.encoder
         self._choose_entropy(data)
-        self._built = self._build(data, *parse_features(self.features, data.size, self._since()))
+        self._built: BuiltFeatures = self._build(data, *parse_features(self.features, data.size, self._since()))
         return self._fit_built(data, start)
 
     def _fit_built(self, data: TrainingData, start: "Maxent | Model | Array | None") -> Self:
@@ -546,7 +536,7 @@ class Maxent(Classifier):
         table, model = self._checked(X), self.model_
         level = np.log(2.0) * np.exp(-model.entropy) * model.n_domain  # the density ratio where cloglog is 0.5
         order = model.alpha - 1.0
-        zero = np.log(level) if order == 0.0 else (level**order - 1.0) / order
+        zero = np.log(level) if order == 0.0 else np.expm1(order * np.log(level)) / order
         return model.predict(table, "link", clamp) + (np.log(model.n_domain) if order == 0.0 else 0.0) - zero
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -563,6 +553,16 @@ class Maxent(Classifier):
         raw = self.model_.predict(x[present], "raw")
         with np.errstate(divide="ignore"):
             return float(np.average(np.log(raw * self.model_.n_domain), weights=weight[present]))
+
+
+def fit_again(earlier: Maxent, multiplier: float) -> Maxent:
+    """Fit to the rows of an earlier fit at another multiplier, with its features and from its weights. Only `Maxent`
+    itself has them, and none of its subclasses."""
+    again = Maxent(**{**earlier.get_params(), "multiplier": multiplier})
+    again.check_options()
+    again.__dict__ |= {name: earlier.__dict__[name] for name in _COMMON if name in earlier.__dict__}
+    again._choose_entropy(again._data)
+    return again._fit_built(again._data, earlier.coef_)
 
 
 @dataclass(frozen=True)

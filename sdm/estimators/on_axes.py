@@ -127,6 +127,11 @@ class OnAxes(Maxent):
         """The cells that the model is a density over."""
         return self._domain
 
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature, in the order of `coef_`."""
+        return self.model_.feature_names
+
 
 def _titled(variables: tuple[ModelVariable, ...], data: TrainingData) -> tuple[ModelVariable, ...]:
     """Return the variables of the group, whose ranges predictions are held to, with the names of categories here."""

@@ -56,8 +56,11 @@ class Parameters:
     @property
     def used_seed(self) -> int:
         """The seed: `random_state`, as scikit-learn calls it, where that is given, and else `seed`."""
-        for name in ("random_state", "seed"):
-            value = getattr(self, name, None)
+        names = [name for name in ("random_state", "seed") if hasattr(self, name)]
+        if not names:
+            raise AttributeError(f"{type(self).__name__} has no seed")
+        for name in names:
+            value = getattr(self, name)
             if value is not None:
                 if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                     raise OptionError(f"{name}={value!r}: expected a whole number from 0 on")

@@ -10,10 +10,17 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdm.types import Array
+
 
 def centre_of(lo: float, hi: float) -> float:
     """Return `c` of a variable with values from `lo` to `hi`."""
     return lo if min(abs(lo), abs(hi)) > hi - lo else 0.0
+
+
+def centres(lo: Array, hi: Array) -> Array:
+    """Return `c` of every variable."""
+    return np.array([centre_of(*ends) for ends in zip(lo.tolist(), hi.tolist())])
 
 
 def less_product(value: float, a: float, b: float) -> float:

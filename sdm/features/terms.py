@@ -21,7 +21,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.centred import centre_of, less_product
+from sdm.features.centred import centres, less_product
 from sdm.types import Array
 from sdm.values import dataclass
 
@@ -101,19 +101,23 @@ class Terms:
         columns = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
         return Terms(**{**columns, "weight": np.asarray(weight, dtype=np.float64)})
 
-    def evaluate(self, x: Array) -> Array:
-        """Return the dense feature matrix `(n, len(self))` of raw values `x`: slow and plain, for a few terms."""
+    def evaluate(self, x: Array, centre: Array | None = None) -> Array:
+        """Return the dense feature matrix `(n, len(self))` of raw values `x`: slow and plain, for a few terms. Squares
+        and products count from `centre`, one value for each variable (`centres`), or from zero."""
         out = np.empty((x.shape[0], len(self)))
         for j in range(len(self)):
-            u = x[:, self.var[j]]
+            v = self.var[j]
+            u = x[:, v]
             knot, lo, hi = self.knot[j], self.lo[j], self.hi[j]
             match int(self.kind[j]):
                 case 0:
                     out[:, j] = (u - lo) / (hi - lo)
-                case 1:
-                    out[:, j] = (u * u - lo) / (hi - lo)
-                case 2:
-                    out[:, j] = (u * x[:, self.other[j]] - lo) / (hi - lo)
+                case 1 | 2:
+                    w = v if self.kind[j] == QUADRATIC else self.other[j]
+                    a, b = (0.0, 0.0) if centre is None else (float(centre[v]), float(centre[w]))
+                    s, t = u - a, x[:, w] - b
+                    raw = s * t + a * t + b * s if a or b else s * t
+                    out[:, j] = (raw - less_product(lo, a, b)) / (hi - lo)
                 case 3:
                     out[:, j] = np.maximum(u - knot, 0.0) / (hi - knot)
                 case 4:
@@ -127,15 +131,8 @@ class Terms:
     def evaluate_held(self, x: Array, lo: Array, hi: Array) -> Array:
         """Return the feature matrix with variables held in their ranges, and features in theirs; as exact as that of a
         domain, also far from zero."""
-        x = np.clip(x, lo, hi)
-        out, centre = self.evaluate(x), [centre_of(*ends) for ends in zip(lo.tolist(), hi.tolist())]
-        for j in np.flatnonzero((self.kind == QUADRATIC) | (self.kind == PRODUCT)):
-            v, other = int(self.var[j]), int(self.var[j] if self.kind[j] == QUADRATIC else self.other[j])
-            a, b = centre[v], centre[other]
-            if a or b:
-                u, t = x[:, v] - a, x[:, other] - b
-                out[:, j] = (u * t + a * t + b * u - less_product(self.lo[j], a, b)) / (self.hi[j] - self.lo[j])
-        return np.clip(out, 0.0, 1.0)
+        held = np.clip(x, lo, hi)
+        return np.clip(self.evaluate(held, centres(lo, hi)), 0.0, 1.0)
 
     def slopes(self) -> Array:
         """Return by how much each scaled feature grows per unit of its raw form (for thresholds and classes: 1)."""

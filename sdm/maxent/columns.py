@@ -8,9 +8,9 @@ from sdm.executors.ahead import in_parts, over_cells
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
-# The columns serve only to find a direction; objective, gradient and gap are computed in double precision.
-DTYPE = np.float32
-
+# The columns serve only to find a direction; objective, gradient and gap are computed in double precision. Single
+# precision serves columns too, unless features are so similar that their difference is below its rounding.
+ROUNDING = {np.float32: 1e-6, np.float64: 1e-13}  # of a Hessian, by the precision of its columns
 
 SLAB = 32  # columns that are kept in one array
 ROUGH_CELLS = 40_000  # a rough Hessian looks at about this many cells: enough to tell a few hundred features apart
@@ -30,7 +30,8 @@ class ColumnPool:
         self.features = features
         self.stride = stride
         self.capacity = capacity
-        self._slabs: list[NDArray[np.float32]] = []  # of SLAB rows each
+        self.precision: type[np.float32] | type[np.float64] = np.float32
+        self._slabs: list[NDArray[np.floating]] = []  # of SLAB rows each
         self._row: dict[int, int] = {}  # of every feature that is here, counted over all slabs
         self._free: list[int] = []  # rows without a feature
 
@@ -41,6 +42,14 @@ class ColumnPool:
             self.stride = finer
             self._slabs, self._row, self._free = [], {}, []
 
+    def double(self) -> bool:
+        """Use double precision, at every cell, from now on; return whether that is a change."""
+        if self.precision is np.float64:
+            return False
+        self.stride, self.precision = 1, np.float64
+        self._slabs, self._row, self._free = [], {}, []
+        return True
+
     def renumber(self, features: FeatureSet, keep: NDArray[np.bool_]) -> None:
         """Go on with the features marked in `keep`, in their new numbering."""
         self.features = features
@@ -48,7 +57,7 @@ class ColumnPool:
         self._free += [row for j, row in self._row.items() if not keep[j]]
         self._row = {int(place[j]): row for j, row in self._row.items() if keep[j]}
 
-    def columns(self, members: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+    def columns(self, members: NDArray[np.int64]) -> list[NDArray[np.floating]]:
         """Return the members' columns, computing those that are missing."""
         return [self._slabs[row // SLAB][row % SLAB] for row in self._rows(members)]
 
@@ -65,7 +74,7 @@ class ColumnPool:
             if not self._free:
                 first = SLAB * len(self._slabs)
                 self._free = list(range(first + SLAB - 1, first - 1, -1))
-                self._slabs.append(np.empty((SLAB, -(-n // self.stride)), dtype=DTYPE))
+                self._slabs.append(np.empty((SLAB, -(-n // self.stride)), dtype=self.precision))
             self._row[j] = self._free.pop()
         try:
             in_parts(lambda some: self._compute(missing[some]), len(missing), n)
@@ -88,22 +97,22 @@ class ColumnPool:
         rows = np.array(self._rows(members), dtype=np.int64)
         total, weights = weights.sum(), weights[:: self.stride]
         weights = weights * (total / weights.sum())
-        root, w = np.sqrt(weights).astype(DTYPE), weights / total
+        root, w = np.sqrt(weights).astype(self.precision), weights / total
         parts = [(slab, rows[at := np.flatnonzero(rows // SLAB == k)] % SLAB, at) for k, slab in enumerate(self._slabs)]
-        centre = np.empty(members.size, dtype=DTYPE)
+        centre = np.empty(members.size, dtype=self.precision)
         for slab, own, at in parts:
             _fill_means(slab, own, at, w, centre)
         out = np.zeros((members.size, members.size))
-        idle: list[NDArray[np.float32]] = []  # memory for a block, of threads that have none at work
+        idle: list[NDArray[np.floating]] = []  # memory for a block, of threads that have none at work
 
-        def product(first: int) -> NDArray[np.float32]:
+        def product(first: int) -> NDArray[np.floating]:
             width = min(block, root.size - first)
             try:
                 centred = idle.pop()
             except IndexError:
-                centred = np.empty((members.size, width), dtype=DTYPE)
+                centred = np.empty((members.size, width), dtype=self.precision)
             if centred.shape[1] != width:  # the last is smaller
-                centred = np.empty((members.size, width), dtype=DTYPE)
+                centred = np.empty((members.size, width), dtype=self.precision)
             for slab, own, at in parts:
                 _fill_centred(slab, own, at, centre, root, first, centred)
             made = centred @ centred.T
@@ -112,8 +121,7 @@ class ColumnPool:
 
         for part in over_cells(product, range(0, root.size, block), self.features.domain.n):
             out += part
-        # Single precision leaves an error of about a millionth: lift the diagonal by that, to stay positive definite.
-        out[np.diag_indices(members.size)] *= 1.0 + 1e-6
+        out[np.diag_indices(members.size)] *= 1.0 + ROUNDING[self.precision]  # to stay positive definite
         return out
 
 

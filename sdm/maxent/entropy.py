@@ -70,7 +70,7 @@ def _power(s, alpha):  # type: ignore[no-untyped-def]
         return base
     if alpha == 1.5:
         return base * base
-    return base ** (1.0 / (alpha - 1.0))
+    return np.exp(np.log1p((alpha - 1.0) * s) / (alpha - 1.0))  # near α = 1 a power of `base` loses digits
 
 
 @jit
@@ -89,7 +89,7 @@ def _phi(r, alpha):  # type: ignore[no-untyped-def]
         return r * np.log(r)
     if alpha == 2.0:
         return 0.5 * (r * r - r)
-    return (r**alpha - r) / (alpha * (alpha - 1.0))
+    return r * np.expm1((alpha - 1.0) * np.log(r)) / (alpha * (alpha - 1.0))
 
 
 @jit
@@ -169,20 +169,13 @@ def find_tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
         for i in range(theta.size):
             base = 1.0 + (alpha - 1.0) * (theta[i] - tau)
             if base > 0.0:
-                if alpha == 2.0:
-                    total += q0[i] * base
-                    slope += q0[i]
-                elif alpha == 1.5:
-                    total += q0[i] * base * base
-                    slope += q0[i] * base
-                else:
-                    r = base ** (1.0 / (alpha - 1.0))
-                    total += q0[i] * r
-                    slope += q0[i] * r / base
+                r = _power(theta[i] - tau, alpha)
+                total += q0[i] * r
+                slope += q0[i] * r / base
         if slope == 0.0:
             tau = low
             continue
-        step = (total - total ** (2.0 - alpha)) / ((alpha - 1.0) * slope)
+        step = -total * np.expm1((1.0 - alpha) * np.log(total)) / ((alpha - 1.0) * slope)
         new = max(tau + step, low)
         if new == tau or (turn > 0 and step <= 0.0):  # only rounding is left
             break

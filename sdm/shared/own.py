@@ -16,8 +16,8 @@ from sdm.types import Array
 from sdm.values import dataclass
 
 _STEPS = 100  # of Newton's method, which needs about four
-_AT_REST = 1e-10  # violation of the optimality condition, in deviations of a feature
-_LIFT = 1e-9  # of the curvature, where features are copies of each other
+_AT_REST = 1e-9  # violation of the optimality condition, in units of the penalty
+_LIFT = 1e-13  # of the curvature: the rounding of its sums, where features are copies of each other
 _ROUNDING = 1e-15  # of the value
 
 
@@ -81,13 +81,14 @@ def _solve(phi: Array, q: Array, theta: Array, mean: Array, beta: Array, start: 
         slope = expected - mean
         used = o != 0.0
         beyond = np.where(used, np.abs(slope + beta * np.sign(o)), np.abs(slope) - beta)
-        if beyond.max() <= _AT_REST:
+        if np.all(beyond <= _AT_REST * beta):
             break
         at = np.flatnonzero(used | (beyond > 0.0))
         some = phi[:, at]
-        curvature = (some * p[:, None]).T @ some - np.outer(expected[at], expected[at])
-        curvature[np.diag_indices(at.size)] += _LIFT
-        new = solve_l1_quadratic(curvature, slope[at] - curvature @ o[at], beta[at], o[at])
+        centred = (some - expected[at]) * np.sqrt(p)[:, None]
+        curvature = centred.T @ centred
+        curvature[np.diag_indices(at.size)] *= 1.0 + _LIFT
+        new, _ = solve_l1_quadratic(curvature, slope[at] - curvature @ o[at], beta[at], o[at])
         direction = new - o[at]
         fall = float(slope[at] @ direction + beta[at] @ (np.abs(new) - np.abs(o[at])))
         along, size = some @ direction, 1.0

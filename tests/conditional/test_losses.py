@@ -21,6 +21,13 @@ def test_distributions_are_those_of_bisection_and_sorting(theta, alpha):
     np.testing.assert_allclose(p.sum(axis=0), 1.0, atol=1e-9)
 
 
+@given(scores, st.sampled_from([1e-7, 1e-10, 1e-14]))
+def test_orders_next_to_one_are_next_to_shannon(theta, above):
+    near, shannon = (ClassEntropy(alpha).distributions(theta) for alpha in (1.0 + above, 1.0))
+    for actual, expected in zip(near, shannon):
+        np.testing.assert_allclose(actual, expected, atol=1e3 * above + 1e-12)
+
+
 @given(scores, st.sampled_from(ALPHAS), st.integers(0, 2**32 - 1))
 def test_losses_are_those_of_the_definition_and_never_negative(theta, alpha, seed):
     y = np.random.default_rng(seed).dirichlet(np.ones(theta.shape[0]), size=theta.shape[1])

@@ -101,6 +101,13 @@ def test_probability_decision_and_suitability_agree(data, entropy):
     assert 0.05 < np.mean(suitability > 0.5) < 0.95
 
 
+def test_the_decision_function_of_an_order_next_to_one_is_close_to_shannon(data):
+    """A difference divided by α − 1 lost its digits: the decision changed by 0.1 at α = 1 + 1e-15."""
+    x, y = data
+    decisions = [Maxent("l", entropy=order).fit(x, y).decision_function(x) for order in (1.0, 1.0 + 1e-15)]
+    np.testing.assert_allclose(decisions[1], decisions[0], atol=1e-4)
+
+
 def test_permutation_importance_and_partial_dependence(data):
     x, y = data
     noise = np.column_stack([x, np.random.default_rng(3).normal(size=len(x))])
@@ -150,6 +157,23 @@ def test_the_features_are_those_of_a_model(data):
     score = expand.transform(x)[:, columns] @ model.coef_
     expected = model.predict(x, "link")
     np.testing.assert_allclose(score - score[0], expected - expected[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("clamp", [True, False])
+@pytest.mark.parametrize("offset", [0.0, 1e9, -1e9])
+def test_features_at_new_points_are_those_of_a_model(data, offset, clamp):
+    """Products of values within their ranges can leave the range of the product; far from zero they lost all digits."""
+    x, y = data
+    x = np.round(x, 3) + offset
+    new = offset + np.random.default_rng(1).uniform(-6, 6, size=(200, 2)).round(3)
+    model = Maxent("lqp").fit(x, y)
+    expand = FeatureClasses("lqp", clamp=clamp).fit(x, y)
+    assert expand.get_feature_names_out().tolist() == model.feature_names_
+    values = expand.transform(new)
+    expected = model.predict(new, "link", clamp)
+    score = values @ model.coef_
+    np.testing.assert_allclose(score - score[0], expected - expected[0], atol=1e-9 * np.abs(values).max())
+    assert not clamp or (values.min() >= 0.0 and values.max() <= 1.0)
 
 
 @pytest.mark.parametrize("check", ["set_output_transform_pandas", "global_output_transform_pandas"])

@@ -1,5 +1,7 @@
 """Entropies: distributions that sum to one whatever the scores, and a conjugate whose gradient they are."""
 
+from decimal import Decimal, localcontext
+
 import naive
 import numpy as np
 import pytest
@@ -145,6 +147,42 @@ def test_orders_near_one_are_near_shannon(spread, seed):
     shannon, near = Entropy(1.0).gibbs(theta, q0), Entropy(1.0 + 1e-6).gibbs(theta, q0)
     np.testing.assert_allclose(near.ratio, shannon.ratio, rtol=1e-4)
     assert near.conjugate == pytest.approx(shannon.conjugate, abs=1e-4)
+
+
+NEARLY = [base + sign * 10.0**-k for base, sign in ((1, 1), (2, -1)) for k in (3, 7, 9, 12, 15)]
+
+
+def exact(theta, tau, q0, alpha):
+    """Return the total probability, `Ω(p)` and `Ω*(θ)` of a normaliser by their definitions, with 60 digits."""
+    with localcontext() as digits:
+        digits.prec = 60
+        total = value = Decimal(0)
+        order, tau = Decimal(alpha), Decimal(tau)
+        conjugate = tau - 1 / order
+        for score, weight in zip(map(Decimal, theta.tolist()), map(Decimal, q0.tolist())):
+            base = 1 + (order - 1) * (score - tau)
+            if base > 0:
+                r = base ** (1 / (order - 1))
+                phi = (r**order - r) / (order * (order - 1))
+                total += weight * r
+                value += weight * phi
+                conjugate += weight * (r * (score - tau + 1 / order) - phi)
+        return float(total), float(value), float(conjugate)
+
+
+@pytest.mark.parametrize("alpha", NEARLY)
+def test_orders_next_to_one_and_two_lose_no_digits(alpha):
+    """Differences divided by α − 1 lost digits: probabilities did not sum to one, and a gap of 2e-8 was 0."""
+    for spread in (0.0, 1e-8, 1.0, 10.0):
+        theta, q0 = scores(7, spread, n=20)
+        entropy = Entropy(alpha)
+        gibbs = entropy.gibbs(theta, q0)
+        total, value, conjugate = exact(theta, gibbs.tau, q0, alpha)
+        assert total == pytest.approx(1.0, abs=1e-14)
+        p = q0 * gibbs.ratio
+        assert p.sum() == pytest.approx(1.0, abs=1e-14)
+        assert entropy.value(p, q0) == pytest.approx(value, rel=1e-13, abs=1e-15)
+        assert gibbs.conjugate == pytest.approx(conjugate, rel=1e-14, abs=1e-15)
 
 
 @given(orders, seeds)

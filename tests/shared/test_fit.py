@@ -119,6 +119,29 @@ def test_with_own_parts_the_bound_is_below_the_optimum_too(odd: str, seed: int) 
         assert lower_bound(problem, state, mu, problem.gradient(state.mass), beta) <= best + 1e-9
 
 
+@pytest.mark.parametrize("share", [2.0, 0.1])
+@pytest.mark.parametrize("beta", [1e-2, 1e-6, 1e-9])
+@pytest.mark.parametrize("noise", [None, 0.0, 1e-9])
+def test_tiny_penalties_of_own_parts_converge_with_copies_too(noise, beta, share) -> None:
+    """The optimality condition was met to 1e-10 whatever the penalty, so that small ones left a gap of 0.4."""
+    _, phi, q, counts = make(3, records=40, species=3)
+    if noise is not None:
+        phi = np.hstack([phi, phi[:, :3] + noise * np.random.default_rng(1).normal(size=(len(q), 3))])
+    problem = shared_problem(phi, q, counts)
+    fit = fit_shared(problem, share * problem.largest, own_beta=np.full((problem.features, 3), beta), tolerance=1e-8)
+    assert (fit.status, fit.gap <= 1e-8) == ("converged", True)
+    gradient = problem.gradient(fit.state.mass) / problem.records.weight
+    assert np.abs(gradient).max() <= beta * (1.0 + 1e-6) + 1e-14  # the optimality condition
+
+
+def test_penalties_of_own_parts_over_twelve_decades() -> None:
+    problem, *_ = make(3, species=3)
+    beta = 10.0 ** np.random.default_rng(5).uniform(-12, 0, (problem.features, 3))
+    fit = fit_shared(problem, 2.0 * problem.largest, own_beta=beta, tolerance=1e-8)
+    assert fit.gap <= 1e-4  # the gradient is known to 1e-16, which is 1e-4 of the smallest penalty
+    assert (fit.status == "converged") == (fit.gap <= 1e-8)
+
+
 def test_every_round_proves_a_gap_that_holds() -> None:
     problem, *_ = make(11, sites=200, features=12, species=6)
     mu = 0.05 * problem.largest

@@ -29,6 +29,7 @@ GROWTH = 40  # new features per round: more save rounds, fewer make each round c
 # While a round still gains this much (in nats), its Hessian may come from a part of the cells: the step needs no more.
 # Where features are found a few at a time, rounds gain less.
 ROUGH, ROUGH_GROWING = 1e-2, 1e-4
+SLOW, PATIENCE = 1e-3, 3  # after so many rounds that gain so little (in nats, and of the gap), in double precision
 FINER, FINER_GAIN = 4, 100.0  # then from so many times more cells, until a round gains so many times less
 
 
@@ -81,7 +82,7 @@ def _solve_sparse(
         pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     rough = ROUGH if growth is None else ROUGH_GROWING
     state = problem.state(np.zeros(problem.mu.size) if start is None else start)
-    size, worst, kept = int(np.count_nonzero(state.lam)), 0.0, None
+    size, worst, kept, slow = int(np.count_nonzero(state.lam)), 0.0, None, 0
     for _ in range(max_iterations):
         if growth is not None:
             state, worst, kept = growth.extend(state, per_round)
@@ -97,13 +98,16 @@ def _solve_sparse(
         if pool.stride == 1 and kept is None and (new is None or run.stuck()):
             if problem.entropy.alpha > 1.0:  # what has no density shows no curvature: count it as if it had some
                 new = line_search(problem, state, newton_step(problem, state, pool, members, floor=1.0)) or new
-            if new is None or new.objective >= state.objective - ROUNDING:
+            if (new is None or new.objective >= state.objective - ROUNDING) and not pool.double():
                 return run.finish(STALLED)
         if new is None:
             pool.refine()
         elif state.objective - new.objective < rough:
             pool.refine(FINER)
             rough /= FINER_GAIN
+        slow += new is not None and kept is None and state.objective - new.objective < SLOW * min(run.gap, 1.0)
+        if slow == PATIENCE:
+            pool.double()
         state = new or state
     return run.finish(MAX_ITERATIONS)
 
@@ -122,7 +126,7 @@ def newton_step(
     c = state.eps[members] - hessian @ old
     hessian[np.diag_indices(members.size)] += penalty.ridge[members]
     step = np.zeros_like(state.lam)
-    step[members] = solve_l1_quadratic(hessian, c, penalty.beta[members], old) - old
+    step[members] = solve_l1_quadratic(hessian, c, penalty.beta[members], old)[0] - old
     if mirrored:
         step[:size] = -step[size:]
     return step

@@ -14,23 +14,22 @@ LEAVE = 4  # one of so many weights may leave a support before it is factorised 
 ROUNDING = 2.0 * float(np.finfo(np.float64).eps)  # of a sum, in units of its terms
 TURNS = 200  # at most; a few are enough unless features depend on each other
 SWEEPS = 10  # sweeps before each solve: cheap beside it, and they drop most weights that have to go
-MORE_SWEEPS = 30  # after a solve that did not help
 
 
-def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance: float = 1e-10) -> Array:
-    """Minimise `½ zᵀHz + c·z + Σ β|z|` from `start`, to an optimality violation of `tolerance·max β` or of rounding,
-    whichever is larger; `h` is symmetric and positive semi-definite."""
-    z, sweeps, enough = start.copy(), SWEEPS, tolerance * float(beta.max())
+def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance: float = 1e-10) -> tuple[Array, bool]:
+    """Minimise `½ zᵀHz + c·z + Σ β|z|` from `start`; `h` is symmetric and positive semi-definite up to rounding. Return
+    `z`, and whether its optimality violation is at most `tolerance·max β` or rounding, whichever is larger."""
+    z, enough = start.copy(), tolerance * float(beta.max())
+    # Where features depend on each other, rounding alone decides the curvature, and its sign: lift it by as much.
+    h = h.copy()
+    h[np.diag_indices(z.size)] *= 1.0 + ROUNDING * np.sqrt(z.size)
     for _ in range(TURNS):
-        if _descend(h, c, beta, z, sweeps, enough):
-            break
-        before, value, sweeps = z.copy(), _value(h, c, beta, z), SWEEPS
+        if _descend(h, c, beta, z, SWEEPS, enough):
+            return z, True
         for _ in range(z.size):
             if not _settle(h, c, beta, z):
                 break
-        if not _value(h, c, beta, z) <= value:
-            z, sweeps = before, MORE_SWEEPS
-    return z
+    return z, _descend(h, c, beta, z, 0, enough)
 
 
 @jit
@@ -46,7 +45,7 @@ def _descend(h, c, beta, z, sweeps, tolerance):  # type: ignore[no-untyped-def]
     for _ in range(sweeps):
         for j in range(z.size):
             hjj = h[j, j]
-            if hjj <= 0.0:
+            if hjj <= 0.0 and abs(r[j]) > beta[j]:
                 continue
             u = hjj * z[j] - r[j]
             new = 0.0
@@ -78,32 +77,13 @@ def _optimal(h, c, beta, z, r, tolerance):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _copy(values, out):  # type: ignore[no-untyped-def]
-    """Fill an array by a loop: an assignment of arrays takes three seconds to compile, most of them for its message."""
-    for i in range(out.size):
-        out[i] = values[i]
-
-
-@jit_sum
-def _value(h, c, beta, z):  # type: ignore[no-untyped-def]
-    """½ zᵀHz + c·z + Σ β|z|."""
-    total = 0.0
-    for j in range(z.size):
-        if z[j] != 0.0:
-            row = 0.0
-            for i in range(z.size):
-                row += h[j, i] * z[i]
-            total += z[j] * (0.5 * row + c[j]) + beta[j] * abs(z[j])
-    return total
-
-
-@jit
 def _settle(h, c, beta, z):  # type: ignore[no-untyped-def]
     """Go to the minimiser for the present support and signs, or towards it, with weights that change sign left at zero;
     then to that of the smaller support, and so on. Return whether the support is still too large.
 
     One factorisation serves them all: where weights D leave a support whose inverse is G and whose minimiser is x, the
-    new minimiser is `x − G_·D (G_DD)⁻¹ x_D`."""
+    new minimiser is `x − G_·D (G_DD)⁻¹ x_D`. The change of the objective is computed from its slope: a difference of
+    its values is lost in their rounding long before it stops to matter."""
     support, k = np.empty(z.size, np.int64), 0
     for j in range(z.size):
         support[k] = j
@@ -111,65 +91,69 @@ def _settle(h, c, beta, z):  # type: ignore[no-untyped-def]
     if k == 0:
         return False
     most = 1 + k // LEAVE
-    a, rows = np.empty((k, k)), np.empty((1 + most, k))  # rows: x, then those of G
-    # Features that depend on each other make the system singular: then the step is kept short along what it cannot
-    # tell.
-    damp, solved = 0.0, False
-    while not solved and damp <= 1.0:
-        for s in range(k):
-            j = support[s]
-            rows[0, s] = damp * h[j, j] * z[j] - c[j] - beta[j] * np.sign(z[j])
-            for t in range(k):
-                a[s, t] = h[j, support[t]]
-            a[s, s] *= 1.0 + damp
-        solved = _factor(a)
-        if damp > 0.0:
-            most = 0
-        damp = 1e-6 if damp == 0.0 else 100.0 * damp
-    if not solved:
-        return False
+    a, rows = np.empty((k, k)), np.empty((1 + most, k))  # rows: the step to x, then those of G
+    start, slope = np.empty(k), np.empty(k)
+    for s in range(k):
+        j = support[s]
+        start[s], slope[s] = z[j], c[j] + beta[j] * np.sign(z[j])
+        for t in range(k):
+            a[s, t] = h[j, support[t]]
+            slope[s] += a[s, t] * z[support[t]]
+        rows[0, s] = -slope[s]
+    if not _factor(a):
+        most = 0  # G would be rounding
     gone = np.int64(0)  # a plain 0 would be compiled a second time, as a constant
     _solve_factored(a, rows, gone, gone)
-    target, trial, left = np.empty(k), z.copy(), np.empty(1 + most, np.int64)
-    value = _value(h, c, beta, z)
+    target, step, bend, left = np.empty(k), np.empty(k), np.empty(k), np.empty(1 + most, np.int64)
     while True:
         for s in range(k):
-            target[s] = rows[0, s]
+            target[s] = start[s] + rows[0, s]
         if gone > 0 and not _without(rows, left, gone, target):
             return True
-        crossing, fraction, first = 0, 1.0, -1
+        crossing, fraction = 0, 1.0
         for s in range(k):
-            old, new = z[support[s]], target[s]
-            trial[support[s]] = new
-            if old * new <= 0.0:
-                trial[support[s]] = 0.0
-                if old != 0.0:
-                    crossing += 1
-                    if old / (old - new) < fraction:
-                        fraction, first = old / (old - new), s
+            old = z[support[s]]
+            step[s] = target[s] - old if old != 0.0 else 0.0
+            if old != 0.0 and old * target[s] <= 0.0:
+                step[s] = -old
+                crossing += 1
+                fraction = min(fraction, old / (old - target[s]))
         # Weights that would change sign go to zero all at once, if that is better than where they are.
-        better = value
-        if crossing > 0:
-            better = _value(h, c, beta, trial)
-            if first >= 0 and not better < value:
-                for s in range(k):
-                    old = z[support[s]]
-                    trial[support[s]] = old + fraction * (target[s] - old) if old != 0.0 else 0.0
-                trial[support[first]] = 0.0
-                better = _value(h, c, beta, trial)
+        if not _change(h, support, slope, step, bend) < 0.0 and crossing > 0:
+            for s in range(k):
+                old = z[support[s]]
+                step[s] = fraction * (target[s] - old) if old != 0.0 else 0.0
+                if abs(old + step[s]) <= ROUNDING * abs(old):
+                    step[s] = -old
+            _change(h, support, slope, step, bend)
         full = gone + crossing > most
         for s in range(k):
-            if z[support[s]] != 0.0 and trial[support[s]] == 0.0 and not full:
+            old = z[support[s]]
+            z[support[s]] = old + step[s]
+            slope[s] += bend[s]
+            if old != 0.0 and old + step[s] == 0.0 and not full:
                 left[gone] = s
                 gone += 1
                 for t in range(k):
                     rows[gone, t] = 0.0
                 rows[gone, s] = 1.0
                 _solve_factored(a, rows, gone, s)
-        _copy(trial, z)
-        value = better
         if crossing == 0 or full:
             return full
+
+
+@jit_sum
+def _change(h, support, slope, step, bend):  # type: ignore[no-untyped-def]
+    """Return `slope·step + ½ stepᵀH step`, the change of the objective by a step that changes no sign; fill
+    `bend = H step`."""
+    total = 0.0
+    for s in range(step.size):
+        row = 0.0
+        for t in range(step.size):
+            row += h[support[s], support[t]] * step[t]
+        bend[s] = row
+        total += step[s] * (slope[s] + 0.5 * row)
+    return total
 
 
 @jit
@@ -177,7 +161,7 @@ def _without(rows, left, gone, target):  # type: ignore[no-untyped-def]
     """Take the effect of the weights that left out of `target`; return False if it cannot be told."""
     a, y = np.empty((gone, gone)), np.empty((1, gone))
     for s in range(gone):
-        y[0, s] = rows[0, left[s]]
+        y[0, s] = target[left[s]]
         for t in range(gone):
             a[s, t] = rows[1 + s, left[t]]
     if not _factor(a):
@@ -192,8 +176,9 @@ def _without(rows, left, gone, target):  # type: ignore[no-untyped-def]
 @jit_sum
 def _factor(a):  # type: ignore[no-untyped-def]
     """Put the Cholesky factor of symmetric `a` in its lower half, four rows at a time, so that less is read; return
-    False if it is not clearly positive definite."""
-    k = a.shape[0]
+    whether it is clearly positive definite. Rounding takes no pivot below its own size, and a row without curvature
+    is fixed."""
+    k, clear = a.shape[0], True
     for i in range(k):
         done = i - i % 4
         if i == done and i + 4 <= k:
@@ -213,10 +198,9 @@ def _factor(a):  # type: ignore[no-untyped-def]
             a[i, j] = w / a[j, j]
         for t in range(i):
             pivot -= a[i, t] * a[i, t]
-        if not pivot > 1e-9 * a[i, i]:
-            return False
-        a[i, i] = np.sqrt(pivot)
-    return True
+        clear = clear and pivot > 1e-9 * a[i, i]
+        a[i, i] = np.sqrt(max(pivot, ROUNDING * a[i, i])) if a[i, i] > 0.0 else np.inf
+    return clear
 
 
 @jit_sum
