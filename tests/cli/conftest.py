@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from faults import Commands
 from terminal import rows, succeed
+from zoo import once
 
 from sdm.simulate.world import simulate
 
@@ -40,11 +41,12 @@ class World:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    folder = tmp_path_factory.mktemp("world")
-    simulate(folder, size=48, layers=5, species=2, records=60, sites=150, seed=4, warming=2)
-    first = (folder / "occurrences.csv").read_text().splitlines()[:61]
-    (folder / "one.csv").write_text("\n".join(first) + "\n")
-    return World(folder)
+    def make(folder: Path) -> None:
+        simulate(folder, size=48, layers=5, species=2, records=60, sites=150, seed=4, warming=2)
+        first = (folder / "occurrences.csv").read_text().splitlines()[:61]
+        (folder / "one.csv").write_text("\n".join(first) + "\n")
+
+    return World(once(tmp_path_factory, "cli-world", make))
 
 
 @pytest.fixture
@@ -82,10 +84,15 @@ class Fit:
 @pytest.fixture(scope="session")
 def fit(world: World, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     """A fit with everything: curves, test records, a threshold, a projection."""
-    folder = tmp_path_factory.mktemp("fit") / "results"
-    result = succeed(
-        *("fit", world.records, world.layers, "--categorical", "landcover", "-o", folder, "--test-percent", 20),
-        *("--threshold", "10p", "--projections", f"warmer={world.folder / 'warmer'}", "--features", "lqh"),
-        *("--dpi", 100),
-    )
-    return Fit(folder, rows(world.records)[0]["species"].replace(" ", "_"), result.output)
+
+    def make(folder: Path) -> None:
+        result = succeed(
+            *("fit", world.records, world.layers, "--categorical", "landcover", "-o", folder / "results"),
+            *("--test-percent", 20, "--threshold", "10p", "--features", "lqh", "--dpi", 100),
+            *("--projections", f"warmer={world.folder / 'warmer'}"),
+        )
+        (folder / "output.txt").write_text(result.output, encoding="utf-8")
+
+    folder = once(tmp_path_factory, "species-full", make)
+    name = rows(world.records)[0]["species"].replace(" ", "_")
+    return Fit(folder / "results", name, (folder / "output.txt").read_text(encoding="utf-8"))
