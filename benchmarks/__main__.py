@@ -1,7 +1,4 @@
-"""Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on.
-
-`limits` measures nothing: it compares the last results with the limits.
-"""
+"""Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on."""
 
 import subprocess
 import sys
@@ -27,8 +24,6 @@ ALL = (
 
 
 def main() -> None:
-    if sys.argv[1:] == ["limits"]:
-        sys.exit(import_module("benchmarks.program.limits").main())
     given = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
     options = sys.argv[1 + len(given) :]
     unknown = [name for name in given if name not in ALL]
