@@ -11,7 +11,7 @@ from sdm.models.interface import FittedModel
 from sdm.workflow.task import Task
 
 ROOT = Path(__file__).parents[1]
-MOST_FILES = 15
+MOST_FILES = 20
 
 
 def modules() -> dict[str, Path]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from terminal import fail, files, model_answer, read, succeed
+from terminal import fail, files, model_answer, read, scenario_file, succeed
 
 from sdm import load_model
 from sdm.novelty.mess import Similarity
@@ -92,7 +92,7 @@ def test_a_fit_maps_with_its_extrapolation(world, tmp_path: Path) -> None:
     words = (world.records, world.layers, *words, "--projections", f"warmer={world.folder / 'warmer'}")
     for word in ("clamp", "none"):
         succeed("fit", *words, "--extrapolation", word, "-o", tmp_path / word)
-    clamped, none = (read(next((tmp_path / word / "scenarios/warmer").glob("*s.tif"))) for word in ("clamp", "none"))
+    clamped, none = (read(scenario_file(tmp_path / word, "warmer")) for word in ("clamp", "none"))
     assert none.count() < clamped.count()
     np.testing.assert_array_equal(none.compressed(), clamped[~none.mask])
 
