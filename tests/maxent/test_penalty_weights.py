@@ -15,7 +15,7 @@ from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.terms import KINDS
 from sdm.maxent.confidence import deviation_radius
-from sdm.maxent.penalty_weights import penalty_weights
+from sdm.maxent.penalty_weights import penalty_weights, table_numbers
 from sdm.options.fitting import FitOptions
 
 FILES = {"l": "l", "lq": "lq", "lqp": "lqp", "lqh": "lqh", "lqpht": "lqpht", "default": "lqph"}
@@ -91,6 +91,15 @@ def test_the_tables_at_every_sample_size(case, classes, rule, size, multiplier):
     assume(np.abs(case.x).max() < 1e5 and case.dense(classes, 3))
     ours, theirs = sampled(case, classes, 3, rule, size, multiplier)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize(("classes", "smooth"), [("lhtc", "l"), ("lqhtc", "q"), ("lqphtc", "p")])
+def test_every_row_of_the_tables(classes, smooth):
+    for size in np.arange(0.0, 150.0, 0.5):
+        expected = {
+            letter: naive.interpolate(naive.TABLES[smooth if letter in "lqp" else letter], size) for letter in "lqphtc"
+        }
+        assert table_numbers(classes, size) == pytest.approx(expected, rel=1e-12), size
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,14 @@ def test_duplicates_are_by_species(stack):
     assert [len(p) for p in points.values()] == [2, 1]
 
 
+@pytest.mark.parametrize("shape", [(7, 40), (40, 7)])
+def test_records_in_different_cells_are_not_duplicates(tmp_path, write_raster, shape):
+    stack = open_stack(write_raster(tmp_path / "a.tif", np.ones(shape, dtype="int16")))
+    x, y = stack.xy(*np.indices(shape).reshape(2, -1))
+    points, _ = clean(records(np.repeat(x, 2), np.repeat(y, 2)), stack)
+    assert points["a"].index.tolist() == list(range(0, 2 * x.size, 2))
+
+
 def naive_snap(valid, row, col, reach):
     """Look at every cell of the raster."""
     best = None
