@@ -90,8 +90,9 @@ def _open(path: Path) -> int | None:
                 os.close(handle)
                 return None
             if _is(handle, path):
-                os.ftruncate(handle, 0)
-                os.write(handle, f"{os.getpid()}\n".encode())
+                if os.fstat(handle).st_nlink == 1:  # or else it is a file of the user's too
+                    os.ftruncate(handle, 0)
+                    os.write(handle, f"{os.getpid()}\n".encode())
                 return handle
         except BaseException:
             os.close(handle)
