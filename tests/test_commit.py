@@ -638,6 +638,7 @@ def test_two_runs_that_make_the_key_of_a_user_have_the_same(tmp_path: Path, monk
     monkeypatch.setattr(secrets, "token_bytes", key_of_another)
     seal = user_seal("text")
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["key"]
+    assert (tmp_path / "runs" / "key").read_bytes() == b"another"
     sdm.user_cache._run_key.cache_clear()
     assert user_seal("text") == seal
 
