@@ -227,6 +227,20 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.lock"))
 
 
+def test_an_interrupt_at_a_lock_that_another_run_has_stays_one(tmp_path: Path, monkeypatch) -> None:
+    """It is not a disk that fails, and no handle is closed twice: it may be that of another thread by then."""
+    close = os.close
+
+    def closed(handle: int) -> None:
+        close(handle)
+        raise KeyboardInterrupt
+
+    with lock(tmp_path / "out"), monkeypatch.context() as patch:
+        patch.setattr(os, "close", closed)
+        with pytest.raises(KeyboardInterrupt), lock(tmp_path / "out"):
+            pass
+
+
 def test_a_run_that_ended_while_another_one_waited_to_look(tmp_path: Path) -> None:
     """Two runs look, find nothing, and start: the second must not replace what the first has written meanwhile."""
     target = tmp_path / "out"
