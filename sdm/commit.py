@@ -16,10 +16,11 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 
 from sdm.disk import exchange_folders, link_or_copy, rename_new, sync, sync_after, sync_tree
 from sdm.errors import OutputError
@@ -97,8 +98,9 @@ def publishing(files: Sequence[Path]) -> Iterator[list[Path]]:
     with _staged(folder, place_digest(files[0]), folder, files[0]) as stage:
         before = set(os.listdir(folder))
         yield [stage.new / file.name for file in files]
+        gone = _times(folder, before.intersection(files_in(stage.new)))
         sync_tree(stage.new)
-        _replace(stage, sorted(before.intersection(files_in(stage.new))), True)
+        _replace(stage, gone, True)
 
 
 @contextmanager
@@ -141,7 +143,7 @@ class _Stage:
         self.path, self.target = path, target  # the folder where files go
         self.new, self.old, self.journal = path / "new", path / "old", path / "commit"
         self.inode = 0  # of the new result
-        self.gone: Sequence[str] | None = None  # files of the old result that go; None before the commit
+        self.gone: Mapping[str, int] | None = None  # files of the old result that go, with their times; None before
         self.moved = False  # whether all files were moved one by one
 
     @property
@@ -155,11 +157,11 @@ class _Stage:
         self.new.mkdir()
         self.inode = self.new.stat().st_ino
 
-    def begin(self, gone: Sequence[str]) -> None:
+    def begin(self, gone: Mapping[str, int]) -> None:
         """Store what is to be done."""
         self.gone = gone
         into = os.path.relpath(self.target, self.path.parent)
-        text = json.dumps({"into": into, "inode": self.inode, "gone": gone})
+        text = json.dumps({"into": into, "inodes": [self.inode, _inode(self.target)], "gone": gone})
         part = self.path / "journal"
         part.write_text(json.dumps([text, user_seal(str(self.path), text)]), encoding="utf-8")
         sync(part)
@@ -176,9 +178,11 @@ class _Stage:
                 raise ValueError("its journal was not made by a run of yours")
             known = json.loads(text)
             stage.target = path.parent / known["into"]
-            stage.inode, stage.gone = known["inode"], known["gone"]
-            if stage.target.is_symlink():
-                raise ValueError(f"{stage.target} is a link")
+            (stage.inode, replaced), stage.gone = known["inodes"], known["gone"]
+            if any(place.is_symlink() for place in (stage.target, stage.new, stage.old)):
+                raise ValueError("it has a link in the place of a folder")
+            if _inode(stage.new) not in (None, stage.inode, replaced):
+                raise ValueError("its files are copies")
         return stage
 
     def close(self) -> None:
@@ -223,7 +227,7 @@ def stages_of(target: Path) -> list[Path]:
     """Return the new results of a target that runs are at work on, or left behind; the last one first."""
     target = _real(target)
     stages = target.parent.glob(f".sdm-{place_digest(target)}-*.part")
-    return [stage / "new" for stage in sorted(stages, key=_changed, reverse=True)]
+    return [stage / "new" for stage in sorted(stages, key=lambda stage: _time(stage) or 0, reverse=True)]
 
 
 def _recover(target: Path) -> None:
@@ -266,20 +270,21 @@ def _recover_stage(path: Path) -> None:
 def _commit(stage: _Stage, keep: bool) -> None:
     """Put the new result in the place of the old one."""
     new, target = stage.new, stage.target
+    refuse_obstacle(target / LISTED, False, True)
     ours = sdm_files(target)
-    gone = files_to_replace(new, target, ours) | (set() if keep else ours) | {LISTED}
+    gone = _times(target, files_to_replace(new, target, ours) | (set() if keep else ours) | {LISTED})
     written = list_files(new)
     write_list(new, written | set(read_list(target)) if keep else written)
     _refuse_file(target)
     sync_tree(new)
     if target.exists():
-        _replace(stage, sorted(gone), keep)
+        _replace(stage, gone, keep)
     else:
         os.rename(new, target)
     sync_after(target.parent)
 
 
-def _replace(stage: _Stage, gone: Sequence[str], keep: bool) -> None:
+def _replace(stage: _Stage, gone: Mapping[str, int], keep: bool) -> None:
     """Exchange the folders; or move files one by one, and on an error back again."""
     new, target, names = stage.new, stage.target, files_in(stage.new)
     if len(names) == 1 and set(gone) <= set(names):
@@ -295,7 +300,7 @@ def _replace(stage: _Stage, gone: Sequence[str], keep: bool) -> None:
         if not (stage.exchanged or stage.moved):
             try:
                 moved = [name for name in names if not os.path.lexists(new / name)]
-                _move([name for name in gone if name in moved], stage.old, target, moved, new)
+                _move([name for name in gone if name in moved], stage.old, target, _times(target, moved), new)
                 _move([name for name in gone if name not in names], stage.old, target)
                 _move([name for name in moved if not os.path.lexists(new / name)], target, new)
                 remove_empty(reversed(made))
@@ -337,8 +342,8 @@ def _bring_over(stage: _Stage) -> None:
     reason: OSError | None = None
     for _ in range(3):  # whoever has the old folder open may write to it at any moment
         try:
-            _remove(stage.new, stage.gone or ())
-            stage.gone = ()
+            _remove(stage.new, stage.gone or {})
+            stage.gone = {}
             stage.target.mkdir(exist_ok=True)
             _merge(stage.new, stage.target)
             sync_after(stage.target)
@@ -369,8 +374,8 @@ def _merge(old: Path, new: Path) -> None:
 
 def _move_in(stage: _Stage) -> None:
     """Move files to their places one by one, and what they replace to `old/`."""
-    gone, names = stage.gone or (), files_in(stage.new)
-    stale = [name for name in gone if name not in names and not os.path.lexists(stage.old / name)]
+    gone, names = stage.gone or {}, files_in(stage.new)
+    stale = [name for name in gone if name not in names and _time(stage.target / name) == gone[name]]
     _move(stale, stage.target, stage.old)
     _move(names, stage.new, stage.target, gone, stage.old)
     remove_empty(reversed([path for name in gone for path in _parents(stage.target, name)]))
@@ -379,16 +384,20 @@ def _move_in(stage: _Stage) -> None:
 
 
 def _move(
-    names: Sequence[str], source: Path, target: Path, replaced: Sequence[str] = (), old: Path | None = None
+    names: Sequence[str],
+    source: Path,
+    target: Path,
+    replaced: Mapping[str, int] = MappingProxyType({}),
+    old: Path | None = None,
 ) -> None:
-    """Move files of a folder to another one, as far as they are there. A file in their place that is to be `replaced`
-    is stored in `old`; any other one is the user's and gets another name."""
+    """Move files of a folder to another one, as far as they are there. A file in their place that is to be `replaced`,
+    and has its time, is stored in `old`; any other one is the user's and gets another name."""
     for name in names:
         if not os.path.lexists(source / name) or is_linked(source, name):
             continue
         _make_parents(target, name)
-        if name in replaced:
-            if old is not None and os.path.lexists(target / name) and not os.path.lexists(old / name):
+        if name in replaced and _time(target / name) == replaced[name]:
+            if old is not None and not os.path.lexists(old / name):
                 _make_parents(old, name)
                 link_or_copy(target / name, old / name)
             os.replace(source / name, target / name)  # so that a file of this name is there at any moment
@@ -422,10 +431,10 @@ def _move_beside(path: Path, place: Path) -> None:
         return
 
 
-def _remove(folder: Path, names: Sequence[str]) -> None:
-    """Remove files of a folder, and the folders in it that become empty."""
-    for name in names:
-        if not is_linked(folder, name):
+def _remove(folder: Path, names: Mapping[str, int]) -> None:
+    """Remove files of a folder unless they have changed, and the folders in it that become empty."""
+    for name, time in names.items():
+        if not is_linked(folder, name) and _time(folder / name) == time:
             (folder / name).unlink(missing_ok=True)
     remove_empty(reversed([path for name in names for path in _parents(folder, name)]))
 
@@ -445,10 +454,17 @@ def _inode(folder: Path) -> int | None:
     return None
 
 
-def _changed(folder: Path) -> float:
+def _time(path: Path) -> int | None:
+    """Return when a file or folder was changed; None where there is none."""
     with suppress(OSError):
-        return folder.lstat().st_mtime
-    return 0.0
+        return path.lstat().st_mtime_ns
+    return None
+
+
+def _times(folder: Path, names: Iterable[str]) -> dict[str, int]:
+    """Return when files of a folder were changed, by which a file is known from one of the user's of the same name."""
+    times = {name: _time(folder / name) for name in sorted(names)}
+    return {name: time for name, time in times.items() if time is not None}
 
 
 def _real(target: Path) -> Path:

@@ -86,17 +86,18 @@ def _open(path: Path) -> int | None:
     while True:
         handle = os.open(path, _OPEN | os.O_CREAT, 0o644)
         try:
-            if not _try_lock(handle):
-                os.close(handle)
-                return None
-            if _is(handle, path):
-                os.ftruncate(handle, 0)
-                os.write(handle, f"{os.getpid()}\n".encode())
+            locked = _try_lock(handle)
+            if locked and _is(handle, path):
+                if os.fstat(handle).st_nlink == 1:  # or else it is a file of the user's too
+                    os.ftruncate(handle, 0)
+                    os.write(handle, f"{os.getpid()}\n".encode())
                 return handle
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # its last owner removed the file between our opening and locking it
+        os.close(handle)  # once: an interrupt after it must not meet the closing above
+        if not locked:
+            return None  # or else its last owner removed the file between our opening and locking it
 
 
 def _try_lock(handle: int) -> bool:

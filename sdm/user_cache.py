@@ -5,8 +5,11 @@ import json
 import os
 import secrets
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from sdm.disk import rename_new, sync
 
 
 def _user_cache() -> Path:
@@ -32,7 +35,7 @@ def private_folder(name: str) -> Path | None:
             folder.chmod(0o700)
         probe = folder / f".probe-{os.getpid()}"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another thread may have
     except (OSError, RuntimeError):
         return None
     return folder
@@ -55,7 +58,10 @@ def _run_key(_: str | None) -> bytes | None:
         if not key.exists():
             part = folder / f"key-{secrets.token_hex(6)}"
             part.write_bytes(secrets.token_bytes(32))
-            os.replace(part, key)
+            sync(part)
+            with suppress(FileExistsError):  # the key of another run that begins now
+                rename_new(part, key)
+            part.unlink(missing_ok=True)
         return key.read_bytes() or None
     except OSError:
         return None

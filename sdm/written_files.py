@@ -50,10 +50,11 @@ def trim_list(folder: Path) -> None:
 def read_list(folder: Path) -> list[str]:
     """Return the entries of a folder's list: none where there is no list, or it cannot be read."""
     try:
-        names = json.loads((folder / LISTED).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        listed = folder / LISTED
+        names = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else []  # a pipe would never end
+    except (OSError, ValueError, RecursionError):
         return []
-    texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+    texts = dict.fromkeys(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
     return [name for name in texts if _is_inner(name.removesuffix("/"))]
 
 
@@ -65,7 +66,7 @@ def _is_inner(name: str) -> bool:
 
 def is_linked(folder: Path, name: str) -> bool:
     """Whether a name inside a folder leads through a link, to another folder."""
-    return any((folder / parent).is_symlink() for parent in PurePath(name).parents[:-1])
+    return any(os.path.islink(folder / parent) for parent in PurePath(name).parents[:-1])
 
 
 def sdm_files(folder: Path) -> set[str]:
@@ -87,7 +88,7 @@ def sdm_files(folder: Path) -> set[str]:
 
 
 def _is_file(path: Path) -> bool:
-    return path.is_symlink() or (os.path.lexists(path) and not path.is_dir())
+    return os.path.islink(path) or (os.path.lexists(path) and not os.path.isdir(path))
 
 
 def files_in(folder: Path) -> list[str]:

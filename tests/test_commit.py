@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -17,11 +18,13 @@ import pytest
 from faults import BROKEN, CALLS, FAULTS, INTERRUPT, INTERRUPTED, KILL, NOTED, in_small_process, with_fault
 
 import sdm.commit
+import sdm.user_cache
 from sdm.commit import claim, publishing, staging, staging_species
 from sdm.disk import exchange_folders
 from sdm.errors import OutputError
 from sdm.files import refuse_existing
 from sdm.locks import lock, place_digest
+from sdm.user_cache import user_seal
 from sdm.written_files import LISTED, write_list
 
 
@@ -222,6 +225,20 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
         pass
     # A folder that the killed run made is left; the lock is not.
     assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_an_interrupt_at_a_lock_that_another_run_has_stays_one(tmp_path: Path, monkeypatch) -> None:
+    """It is not a disk that fails, and no handle is closed twice: it may be that of another thread by then."""
+    close = os.close
+
+    def closed(handle: int) -> None:
+        close(handle)
+        raise KeyboardInterrupt
+
+    with lock(tmp_path / "out"), monkeypatch.context() as patch:
+        patch.setattr(os, "close", closed)
+        with pytest.raises(KeyboardInterrupt), lock(tmp_path / "out"):
+            pass
 
 
 def test_a_run_that_ended_while_another_one_waited_to_look(tmp_path: Path) -> None:
@@ -517,6 +534,47 @@ def test_a_stage_is_only_used_where_it_was_made_and_as_it_was_made(tmp_path: Pat
     assert not stage.exists()
 
 
+@pytest.mark.parametrize("part", ["new", "old"])
+def test_a_stage_of_the_user_that_holds_a_link_is_not_used(tmp_path: Path, part: str) -> None:
+    """As one of an archive of his own results that somebody has changed."""
+    stage = killed_before_the_moves(tmp_path / "out")
+    precious = {"map.tif": "precious", "thesis.txt": "precious too"}
+    (tmp_path / "home").mkdir()
+    for name, text in precious.items():
+        (tmp_path / "home" / name).write_text(text)
+    shutil.rmtree(stage / part, ignore_errors=True)
+    (stage / part).symlink_to(tmp_path / "home")
+    with pytest.raises(OutputError, match="has a link"), claim(tmp_path / "out", overwrite=True):
+        pass
+    assert contents(tmp_path / "home") == precious
+    assert contents(tmp_path / "out") == OLD | MINE
+
+
+def test_a_stage_whose_files_are_copies_is_not_used(tmp_path: Path) -> None:
+    """Nobody can say whether its folder is that of the old result or of the new one."""
+    stage = killed_before_the_moves(tmp_path / "out")
+    shutil.copytree(stage / "new", tmp_path / "copy")
+    (stage / "new").rename(tmp_path / "moved")
+    (tmp_path / "copy").rename(stage / "new")
+    with pytest.raises(OutputError, match="are copies"), claim(tmp_path / "out", overwrite=True):
+        pass
+    assert contents(tmp_path / "out") == OLD | MINE
+
+
+@pytest.mark.parametrize("name", ["map.tif", "old.csv"])
+def test_a_file_of_the_users_in_the_place_of_an_old_one_stays(tmp_path: Path, name: str) -> None:
+    """He has removed what a killed run left, and made a file of the same name."""
+    out = tmp_path / "out"
+    killed_before_the_moves(out)
+    shutil.rmtree(out)
+    out.mkdir()
+    (out / name).write_text("of the user")
+    with claim(out, overwrite=True):
+        pass
+    kept = f"{name}.yours" if name in NEW else name
+    assert contents(out) == NEW | {kept: "of the user"}
+
+
 def test_without_a_cache_a_stage_is_named_and_not_used(tmp_path: Path, monkeypatch, caplog) -> None:
     (tmp_path / "blocked").write_text("no folder")
     monkeypatch.setenv("SDM_CACHE_DIR", str(tmp_path / "blocked"))
@@ -572,6 +630,62 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"), claim(tmp_path / "out", overwrite=False):
         pass
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_lock_that_is_also_a_file_of_the_users_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "records.csv").write_text("precious")
+    os.link(tmp_path / "records.csv", tmp_path / f".sdm-{place_digest(Path('out'))}.lock")
+    with claim(tmp_path / "out", overwrite=False):
+        pass
+    assert listing(tmp_path) == ["records.csv"]
+    assert (tmp_path / "records.csv").read_text() == "precious"
+
+
+def test_two_runs_that_make_the_key_of_a_user_have_the_same(tmp_path: Path, monkeypatch) -> None:
+    """Or else none would finish what the other one left behind."""
+
+    def key_of_another(size: int) -> bytes:
+        (tmp_path / "runs" / "key").write_bytes(b"another")
+        return bytes(size)
+
+    monkeypatch.setenv("SDM_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(secrets, "token_bytes", key_of_another)
+    seal = user_seal("text")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["key"]
+    assert (tmp_path / "runs" / "key").read_bytes() == b"another"
+    sdm.user_cache._run_key.cache_clear()
+    assert user_seal("text") == seal
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, f'["{"x" * 5000}", "\\ud800", "a\\u0000"]'])
+def test_a_list_that_is_none_is_left_out(tmp_path: Path, text: str) -> None:
+    (tmp_path / LISTED).write_text(text)
+    replace_result(tmp_path)
+    assert contents(tmp_path) == NEW
+
+
+def test_a_list_that_names_a_folder_again_and_again_costs_its_length(tmp_path: Path) -> None:
+    folder = tmp_path
+    for _ in range(40):
+        (folder / LISTED).write_text('["a/", "a/"]')
+        folder = folder / "a"
+        folder.mkdir()
+    (folder / "mine.txt").write_text("mine")
+    replace_result(tmp_path)
+    assert (folder / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_list_is_a_file(tmp_path: Path, kind: str) -> None:
+    """A link could be to a list that a stranger has made, and a folder could hold files of the user's."""
+    (tmp_path / "names").write_text('["mine.txt"]')
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    listed = tmp_path / "out" / LISTED
+    listed.mkdir() if kind == "folder" else listed.symlink_to(tmp_path / "names")
+    with pytest.raises(OutputError, match=r"\.sdm-files is"):
+        replace_result(tmp_path / "out")
+    assert contents(tmp_path / "out") == {"mine.txt": "mine"}
 
 
 @pytest.mark.parametrize("name", ["", ".", "./", ".//", "data", "a/../data", "data/", "\0/"])

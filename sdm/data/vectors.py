@@ -1,5 +1,6 @@
 """Vector files: points and polygons in any format that GDAL reads, and the layers of files that have several."""
 
+import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -17,6 +18,12 @@ _NAMED = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, sorted((*VECTOR, '.zip'))
 _HEAD_BYTES = 1 << 16
 # Formats that name files or servers, which GDAL would open. It recognises them anywhere in the head of any file.
 _REFERENCES = re.compile(rb"<(?:OGR|OGCAPI|GDAL)|WFS_Capabilities|gdal_streamed_alg|PDS_VERSION_ID")
+# Tables of a database that GDAL fills from elsewhere: from other files, but for those of its own indices.
+_VIRTUAL_TABLE = re.compile(r"\bvirtual\b.*\busing\b", re.IGNORECASE | re.DOTALL)
+_INDEX = re.compile(
+    r"CREATE VIRTUAL TABLE \S+ USING (?:rtree|fts\d|Virtual(?:SpatialIndex|Elementary|KNN2?))\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
 Kind = Literal["point", "polygon"]
 
 
@@ -83,7 +90,11 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
 def _refuse_references(path: Path) -> None:
     """Raise DataError if GDAL may take a file, or one in an archive, for a format that names other files or servers."""
     for name, head in _heads(path):
-        if name.lower().endswith(".gdalg.json") or _REFERENCES.search(head.partition(b"\0")[0]):
+        if (
+            name.lower().endswith(".gdalg.json")
+            or _REFERENCES.search(head.partition(b"\0")[0])
+            or (head.startswith(b"SQLite format 3\0") and _has_virtual_tables(path, name))
+        ):
             raise DataError(
                 f"file '{path.name}' names other files or servers: expected a format that holds its own points or "
                 "polygons, such as GeoPackage; convert it with ogr2ogr"
@@ -102,6 +113,27 @@ def _heads(path: Path) -> Iterator[tuple[str, bytes]]:
     elif path.is_file():
         with path.open("rb") as file:
             yield path.name, file.read(_HEAD_BYTES)
+
+
+def _has_virtual_tables(path: Path, name: str) -> bool:
+    """Whether a database, which may be in an archive, has tables whose rows are in other files."""
+    import sqlite3
+    from contextlib import closing
+    from zipfile import ZipFile, is_zipfile
+
+    zipped = is_zipfile(path)
+    mode = "mode=ro" if os.access(path.absolute().parent, os.W_OK) else "immutable=1"  # as GDAL does
+    try:
+        with closing(sqlite3.connect(":memory:" if zipped else f"{path.absolute().as_uri()}?{mode}", uri=True)) as base:
+            if zipped:
+                with ZipFile(path) as archive, open_zipped(archive, name, path.name) as file:
+                    content = bytearray(file.read())
+                content[18:20] = b"\1\1"  # without a log of changes beside it, which memory cannot have
+                base.deserialize(bytes(content))
+            texts = [str(text) for (text,) in base.execute("SELECT sql FROM sqlite_master")]
+    except sqlite3.Error as problem:
+        raise ValueError(str(problem)) from problem
+    return any(_VIRTUAL_TABLE.search(text) and not _INDEX.fullmatch(text) for text in texts)
 
 
 def _only_one(known: dict[str, str], kind: Kind | None, path: Path) -> str:

@@ -1,7 +1,9 @@
 """Files with several layers: the one that is meant is read, and never another."""
 
 import socket
+import sqlite3
 import zipfile
+from contextlib import closing
 
 import geopandas
 import pyogrio
@@ -122,6 +124,41 @@ def test_files_that_name_other_files_or_servers_are_refused(tmp_path, server):
     for name in (*texts, "packed.zip"):
         with pytest.raises(DataError, match=f"file '{name}' names other files or servers"):
             read_vector(tmp_path / name, kind="polygon")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_database_of_other_files_is_refused(tmp_path, zipped):
+    """Its tables could be any text or shapefile of this machine."""
+    path = write_layers(tmp_path / "a.gpkg", seen=POINTS)
+    given = tmp_path / "a.zip" if zipped else path
+
+    def read():
+        if zipped:
+            with zipfile.ZipFile(given, "w") as archive:
+                archive.write(path, "a.gpkg")
+        return read_vector(given, "seen")[0]
+
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode=WAL")  # as QGIS leaves it
+    assert len(read()) == 2
+    for what in (
+        "VirtualText('/etc/passwd', 'UTF-8', 0, COLON, NONE, ':')",
+        "/**/VirtualShape('other', 'UTF-8', 4326)",
+    ):
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("PRAGMA writable_schema=1")
+            text = f"CREATE VIRTUAL TABLE other USING {what}"
+            database.execute("DELETE FROM sqlite_master WHERE name = 'other'")
+            database.execute("INSERT INTO sqlite_master VALUES ('table', 'other', 'other', 0, ?)", (text,))
+        with pytest.raises(DataError, match="names other files or servers"):
+            read()
+
+
+def test_a_database_of_spatialite_is_read(tmp_path):
+    """It has virtual tables of its own."""
+    frame = geopandas.GeoDataFrame({"a": [1, 2]}, geometry=POINTS, crs=4326)
+    frame.to_file(tmp_path / "a.sqlite", driver="SQLite", dataset_options={"SPATIALITE": "YES"}, layer="seen")
+    assert len(read_vector(tmp_path / "a.sqlite", "seen")[0]) == 2
 
 
 def test_the_server_of_a_gml_file_is_not_asked(tmp_path, server):

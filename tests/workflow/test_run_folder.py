@@ -1,6 +1,7 @@
 """The folder of a run over several species: what the user or a stranger has put there."""
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from sdm.workflow.running.batch import Batch
-from sdm.workflow.running.journal import append_lines
+from sdm.workflow.running.journal import JOURNAL, Journal, append_lines
 from sdm.workflow.running.run_folder import NAME, RunFolder
-from sdm.written_files import LISTED, write_list
+from sdm.written_files import LISTED, read_list, write_list
 
 
 @pytest.mark.parametrize("name", ["", "token", "job", "units"])
@@ -32,6 +33,26 @@ def test_a_link_in_place_of_the_folder_of_a_run_is_not_followed(tmp_path: Path, 
     assert sorted(path.name for path in elsewhere.iterdir()) == ["job", "mine.txt", "token"]
     assert {path.read_text() for path in elsewhere.iterdir()} == {"precious"}
     assert list(out.iterdir()) == []
+
+
+def test_a_journal_that_has_another_name_leaves_that_alone(tmp_path: Path) -> None:
+    """As that of a backup that is made of hard links, or of a stranger's archive."""
+    backup, journal = tmp_path / "backup", Journal(tmp_path)
+    journal.begin(["a"], "sdm")
+    os.link(journal.path, backup)
+    before = backup.read_bytes()
+    journal.begin(["b"], "sdm")
+    assert backup.read_bytes() == before
+    assert journal.read().planned == ["a", "b"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes")
+def test_a_journal_or_list_that_is_a_pipe_is_not_read(tmp_path: Path) -> None:
+    """It would be waited for without end."""
+    for name in (JOURNAL, LISTED):
+        os.mkfifo(tmp_path / name)
+    assert Journal(tmp_path).read().planned == []
+    assert read_list(tmp_path) == []
 
 
 def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:

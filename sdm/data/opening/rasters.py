@@ -35,7 +35,6 @@ DRIVERS = [
 ]
 # Of the rasters in a VRT, which GDAL opens without a list: formats that it recognises by their first bytes.
 SOURCE_DRIVERS = ["GTiff", "HFA", "AAIGrid"]
-_BESIDE = (".ovr", ".msk", ".OVR", ".MSK")
 _read = ensure_env_with_credentials(DatasetReader)  # rasterio.open takes one driver at most
 
 
@@ -70,15 +69,31 @@ def _open(place: str, drivers: list[str]) -> Any:
     with WARNING_FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
         data = _read(place, driver=drivers, **options)
-    # GDAL opens overviews and masks, where they are needed, in any format.
-    beside = [] if is_remote(place) else [f"{place}{suffix}" for suffix in _BESIDE]
-    if "OVERVIEW_FILE" in data.tags(ns="OVERVIEWS") or any(b"<" in text_head(file) for file in beside):
+    name = place_name(place)
+    try:
+        if "OVERVIEW_FILE" in data.tags(ns="OVERVIEWS"):
+            raise DataError(
+                f"raster '{name}' names another file as its overview or mask: write the raster anew, with "
+                "gdal_translate -of GTiff"
+            )
+        for beside in [] if is_remote(place) else _overviews_and_masks(Path(place)):
+            try:
+                _open(str(beside), ["GTiff"]).close()  # GDAL would open it in any format
+            except (RasterioError, OSError):
+                raise DataError(
+                    f"raster '{name}' has '{beside.name}' beside it, which is not a GeoTIFF of its overviews or mask: "
+                    "remove it"
+                ) from None
+    except BaseException:
         data.close()
-        raise DataError(
-            f"raster '{place_name(place)}' names another file as its overview or mask: write the raster anew, with "
-            "gdal_translate -of GTiff"
-        )
+        raise
     return data
+
+
+def _overviews_and_masks(path: Path) -> list[Path]:
+    """Return the files that GDAL takes for the overviews or the mask of a raster, in any case of letters."""
+    names = {f"{path.name}{suffix}".lower() for suffix in (".ovr", ".msk")}
+    return [path.with_name(name) for name in os.listdir(path.parent) if name.lower() in names] if path.is_file() else []
 
 
 def _open_remote(path: str) -> Any:

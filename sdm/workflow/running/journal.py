@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError
+from sdm.files import write_bytes
 from sdm.values import dataclass
 from sdm.workflow.task import ModelResult
 
@@ -81,6 +82,10 @@ class Journal:
 
     def _add(self, lines: Sequence[Mapping[str, Any]]) -> None:
         if lines:
+            if (
+                os.path.lexists(self.path) and self.path.lstat().st_nlink > 1
+            ):  # another name of it is not ours to change
+                write_bytes(self.path, self.path.read_bytes(), overwrite=True)
             append_lines(self.path, lines)
 
     def read(self) -> Record:
@@ -110,6 +115,8 @@ def _open_no_link(path: str, flags: int) -> int:
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the whole lines of a file; nothing where there is none."""
     try:
+        if not path.is_file():  # a pipe would never end
+            return
         with path.open("rb") as file:
             for line in file:
                 try:
@@ -118,7 +125,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                     continue
                 if isinstance(found, dict):
                     yield found
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error

@@ -14,6 +14,18 @@ from sdm.data.opening.rasters import open_local, open_raster
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError
 
+ERS = """DatasetHeader Begin
+ DataFile = "../secret"
+ DataSetType = ERStorage
+ ByteOrder = LSBFirst
+ RasterInfo Begin
+ CellType = Unsigned8BitInteger
+ NrOfLines = 4
+ NrOfCellsPerLine = 4
+ NrOfBands = 1
+ RasterInfo End
+DatasetHeader End
+"""  # the header of ER Mapper, which names the file with the values
 SECRET = b"".join(bytes([k]) for k in range(60, 90))
 
 
@@ -131,9 +143,7 @@ def test_formats_that_name_other_data_are_not_opened(world):
     size = "<SizeX>4</SizeX><SizeY>4</SizeY><TileLevel>0</TileLevel>"
     box = "<UpperLeftX>0</UpperLeftX><UpperLeftY>4</UpperLeftY><LowerRightX>4</LowerRightX><LowerRightY>0</LowerRightY>"
     service = f'<Service name="TMS">{tiles}</Service><DataWindow>{box}{size}</DataWindow>'
-    ers = 'DatasetHeader Begin\n DataFile = "../secret"\n DataSetType = ERStorage\n ByteOrder = LSBFirst\n'
-    ers += " RasterInfo Begin\n CellType = Unsigned8BitInteger\n NrOfLines = 4\n NrOfCellsPerLine = 4\n NrOfBands = 1\n"
-    texts = {"x.tif": f"<GDAL_WMS>{service}</GDAL_WMS>", "x.ers": f"{ers} RasterInfo End\nDatasetHeader End\n"}
+    texts = {"x.tif": f"<GDAL_WMS>{service}</GDAL_WMS>", "x.ers": ERS}
     for name, text in texts.items():
         (folder / name).write_text(text)
         rasterio.open(folder / name).close()  # GDAL would
@@ -146,12 +156,17 @@ def test_overviews_and_masks_in_other_files_are_refused(world):
     folder, site = world
     with rasterio.open(folder / "a.tif", "r+") as data:
         data.update_tags(ns="OVERVIEWS", OVERVIEW_FILE=f"/vsicurl/{site.address}/outside.tif")
+    with pytest.raises(DataError, match=r"raster 'a.tif' names another file as its overview or mask"):
+        open_local(folder / "a.tif")
     (folder / "b.tif").write_bytes((folder.parent / "outside.tif").read_bytes())
+    for honest in ("b.tif.ovr", "b.tif.msk"):
+        (folder / honest).write_bytes((folder.parent / "outside.tif").read_bytes())
     open_local(folder / "b.tif").close()
-    for place, beside in (("a.tif", "other"), ("b.tif", "b.tif.msk"), ("b.tif", "b.tif.OVR")):
-        (folder / beside).write_text(virtual(source(f"/vsicurl/{site.address}/outside.tif")))
-        with pytest.raises(DataError, match=rf"raster '{place}' names another file as its overview or mask"):
-            open_local(folder / place)
+    for beside in ("b.tif.msk.OVR", "b.tif.msk", "b.tif.oVr"):  # of an overview too
+        for text in (virtual(source(f"/vsicurl/{site.address}/outside.tif")), ERS):
+            (folder / beside).write_text(text)
+            with pytest.raises(DataError, match=f"has '{beside}' beside it, which is not a GeoTIFF"):
+                open_local(folder / "b.tif")
         (folder / beside).unlink()
     assert not site.asked
 
