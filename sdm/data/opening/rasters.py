@@ -1,8 +1,11 @@
-"""Open rasters, which may come from anybody: no raster makes GDAL open other files or ask other servers.
+"""Open rasters, which may come from anybody, so that GDAL opens no other files and asks no other servers.
 
 Some of GDAL's formats only name the files or servers that hold the values, and GDAL recognises them by their content,
 not by their names. So rasters are opened with a list of the formats that hold their own values. The exception is a
 virtual raster (VRT) on this machine, such as ``gdalbuildvrt`` writes: it may name rasters in its folder and below.
+
+One way is still open: HDF5 and netCDF-4 files of this machine may store their values in other files (external
+storage), which GDAL has no option to refuse.
 """
 
 import os
