@@ -16,7 +16,7 @@ import typer
 
 from sdm import _jit
 from sdm._version import __version__
-from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets
+from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets, shortage
 from sdm.files import to_json
 from sdm.progress.stages import SHORT, Stage, Stages
 from sdm.progress.words import duration_text
@@ -168,14 +168,9 @@ class Console:
             raise typer.Exit(exit_code(interrupt)) from None
         except (typer.Exit, typer.Abort):
             raise
-        except SdmError as error:
-            self._fail(str(error), 2 if isinstance(error, OptionError) else 1)
-        except MemoryError:
-            self._fail("not enough memory: use fewer background points or features, or smaller layers")
-        except OSError as error:
-            self._fail(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
         except Exception as error:
-            self._fail(f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)")
+            scarce = shortage(error)
+            self._fail(scarce or _sentence(error), 2 if isinstance(error, OptionError) and scarce is None else 1)
 
     def _fail(self, message: str, code: int = 1) -> NoReturn:
         if self.debug:
@@ -214,6 +209,14 @@ class _Plain(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return plain(super().format(record))
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, SdmError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
+    return f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)"
 
 
 def _print(text: str) -> None:
