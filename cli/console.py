@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 LOG_EVERY, JOB_EVERY = 10.0, 30.0
 """Seconds between two lines about one stage: in a log, and in the output of a job that has no terminal."""
 
+LONGEST = 2_000
+"""Characters of an error that are printed; JSON has all of them."""
+
 
 class Console:
     """Where a command speaks: results to standard output (one JSON object if `as_json`), all else to standard error."""
@@ -178,7 +181,8 @@ class Console:
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
                 self.result(error=message)
-        self._last_word(f"error: {' '.join(message.split(chr(10)))}")
+        shown = message if len(message) <= LONGEST else f"{message[:LONGEST]}… ({len(message):,} characters)"
+        self._last_word(f"error: {' '.join(shown.split(chr(10)))}")
         raise typer.Exit(code) from None
 
     def _last_word(self, text: str, shown: Callable[[str], str] = plain) -> None:

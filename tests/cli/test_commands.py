@@ -316,6 +316,15 @@ def test_a_shortage_is_the_reason_whatever_was_raised_after_it(monkeypatch, kind
     assert fail("fit", "a.csv", "b").startswith("not enough memory")
 
 
+def test_a_long_error_is_cut(monkeypatch) -> None:
+    def broken(*_, **__) -> None:
+        raise DataError(", ".join(["name"] * 10_000))
+
+    monkeypatch.setattr("sdm.workflow.run.run", broken)
+    assert fail("fit", "a.csv", "b").endswith("… (59,998 characters)")
+    assert len(fail("fit", "a.csv", "b")) < 2_100
+
+
 def test_verbose_says_how_long_things_took(world, tmp_path: Path) -> None:
     result = succeed("fit", world.records, world.layers, *QUICK, "--no-map", "-o", tmp_path / "out", "-v")
     assert "read in" in result.stderr
