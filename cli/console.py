@@ -16,7 +16,7 @@ import typer
 
 from sdm import _jit
 from sdm._version import __version__
-from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets
+from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets, shortage
 from sdm.files import to_json
 from sdm.progress.stages import SHORT, Stage, Stages
 from sdm.progress.words import duration_text
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 LOG_EVERY, JOB_EVERY = 10.0, 30.0
 """Seconds between two lines about one stage: in a log, and in the output of a job that has no terminal."""
+
+LONGEST = 2_000
+"""Characters of an error that are printed; JSON has all of them."""
 
 
 class Console:
@@ -169,14 +172,9 @@ class Console:
             raise typer.Exit(exit_code(interrupt)) from None
         except (typer.Exit, typer.Abort):
             raise
-        except SdmError as error:
-            self._fail(str(error), 2 if isinstance(error, OptionError) else 1)
-        except MemoryError:
-            self._fail("not enough memory: use fewer background points or features, or smaller layers")
-        except OSError as error:
-            self._fail(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
         except Exception as error:
-            self._fail(f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)")
+            scarce = shortage(error)
+            self._fail(scarce or _sentence(error), 2 if isinstance(error, OptionError) and scarce is None else 1)
 
     def _fail(self, message: str, code: int = 1) -> NoReturn:
         if self.debug:
@@ -184,7 +182,8 @@ class Console:
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
                 self.result(error=message)
-        self._last_word(f"error: {' '.join(message.split(chr(10)))}")
+        shown = message if len(message) <= LONGEST else f"{message[:LONGEST]}… ({len(message):,} characters)"
+        self._last_word(f"error: {' '.join(shown.split(chr(10)))}")
         raise typer.Exit(code) from None
 
     def _last_word(self, text: str, shown: Callable[[str], str] = plain) -> None:
@@ -215,6 +214,14 @@ class _Plain(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return plain(super().format(record))
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, SdmError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
+    return f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)"
 
 
 def _print(text: str) -> None:

@@ -6,6 +6,7 @@ What is imported up here is there as soon as Python runs (the module `signal` is
 import _signal as signal
 import os
 import sys
+import warnings
 
 from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
 
@@ -13,11 +14,20 @@ from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
 def main() -> None:
     """Run the command line. However it ends, there is no traceback and the exit code says how."""
     _on_ctrl_c(_leave)  # nothing is open yet
+    _use_utf8()
     code = 1
     # One thread of linear algebra, as in every worker, whatever the user has set: results depend on how many there are,
     # in the last digits.
-    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
+    for name in [name for name in os.environ if name.startswith("NUMBA_")]:
+        del os.environ[name]  # numba prints tracebacks for values that it cannot read
+    os.environ["NUMBA_NUM_THREADS"] = "1"
+    os.environ["CPL_LOG"] = os.devnull  # GDAL and PROJ print no errors: sdm reports them
+    os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # Arrow prints an error where threads cannot start
+    if not sys.warnoptions:  # warnings of libraries are for programmers
+        os.environ["PYTHONWARNINGS"] = "ignore"
+        warnings.simplefilter("ignore")
     os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the user's notebooks show them in
     if "PYDANTIC_DISABLE_PLUGINS" not in os.environ:
         _without_plugins()
@@ -43,12 +53,26 @@ def main() -> None:
         code = CUT_OFF
     except OSError as error:
         code = _say(f"error: standard output cannot be written ({error.strerror or error})")
+    except Exception as error:
+        from sdm.errors import shortage
+
+        reason = shortage(error)
+        if reason is None:
+            raise
+        code = _say(f"error: {reason}")
     finally:
         _on_ctrl_c(_leave)
     _discard_rest()
     if code not in (INTERRUPTED, TERMINATED):  # what was open is tidied up; then threads that work are not waited for
         _tidy_up()
     os._exit(code)
+
+
+def _use_utf8() -> None:
+    """Start Python again in its UTF-8 mode where the locale has only ASCII: names and records are UTF-8 everywhere."""
+    if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1":
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - Python itself, as it was started
 
 
 def _without_plugins() -> None:

@@ -1,5 +1,6 @@
 """Errors of the user's input: each message says what happened, what was found and expected, and what to do."""
 
+import errno
 import re
 
 HIDDEN = "***"
@@ -80,3 +81,25 @@ class ClusterError(SdmError):
 
 class SchedulerLost(ClusterError):
     """A cluster that was there and is not any more; what it had not done can be done again."""
+
+
+NO_MEMORY = "not enough memory: use fewer background points or features, smaller layers, or a higher limit (ulimit -v)"
+TOO_MANY_FILES = "too many open files: raise the limit of open files of this process, for instance with ulimit -n 1024"
+_NO_MEMORY_TEXT = re.compile(
+    "start new thread|failed to map segment|cannot allocate memory|out of memory", re.IGNORECASE
+)
+
+
+def shortage(error: BaseException | None) -> str | None:
+    """Return what to do about a lack of memory or of open files, if an error or one before it comes from that.
+
+    Threads and libraries need memory too, and fail with errors of other classes.
+    """
+    while error is not None:
+        code, text = getattr(error, "errno", None), "" if isinstance(error, SdmError) else str(error)
+        if isinstance(error, MemoryError) or code == errno.ENOMEM or _NO_MEMORY_TEXT.search(text):
+            return NO_MEMORY
+        if code == errno.EMFILE or "Too many open files" in text:
+            return TOO_MANY_FILES
+        error = error.__cause__ or error.__context__
+    return None

@@ -141,7 +141,8 @@ def compiled(function: Callable[..., Any], flags: dict[str, Any], tell: Callable
     cache, `tell` is called before it is compiled."""
     made = _made(function, flags)
     if CACHED and hasattr(made, "enable_caching"):  # not where numba is switched off
-        made._cache = _CheckedCache(function, tell)
+        with suppress(RuntimeError):  # no file can be opened, as where too many are open: there is no cache
+            made._cache = _CheckedCache(function, tell)
     return cast(Callable[..., Any], made)
 
 

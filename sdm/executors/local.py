@@ -110,6 +110,16 @@ def load_modules(*modules: str) -> None:
         import_module(module)
 
 
+def load_meanwhile(*modules: str) -> None:
+    """Import modules in a thread. Errors are left to the import that needs a module."""
+
+    def load() -> None:
+        with suppress(Exception):
+            load_modules(*modules)
+
+    Thread(target=load, daemon=True).start()
+
+
 def _carry_out(task: Any, out: Any, back: Any) -> Any:
     """Have a task done at the other end of two pipes, and return or raise what comes back."""
     body = pickle.dumps(task)

@@ -177,7 +177,7 @@ def _finish(
         _check_whole(source)
         driver = map_format(raster.path, raster.count)
         if driver == COG:
-            _to_cog(source, target, raster, threads)
+            _to_cog(source, target, raster)
             _check_whole(target)
         else:
             copy_map(source, target, driver)
@@ -235,10 +235,11 @@ def _check_whole(path: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _to_cog(source: Path, target: Path, raster: Raster, threads: int) -> None:
+def _to_cog(source: Path, target: Path, raster: Raster) -> None:
     """Copy a GeoTIFF with GDAL's COG driver: tiles, overviews, statistics."""
     floating = raster.dtype == "float32"
-    options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "NUM_THREADS": threads, "BIGTIFF": "IF_SAFER"}
+    options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "BIGTIFF": "IF_SAFER"}
+    options["NUM_THREADS"] = 1  # several take as long, and GDAL waits forever for a thread that could not be started
     options["PREDICTOR"] = "FLOATING_POINT" if floating and not raster.repeats else "NO"
     options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
     # Overviews are a temporary file first, which would be compressed for nothing.

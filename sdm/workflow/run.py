@@ -3,14 +3,13 @@
 import logging
 from dataclasses import field, replace
 from pathlib import Path
-from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
 from sdm.executors.ahead import run_threads
-from sdm.executors.local import load_modules
+from sdm.executors.local import load_meanwhile
 from sdm.executors.opening import check_workers, kept_workers
 from sdm.executors.painter import dismiss_painter, has_painter
 from sdm.files import output_folder
@@ -89,7 +88,7 @@ def run(
         refuse_partial(target)
     replacing = output.overwrite or output.resume
     with claim(target, overwrite=replacing), kept_workers(options), run_threads(options.threads):
-        Thread(target=load_modules, args=_drawing(options), daemon=True).start()  # half a second, while layers are read
+        load_meanwhile(*_drawing(options))  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):
             prepared = task.prepare(options)

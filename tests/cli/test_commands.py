@@ -9,6 +9,7 @@ import yaml
 from terminal import QUICK, as_json, change_raster, fail, files, model_answer, sdm, succeed, write_table
 
 from sdm._version import __version__
+from sdm.errors import DataError, OptionError
 from sdm.options.reading import leaves, make_options, read_yaml, run_file_schema
 from sdm.workflow.outcome import outcome_schema
 from sdm_cli.options import OF_PROJECT
@@ -280,6 +281,10 @@ def test_debug_shows_where(world, tmp_path: Path) -> None:
     [
         (PermissionError(13, "Permission denied", "records.csv"), "records.csv: Permission denied"),
         (MemoryError(), "not enough memory"),
+        (RuntimeError("can't start new thread"), "not enough memory"),
+        (ImportError("_algos.so: failed to map segment from shared object"), "not enough memory"),
+        (OSError(12, "Cannot allocate memory"), "not enough memory"),
+        (OSError(24, "Too many open files", "a.tif"), "too many open files: raise the limit"),
         (ZeroDivisionError("no"), "unexpected ZeroDivisionError: no (this is a fault of sdm; --debug shows where)"),
     ],
 )
@@ -295,6 +300,29 @@ def test_whatever_happens_is_one_line(monkeypatch, problem, part) -> None:
     assert "Traceback" not in result.stderr
     assert "Traceback" in sdm("fit", "a.csv", "b", "--debug").stderr
     assert json.loads(sdm("fit", "a.csv", "b", "--json").stdout)["error"].startswith(part[:20])
+
+
+@pytest.mark.parametrize("kind", [DataError, OptionError, OSError])
+def test_a_shortage_is_the_reason_whatever_was_raised_after_it(monkeypatch, kind) -> None:
+    """A library that does not fit into memory is reported as missing by the package that loads it."""
+
+    def broken(*_, **__) -> None:
+        try:
+            raise OSError("libllvmlite.so: failed to map segment from shared object")
+        except OSError:
+            raise kind("could not load libllvmlite.so")  # noqa: B904 - as llvmlite does
+
+    monkeypatch.setattr("sdm.workflow.run.run", broken)
+    assert fail("fit", "a.csv", "b").startswith("not enough memory")
+
+
+def test_a_long_error_is_cut(monkeypatch) -> None:
+    def broken(*_, **__) -> None:
+        raise DataError(", ".join(["name"] * 10_000))
+
+    monkeypatch.setattr("sdm.workflow.run.run", broken)
+    assert fail("fit", "a.csv", "b").endswith("… (59,998 characters)")
+    assert len(fail("fit", "a.csv", "b")) < 2_100
 
 
 def test_verbose_says_how_long_things_took(world, tmp_path: Path) -> None:

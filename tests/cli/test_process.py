@@ -41,14 +41,67 @@ def test_help_is_quick_because_nothing_heavy_is_imported(words, more) -> None:
 
 
 def test_settings_of_other_programs_do_not_stop_a_run() -> None:
-    """Numba and matplotlib raise ValueError when they are imported with such values."""
+    """Numba and matplotlib raise ValueError, or print a traceback, when they are imported with such values."""
     code = (
         "import atexit, os, sys\nfrom sdm_cli.main import main\nsys.argv = ['sdm', '--version']\n"
-        "atexit.register(lambda: print(os.environ['NUMBA_NUM_THREADS'], os.environ['MPLBACKEND']))\nmain()"
+        "names = 'NUMBA_NUM_THREADS', 'MPLBACKEND', 'NUMBA_DISABLE_JIT'\n"
+        "atexit.register(lambda: print(*map(os.environ.get, names)))\nmain()"
     )
-    env = {**os.environ, "NUMBA_NUM_THREADS": "0", "MPLBACKEND": "nonsense"}
+    env = {**os.environ, "NUMBA_NUM_THREADS": "0", "MPLBACKEND": "nonsense", "NUMBA_DISABLE_JIT": "foo"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
-    assert done.stdout.endswith("\n1 Agg\n")
+    assert done.stdout.endswith("\n1 Agg None\n")
+
+
+def test_an_error_is_all_that_is_printed_without_the_database_of_coordinate_systems(world, tmp_path: Path) -> None:
+    """PROJ reports it on standard error too."""
+    env = {"PROJ_DATA": "/nonexistent", "PROJ_LIB": "/nonexistent"}
+    done = process("fit", world.records, world.layers, "-o", tmp_path / "out", env=env)
+    assert (done.stderr.startswith("error: "), done.stderr.count("\n")) == (True, 1), done.stderr
+
+
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
+def test_names_are_utf8_in_a_locale_that_has_only_ascii(tmp_path: Path) -> None:
+    done = process("init", tmp_path / "é" / "run.yaml", env=ASCII)
+    assert done.returncode == 1
+    assert "é" in done.stderr
+    (tmp_path / "é").mkdir()
+    done = process("init", tmp_path / "é" / "run.yaml", env=ASCII)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "é" in done.stdout
+    assert (tmp_path / "é" / "run.yaml").is_file()
+
+
+def limited(world, out: Path, kind: int, limit: int) -> "subprocess.CompletedProcess[str]":
+    import resource
+
+    words = ("fit", world.records, world.layers, *SMALL, "-o", out)
+    return process(*words, preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)))
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the address space")
+@pytest.mark.parametrize("megabytes", [300, 400, 600, 700, 1100])
+def test_a_limit_of_memory_ends_a_run_with_a_sentence(world, tmp_path: Path, megabytes: int) -> None:
+    done = limited(world, tmp_path / "out", 9, megabytes << 20)  # RLIMIT_AS
+    if done.returncode:
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+        assert done.stderr.splitlines()[-1].startswith("error: not enough memory"), done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(os.name == "nt", reason="this system has no such limit")
+@pytest.mark.parametrize("files", [10, 14, 16, 17, 18])
+def test_a_limit_of_open_files_ends_a_run_with_a_sentence(world, tmp_path: Path, files: int) -> None:
+    import resource
+
+    done = limited(world, tmp_path / "out", resource.RLIMIT_NOFILE, files)
+    if done.returncode:
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+        assert done.stderr.splitlines()[-1].startswith("error: too many open files"), done.stderr
+        assert list(tmp_path.iterdir()) == []
 
 
 GIS = ("geopandas", "pyogrio", "pyproj", "shapely")

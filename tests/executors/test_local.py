@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from terminal import hearing_ctrl_c
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
 from sdm.executors import process
+from sdm.executors.local import load_meanwhile
 from sdm.executors.opening import Processes, workers
 
 SCRIPT = """
@@ -141,3 +143,13 @@ def test_a_batch_in_this_process_gives_memory_back() -> None:
     """Otherwise freed arrays leave holes among small blocks, and the memory of a batch grows with its species."""
     done = subprocess.run([sys.executable, "-c", MAPPED], capture_output=True, text=True, check=True)
     assert done.stdout == "2\n"
+
+
+def test_a_thread_that_imports_ahead_leaves_errors_to_the_import_that_needs_the_module(monkeypatch) -> None:
+    raised = list[object]()
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    before = set(threading.enumerate())
+    load_meanwhile("sdm.no_such_module")
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    assert raised == []

@@ -124,6 +124,19 @@ def test_a_disk_without_room_is_noticed_before_the_work(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_gdal_has_one_thread_to_write_a_map(layers: Path, model: Model, tmp_path: Path, monkeypatch) -> None:
+    """GDAL waits forever for a thread that it could not start, and holds Python's lock: no signal ends the run."""
+    real, used = rasterio.shutil.copy, []
+
+    def copy(*places, **options) -> None:
+        used.append(options["NUM_THREADS"])
+        real(*places, **options)
+
+    monkeypatch.setattr(rasterio.shutil, "copy", copy)
+    predict_raster(model, stack_of(layers, model), tmp_path / "map.tif", threads=4)
+    assert used == [1]
+
+
 def test_a_map_cut_short_by_a_full_disk_is_not_kept(layers: Path, model: Model, tmp_path: Path, monkeypatch) -> None:
     """GDAL may close a file without saying that its last tiles were not written."""
     real = predict._to_cog

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from sdm.errors import DataError, OutputError, SdmError
+from sdm.errors import DataError, OutputError, SdmError, shortage
 from sdm.executors.ahead import run_threads
 from sdm.executors.sharing import loads
 from sdm.types import Progress
@@ -119,9 +119,8 @@ def _failed(job: Job, part: Part, error: Exception, seconds: float) -> JournalEn
     """Return why a species failed; what concerns the whole run is raised."""
     if isinstance(error, OutputError):
         raise error
-    if isinstance(error, SdmError):
-        reason = str(error)
-    else:
+    reason = shortage(error) or (str(error) if isinstance(error, SdmError) else "")
+    if not reason:
         reason = f"unexpected {type(error).__name__}: {error}"
         log.debug("%s: %s", part.name, reason, exc_info=True)
     return failed_entry(job.task, part.name, reason, part.digest, seconds)

@@ -6,14 +6,16 @@ import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from flora import BROKEN, Flora, result_bytes
 from terminal import fail, rows, sdm, write_table
 
+from sdm.executors.here import Here
 from sdm.options.reading import make_options
 from sdm.workflow.run import run
+from sdm.workflow.running import batch
 from sdm.workflow.running.job import Chosen
 from sdm.workflow.running.journal import JOURNAL, read_journal
 
@@ -201,3 +203,15 @@ def test_the_status_of_a_batch(out: Path, tmp_path: Path) -> None:
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:6]))
     assert "interrupted" in sdm("status", out).stdout
     assert "has no journal.jsonl" in fail("status", tmp_path)
+
+
+def test_a_batch_in_this_process_gives_freed_memory_back(monkeypatch) -> None:
+    class Called(Exception):
+        """Raised by the first step of the work."""
+
+    def give_memory_back() -> None:
+        raise Called
+
+    monkeypatch.setattr(batch, "give_memory_back", give_memory_back)
+    with pytest.raises(Called):
+        batch.Batch._work(cast(Any, None), Here(), cast(Any, None), cast(Any, None), [], {})
