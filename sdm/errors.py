@@ -2,6 +2,7 @@
 
 import errno
 import re
+from collections.abc import Iterable
 
 HIDDEN = "***"
 """What stands for a secret."""
@@ -35,6 +36,13 @@ def hide_address(address: str) -> str:
 
 def _hidden(value: str) -> str:
     return value if _NO_SECRET.fullmatch(value) else HIDDEN
+
+
+def name_list(names: Iterable[object], most: int = 12, between: str = ", ") -> str:
+    """Return names in a row for a message: the first ones, and how many more there are."""
+    texts = [str(name) for name in names]
+    more = f"{between}… ({len(texts) - most:,} more)" if len(texts) > most else ""
+    return between.join(texts[:most]) + more
 
 
 class SdmError(Exception):

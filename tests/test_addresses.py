@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.addresses import gdal_place, is_remote, place_name, place_stem, place_suffix
-from sdm.errors import DataError, hide_address, hide_secrets
+from sdm.errors import DataError, hide_address, hide_secrets, name_list
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,11 @@ def test_schemes_may_follow_other_letters():
     assert (
         hide_secrets("x1https://u:p@h/x?a=b c:/u:p@h s3://k:s@b/x") == "x1https://***@h/x?a=*** c:/u:p@h s3://***@b/x"
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, ""), (1, "n0"), (3, "n0, n1, n2"), (4, "n0, n1, n2, … (1 more)"), (3003, "n0, n1, n2, … (3,000 more)")],
+)
+def test_a_list_of_names_is_cut(count, text):
+    assert name_list((f"n{k}" for k in range(count)), 3) == text

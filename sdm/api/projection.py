@@ -9,7 +9,7 @@ from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
 from sdm.api.saving import save_results
 from sdm.api.tables import read_table
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, name_list
 from sdm.report.charts import SCALES, TOP
 from sdm.report.projection import StoredCase, StoredProjection
 from sdm.report.results import Results, find_projections, read_results
@@ -207,7 +207,7 @@ class ProjectionRun(Mapping[str, ProjectedSpecies]):
         return save_results(self.folder, Path(path), self._private, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        return f"<sdm.ProjectionRun of {len(self._species)} species: {', '.join(list(self._species)[:5])}>"
+        return f"<sdm.ProjectionRun of {len(self._species)} species: {name_list(self._species, 5)}>"
 
     def _repr_html_(self) -> str:
         from sdm.api.html import projection_html

@@ -11,7 +11,7 @@ from sdm.api.rasters import Map, RasterMap, as_map, stacked
 from sdm.api.saving import save_results
 from sdm.api.tables import read_table, together
 from sdm.api.view import ModelView
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, name_list
 from sdm.models.file import ENDINGS, load_model
 from sdm.report.results import Results, find_results, read_results
 
@@ -179,7 +179,7 @@ class Run(RunParts, Mapping[str, ModelRun]):
     def __getitem__(self, name: str) -> ModelRun:
         if name not in self._stored:
             reason = self.failed.get(name)
-            known = ", ".join(map(repr, list(self._stored)[:10]))
+            known = name_list(map(repr, self._stored))
             raise OptionError(
                 f"{name!r} could not be fitted: {reason}"
                 if reason
@@ -263,7 +263,7 @@ class Run(RunParts, Mapping[str, ModelRun]):
 
     def __repr__(self) -> str:
         failed = f", {len(self.failed)} failed" if self.failed else ""
-        names = ", ".join(list(self._stored)[:5]) + (", …" if len(self._stored) > 5 else "")
+        names = name_list(self._stored, 5)
         return f"<sdm.Run of {len(self._stored)} {'model' if len(self._stored) == 1 else 'models'}{failed}: {names}>"
 
     def _repr_html_(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, listed, named_column
+from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column
 from sdm.data.records.filters import RecordFilters
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import ABSENT, as_text
@@ -25,7 +25,7 @@ from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.variables import matching, not_a_variable, numbers_rows
 from sdm.data.visits import SITE, site_groups
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, name_list
 from sdm.values import dataclass
 
 _ROW = "\0row"
@@ -120,7 +120,7 @@ def read_site_table(
     rows = first.rows if second is None else first.rows.joined(second.rows)
     keep = rows.sift()
     said = [*first.notes, *(second.notes if second else ()), *rows.notes, *notes]
-    said.append(f"{len(species)} species: {listed(species)}")
+    said.append(f"{len(species)} species: {name_list(species)}")
     names = [as_text(first.frame[first.site])] if first.site else []
     group = site_groups(*names, np.column_stack([x, y]))
     left = rows.left_out(np.full(len(x), "", dtype=object), x, y)
@@ -331,7 +331,7 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
             )
         if only_table and len(species) == len(columns):
             raise DataError(
-                f"table '{table.name}' has species only ({listed(species)}): name the columns that are the "
+                f"table '{table.name}' has species only ({name_list(species)}): name the columns that are the "
                 "environment with --environment, or give a table of it, or layers, after the sites"
             )
         return species
@@ -362,14 +362,14 @@ def _unused_columns(
         kind = "other species of the table" if table.pivoted else "columns of nothing but 0, 1 and blanks"
         how = "" if not only_table or table.pivoted else ", or with --environment if they are no species"
         notes.append(
-            f"{kind} that were not asked for, left out: {listed(left)}; name them with --species to use them{how}"
+            f"{kind} that were not asked for, left out: {name_list(left)}; name them with --species to use them{how}"
         )
     counts = [name for name in free if name not in table.pivoted and _is_count(table.frame[name])]
     if counts and not wanted.environment:
         done = "taken as environment" if only_table else "not used"
         least = "" if not only_table else "; or name the columns that are the environment with --environment"
         notes.append(
-            f"columns of whole numbers from 0 on, {done}: {listed(counts)}; if they are counts of species, name "
+            f"columns of whole numbers from 0 on, {done}: {name_list(counts)}; if they are counts of species, name "
             f"them with --species and add --presence-above 0{least}"
         )
     return [*blank, *left], notes

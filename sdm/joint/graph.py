@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import OptionError, name_list
 from sdm.types import Array, Index
 from sdm.values import dataclass
 
@@ -180,5 +180,4 @@ def _position(end: Any, names: Sequence[str]) -> int:
         return int(end)
     if end in names:
         return list(names).index(end)
-    listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    raise OptionError(f"graph: {end!r} is no species; there are {listed}")
+    raise OptionError(f"graph: {end!r} is no species; there are {name_list(names)}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import DataError
+from sdm.errors import DataError, name_list
 from sdm.joint.inference import FREE, States, free_states
 from sdm.types import Array
 
@@ -64,8 +64,9 @@ def _by_name(frame: Any, names: Sequence[str]) -> Array:
     columns = [str(name) for name in frame.columns]
     _refuse_twice(columns)
     if strange := [name for name in columns if name not in names]:
-        listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        raise DataError(f"{', '.join(map(repr, strange[:8]))} is no species of the model: expected some of {listed}")
+        raise DataError(
+            f"{name_list(map(repr, strange))} is no species of the model: expected some of {name_list(names)}"
+        )
     values = np.full((len(frame), len(names)), np.nan)
     values[:, [names.index(name) for name in columns]] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
@@ -82,7 +83,7 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
     ):
         if bad.any():
             listed = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]
-            more = f" (as {', '.join(listed[1:6])}{', …' if len(listed) > 6 else ''})" if len(listed) > 1 else ""
+            more = f" (as {name_list(listed[1:], 5)})" if len(listed) > 1 else ""
             raise DataError(
                 f"species {listed[0]} {fault}{more}, expected presences and absences: leave such columns out"
             )

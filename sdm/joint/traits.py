@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import DataError
+from sdm.errors import DataError, name_list
 from sdm.joint.levels import HALF_WIDTH, level_names
 from sdm.types import Array
 from sdm.values import dataclass
@@ -65,7 +65,7 @@ class Traits:
         if len(found) < 3:
             raise DataError(
                 f"the table of traits has {len(found)} of the {len(species)} species, expected three or more: it has "
-                f"{', '.join(self.species[:8])}; the sites have {', '.join(list(species)[:8])}"
+                f"{name_list(self.species)}; the sites have {name_list(species)}"
             )
         flat = [name for name, column in zip(self.names, self.of(species).T) if not column.any()]
         if flat:

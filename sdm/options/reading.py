@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from sdm.errors import OptionError, hide_address, hide_secrets
+from sdm.errors import OptionError, hide_address, hide_secrets, name_list
 from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PATTERN, PRESETS, RunOptions
 from sdm.options.kinds import Section, read_places
 
@@ -138,6 +138,7 @@ def rebase(value: Any, folder: Path) -> Any:
     return value
 
 
+MOST_PROBLEMS = 20  # in one message
 _CLAMP = {"true": "clamp", "yes": "clamp", "on": "clamp", "1": "clamp"}
 _CLAMP |= {"false": "free", "no": "free", "off": "free", "0": "free"}
 
@@ -170,7 +171,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     except ValidationError as error:
         problems += explain(error)
     if problems:
-        raise OptionError("; ".join(dict.fromkeys(problems)))
+        raise OptionError(name_list(dict.fromkeys(problems), MOST_PROBLEMS, "; "))
     return options
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from sdm.errors import name_list
 from sdm.progress.words import duration_text, left_text
 
 NAMED = 3  # species that are named for each reason
@@ -44,7 +45,7 @@ def status_lines(
     lines = [f"done         {done:,} of {planned:,} species ({_percent(done, planned)})"]
     lines += [f"failed       {broken:,}"] if broken else []
     order = sorted(failed.items(), key=lambda item: (-len(item[1]), item[0]))
-    lines += [f"  {len(species):>6,}     {_named(species)}: {reason}" for reason, species in order if species]
+    lines += [f"  {len(species):>6,}     {name_list(species, NAMED)}: {reason}" for reason, species in order if species]
     if running and not ended:
         lines.append(f"running      {len(running):,}, with {workers:,} {'process' if workers == 1 else 'processes'}")
         longest = sorted(running, key=lambda item: (-item[1], item[0]))
@@ -90,9 +91,3 @@ def _percent(part: int, whole: int) -> str:
         return "0 %"
     share = 100.0 * part / whole
     return f"{min(share, 99.9) if part < whole else share:.{0 if share in (0.0, 100.0) else 1}f} %"
-
-
-def _named(species: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(species) - NAMED
-    return f"{', '.join(species[:NAMED])}{f' and {more:,} more' if more > 0 else ''}"

@@ -13,7 +13,7 @@ def test_a_batch_at_work() -> None:
     assert lines == [
         "done         394 of 1,000 species (39.4 %)",
         "failed       6",
-        "       5     Abies alba, Acer negundo, Betula nana and 2 more: one usable presence only",
+        "       5     Abies alba, Acer negundo, Betula nana, … (2 more): one usable presence only",
         "       1     Erica carnea: the solver did not converge",
         "running      2, with 2 processes",
         "             Gagea lutea: 12 s so far",

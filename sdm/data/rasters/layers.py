@@ -21,11 +21,12 @@ from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.variables import select_variables
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, name_list
 from sdm.values import dataclass
 
 __all__ = ["Layer", "Stack", "open_stack"]
 
+MOST_NAMES = 50  # of layers, in a notice
 MOST_CELLS = 10**12  # of a grid; a file of a few bytes can claim any number
 GDAL_CACHE_BYTES = 64 << 20  # GDAL's own default is 5 % of the machine's memory
 SUFFIXES = frozenset(
@@ -120,9 +121,9 @@ def open_stack(
         if (scale, offset) != (1, 0):
             scaled = [layer.name for layer in chosen if (layer.scale, layer.offset) == (scale, offset)]
             rule = f"value = stored value × {scale:g} + {offset:g}, as their files say"
-            notices.append(f"{counted(len(scaled), 'layer')}: {rule}: {', '.join(scaled)}")
+            notices.append(f"{counted(len(scaled), 'layer')}: {rule}: {name_list(scaled, MOST_NAMES)}")
     if classes:
-        notices.append(f"categorical layers: {', '.join(sorted(classes))} ({len(classes)})")
+        notices.append(f"categorical layers: {name_list(sorted(classes), MOST_NAMES)} ({len(classes)})")
     blocks = [(64, grid.width) if layer.resample else item.block for layer, item in zip(chosen, bands)]
     return Stack(
         width=grid.width,
@@ -321,7 +322,7 @@ def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:
     source = "that of the other layers"
     if crs is None and all(item.grid.looks_geographic for item in bare):
         crs, source = CRS.from_epsg(4326), "WGS 84, for their coordinates look like degrees"
-    names = ", ".join(item.layer.name for item in bare)
+    names = name_list((item.layer.name for item in bare), MOST_NAMES)
     notices.append(
         f"{counted(len(bare), 'layer')} without coordinate reference system ({names}): taken to be in {source}"
         if crs
@@ -352,5 +353,5 @@ def _one_grid(
         raise DataError(f"layer {'; layer '.join(other[:3])}{more}: {todo}")
     if near:
         what = f"{counted(len(near), 'grid')} that differ by less than 1e-6 of a cell are taken as one"
-        notices.append(f"{what}: {', '.join(near)}")
+        notices.append(f"{what}: {name_list(near, MOST_NAMES)}")
     return chosen

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from sdm.data.records.textfile import column_key, is_number
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, name_list
 
 # Names of columns, without case, spaces and punctuation; the first that a file has wins.
 COORDINATES = (
@@ -87,16 +87,10 @@ def named_column(name: str, header: list[str], source: str) -> str:
     """Return the column that the user named."""
     column = name if name in header else first_of(header, [column_key(name)])
     if column is None:
-        raise OptionError(f"file '{source}' has no column '{name}': it has {', '.join(header)}")
+        raise OptionError(f"file '{source}' has no column '{name}': it has {name_list(header)}")
     return column
 
 
 def row_count(count: int) -> str:
     """Return how many rows, in words."""
     return "1 row" if count == 1 else f"{count:,} rows"
-
-
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Return names in a row, and how many more there are."""
-    more = f", … ({len(names) - most} more)" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more

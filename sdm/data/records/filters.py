@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdm.data.records.columns import UNCERTAINTY, first_of, listed, named_column
+from sdm.data.records.columns import UNCERTAINTY, first_of, named_column
 from sdm.data.records.expression import Condition
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import column_key, loose_numbers
-from sdm.errors import OptionError
+from sdm.errors import OptionError, name_list
 from sdm.values import dataclass
 
 DEGREE_METRES = 111_320.0  # of latitude: what a coordinate precision of one degree leaves open
@@ -88,7 +88,7 @@ class RecordFilters:
             raise OptionError(_no_column(source, "basisOfRecord", "--basis", header))
         kept = _one_of(table[name], self.basis)
         if not kept.any():
-            there = listed([str(value) for value in pd.unique(table[name].dropna())])
+            there = name_list([str(value) for value in pd.unique(table[name].dropna())])
             raise OptionError(f"no row of '{source}' has {name} {' or '.join(self.basis)}: there are {there or 'none'}")
         yield Drop(f"with another {name} than {' or '.join(self.basis)}", ~kept)
 
@@ -200,4 +200,4 @@ def _year_of(table: pd.DataFrame, header: list[str]) -> np.ndarray | None:
 
 
 def _no_column(source: str, wanted: str, option: str, header: list[str]) -> str:
-    return f"file '{source}' has no column {wanted}, which {option} needs: it has {listed(header)}"
+    return f"file '{source}' has no column {wanted}, which {option} needs: it has {name_list(header)}"

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from sdm.data.records.columns import first_of, listed, row_count
+from sdm.data.records.columns import first_of, row_count
 from sdm.data.records.filters import RecordFilters
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import TextTable, to_numbers
-from sdm.errors import BadRowsError
+from sdm.errors import BadRowsError, name_list
 from sdm.values import dataclass
 
 IDENTIFIERS = ("gbifid", "occurrenceid")
@@ -105,7 +105,7 @@ class FileRows:
         left = np.bincount(code[self.keep], minlength=len(names))
         if gone := [str(name) for name, count in zip(names, left) if name and not count]:
             what = noun if noun == "species" or len(gone) == 1 else "classes"
-            self.notes.append(f"{len(gone):,} {what} without any row left: {listed(gone)}")
+            self.notes.append(f"{len(gone):,} {what} without any row left: {name_list(gone)}")
 
     def _leave_out_unreadable(self) -> None:
         at = np.array(sorted(self._bad), dtype=np.int64)

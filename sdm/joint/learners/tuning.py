@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.site_folds import number_sites
+from sdm.errors import name_list
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import free_states, maximise
 from sdm.joint.learners.learned_weights import LearnedWeights
@@ -85,8 +86,7 @@ def cross_validate_settings(
     fits.end()
     if open_ends:
         count = np.count_nonzero(np.isfinite(total)) * len(parts)
-        more = f", … ({len(open_ends) - 3} more)" if len(open_ends) > 3 else ""
-        text = f"{', '.join(open_ends[:3])}{more}"
+        text = name_list(open_ends, 3)
         log.warning(
             "%s: %d of %d fits of its cross-validation did not converge: %s", title, len(open_ends), count, text
         )

@@ -20,7 +20,7 @@ from sdm.data.encode import Encoder
 from sdm.data.opening.rasters import open_raster
 from sdm.data.rasters.layers import open_stack
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
-from sdm.data.records.columns import SPECIES, first_of, listed, named_column, row_count, species_column
+from sdm.data.records.columns import SPECIES, first_of, named_column, row_count, species_column
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.rows import with_fate, with_left_out
@@ -31,7 +31,7 @@ from sdm.data.site_sample import ClassSample
 from sdm.data.untagged import refuse_values
 from sdm.data.variables import hint_columns, said_variables
 from sdm.data.visits import SITE, site_groups
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, name_list
 from sdm.models.classes import label_text
 from sdm.models.interface import category_titles
 from sdm.options.definitions import RunOptions
@@ -333,7 +333,7 @@ def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None
             prepared.notices.append(f"no test site of {title} in {file}")
             continue
         if strange := sorted(set(samples[title].class_names) - set(sample.class_names)):
-            known = listed(sample.class_names)
+            known = name_list(sample.class_names)
             raise DataError(f"test sites: '{strange[0]}' is no class of the training sites, which are {known}")
         prepared.tests[title] = samples[title]
 
@@ -373,7 +373,7 @@ def _drawn(options: RunOptions) -> ClassPrepared:
     title, target = options.classes.title or name, codes.astype(np.int64)
     named, colours = _named_classes(target, dict(both.layers[both.names.index(name)].classes)), _colour_table(raster)
     if named:
-        notices.append(f"names of the classes, from the raster: {listed([f'{c} {n}' for c, n in named.items()])}")
+        notices.append(f"names of the classes, from the raster: {name_list([f'{c} {n}' for c, n in named.items()])}")
         target = np.array([named[code] for code in target.tolist()])
         colours = {named[code]: colours[str(code)] for code in named if str(code) in colours}
     variables = tuple(stack.names), tuple(stack.categorical)

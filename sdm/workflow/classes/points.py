@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.data.records.columns import SPECIES, first_of, listed, named_column
+from sdm.data.records.columns import SPECIES, first_of, named_column
 from sdm.data.records.frames import pd
 from sdm.data.records.labels import ABSENT
 from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
 from sdm.data.records.samples import read_swd
 from sdm.data.records.textfile import TextTable, column_key
 from sdm.data.visits import SITE
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, name_list
 from sdm.options.definitions import RunOptions
 from sdm.values import dataclass
 from sdm.workflow.inputs import choice_of, row_rules
@@ -126,7 +126,8 @@ def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDA
         name = column if column in header else first_of(header, [column_key(column)])
         if name is None:
             raise OptionError(
-                f"{source} has no column '{column}' to select by: besides class and coordinates it has {listed(header)}"
+                f"{source} has no column '{column}' to select by: besides class and coordinates it has "
+                f"{name_list(header)}"
             )
         keep &= as_text(table[name]) == value
         if not keep.any():
@@ -147,7 +148,7 @@ def check_presence(records: Occurrences, column: str, source: str) -> None:
             f"column '{column}' of {source} holds counts from 0 to {most:,}: {expected}; write 1 in place of counts "
             f"above 0 ({instead})"
         )
-    quoted = listed([f"'{name}'" for name in values], 5)
+    quoted = name_list([f"'{name}'" for name in values], 5)
     what = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
     what += " only" if len(values) == 1 else ""
     raise OptionError(f"column '{column}' of {source} holds {what}: {expected}; {instead}")

@@ -10,7 +10,7 @@ from sdm.assess.variables.choice import LISTED, VariableChoice, listed_drops
 from sdm.assess.variables.correlation import measure_collinearity
 from sdm.assess.variables.reduction import reduce_variables
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
-from sdm.errors import OptionError
+from sdm.errors import OptionError, name_list
 from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
@@ -96,17 +96,12 @@ def foresee_choice(table: Any, options: RunOptions) -> list[str]:
         near = (abs(found.pearson) > own.drop_correlated).sum(axis=1) > 1
         names = [name for name, is_near in zip(found.names, near) if is_near]
         some = f"{len(names)} of {len(table.names)} variables have |r| above {own.drop_correlated:g} with another"
-        facts.append(f"{some}, {over}{f': {name_list(names)}' if names else ''}")
+        facts.append(f"{some}, {over}{f': {name_list(names, LISTED)}' if names else ''}")
     if own.drop_vif is not None:
         gone = drop_inflated(found, own.drop_vif)
         some = f"{len(gone)} of {len(table.names)} variables have a VIF above {own.drop_vif:g}, one after the other"
         facts.append(f"{some}, {over}{f': {listed_drops(gone)}' if gone else ''}")
     return facts
-
-
-def name_list(names: Sequence[str]) -> str:
-    """List names, the first few of many."""
-    return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
 def chosen_in_folds(
