@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from habitats import draw_plots
+from simulated.habitats import draw_plots
 from terminal import succeed, write_table
 from zoo import once
 

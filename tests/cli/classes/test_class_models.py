@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import rasterio
-from habitats import NAMES, draw_plots
 from rio_cogeo.cogeo import cog_validate
 from shapely.geometry import box
+from simulated.habitats import NAMES, draw_plots
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, log_loss, roc_auc_score
 from terminal import PLAIN, as_json, change_raster, fail, files, model_answer, read, rows, sdm, succeed, write_table
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
-from habitats import draw_levels
 from rio_cogeo.cogeo import cog_validate
+from simulated.habitats import draw_levels
 from terminal import PLAIN, fail, files, model_answer, picture, read, rows, succeed, write_table
 
 from sdm.data.rasters.layers import open_stack

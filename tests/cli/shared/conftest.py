@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flora import result_bytes
 from shared_axes.runs import Group, write_records
+from simulated.flora import result_bytes
 from terminal import PLAIN, rows, sdm
 from zoo import once
 
