@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 import rioxarray
 import xarray as xr
+from zoo import small_world
 
 import sdm
-from sdm.simulate.world import simulate
 
 QUICK: dict[str, Any] = {"features": "lq", "background_points": 400, "categorical": "landcover", "repeats": 2}
 
 
 @dataclass(frozen=True)
 class World:
-    """A landscape of 40 × 40 cells with 5 layers and two species of 50 records each."""
+    """A landscape of 48 × 48 cells with 5 layers and two species of 60 records each."""
 
     folder: Path
 
@@ -52,20 +52,18 @@ class World:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    folder = tmp_path_factory.mktemp("world")
-    simulate(folder, size=40, layers=5, species=2, records=50, sites=80, seed=4, warming=2)
-    return World(folder)
+    return World(small_world(tmp_path_factory))
 
 
 @pytest.fixture(scope="session")
 def run(world: World) -> sdm.Run:
     """One species, from a DataFrame and an xarray Dataset, with everything that plots need."""
     folds = {"folds": 2, "split": "block", "block_size": 80}
-    more = {"jackknife": True, "test_percent": 20, "threshold": "10p"}
+    more = {"jackknife": True, "test_percent": 20, "threshold": "10p", "dpi": 50}
     return sdm.fit(world.first(), world.dataset(), **QUICK, **folds, **more)
 
 
 @pytest.fixture(scope="session")
 def both(world: World) -> sdm.Run:
     """Two species from files."""
-    return sdm.fit(world.records, world.layers, **QUICK, curves=False, report=False)
+    return sdm.fit(world.records, world.layers, **QUICK, curves=False, report=False, dpi=50)

@@ -44,7 +44,7 @@ def test_points_keep_their_coordinate_system(files: ObjectFiles, world) -> None:
     import geopandas
 
     own = "+proj=laea +lat_0=40 +lon_0=-15 +units=m"
-    points = world.points(own).assign(mixed=[1, "two"] * 25)
+    points = world.points(own).assign(mixed=[1, "two"] * 30)
     found = geopandas.read_parquet(files.table(points, "records"))
     assert found.crs == points.crs
     assert found.geometry.geom_equals(points.geometry).all()

@@ -26,7 +26,7 @@ def test_presence_and_absence(world, survey: pd.DataFrame) -> None:
     """The map is the probability of presence, one band, as are predictions for tables and layers."""
     run = sdm.fit(
         survey[survey["species"] == NAME], world.layers, response="presence", features="lq", multiplier=1,
-        variables="temperature,precipitation", regularization="l1", repeats=1, report=False,
+        variables="temperature,precipitation", regularization="l1", repeats=1, report=False, importance=False, dpi=50,
     )  # fmt: skip
     assert run.kind == "classes"
     assert run.map.ndim == 2
@@ -48,7 +48,7 @@ def test_classes(world, survey: pd.DataFrame) -> None:
     plots = survey[["longitude", "latitude"]].assign(habitat=[f"habitat {k}" for k in cover])
     run = sdm.fit(
         plots, world.layers, class_column="habitat", exclude="landcover", features="l", multiplier=1,
-        regularization="l1", repeats=1, report=False,
+        regularization="l1", repeats=1, report=False, dpi=50,
     )  # fmt: skip
     assert run.map.band.values.tolist() == run.numbers["classes"]
     np.testing.assert_allclose(run.map.sum("band", skipna=False).to_series().dropna(), 1, atol=1e-5)
@@ -59,7 +59,9 @@ def test_classes(world, survey: pd.DataFrame) -> None:
 
 def test_communities(world, survey: pd.DataFrame) -> None:
     sites = survey.pivot_table(index=["longitude", "latitude"], columns="species", values="presence").reset_index()
-    run = sdm.fit(sites, world.layers, kind="community", exclude="landcover", features="l", cost=1, report=False)
+    run = sdm.fit(
+        sites, world.layers, kind="community", exclude="landcover", features="l", cost=1, report=False, dpi=50
+    )
     assert run.map.band.values.tolist() == run.numbers["species"]
     np.testing.assert_array_equal(run.predict(world.layers).values, run.map.values)
     richness = run.get_map("richness")
@@ -72,7 +74,9 @@ def test_samples_with_data() -> None:
     rng = np.random.default_rng(3)
     presences = pd.DataFrame({"species": "Puma", "x": 0.0, "y": 0.0, "rain": rng.normal(1, 1, 40)})
     background = pd.DataFrame({"species": "background", "x": 0.0, "y": 0.0, "rain": rng.normal(0, 1, 200)})
-    run = sdm.fit(presences, background, features="l", keep_duplicates=True, curves=False, report=False)
+    run = sdm.fit(
+        presences, background, features="l", keep_duplicates=True, curves=False, report=False, importance=False
+    )
     assert run.predict(background).shape == (200,)
     with pytest.raises(sdm.SdmError, match="no map of Puma"):
         _ = run.map

@@ -101,7 +101,7 @@ def test_the_range_is_the_cells_above_a_cutoff(run: sdm.Run) -> None:
 
 
 def test_nothing_stays_when_a_run_is_gone(world) -> None:
-    made = sdm.fit(world.first(), world.layers, **QUICK, curves=False, report=False, map=False)
+    made = sdm.fit(world.first(), world.layers, **QUICK, curves=False, report=False, map=False, importance=False)
     folder, one = made.folder, made[NAME]
     del made
     gc.collect()
@@ -186,7 +186,7 @@ def test_evaluation(run: sdm.Run, world) -> None:
 def test_tuning(world) -> None:
     made = sdm.tune(
         world.first(), world.layers, **QUICK | {"features": "auto"}, feature_sets=["l", "lq"], multipliers=[1, 4],
-        folds=2, curves=False, report=False, map=False,
+        folds=2, curves=False, report=False, map=False, importance=False,
     )  # fmt: skip
     assert len(made.tuning) == 4
     assert made.tuning["chosen"].sum() == 1

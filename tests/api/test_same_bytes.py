@@ -12,7 +12,7 @@ SCRIPT = """
 import sys, pandas, sdm
 records, layers, out = sys.argv[1:]
 options = dict(features="lq", background_points=400, categorical="landcover", repeats=2, folds=2, seed=9,
-               curves=False, report=False, species="Virtualis montanus")
+               curves=False, report=False, importance=False, dpi=50, species="Virtualis montanus")
 sdm.fit(records, layers, output=out + "/paths", **options)
 sdm.fit(pandas.read_csv(records), layers, output=out + "/objects", **options)
 """
@@ -24,14 +24,15 @@ def folders(world, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     plain = {
         "occurrences": {"file": str(world.records), "species": ["Virtualis montanus"]},
         "layers": {"files": [str(world.layers)], "categorical": ["landcover"]},
-        "fit": {"features": "lq"}, "background": {"points": 400}, "test": {"folds": 2, "repeats": 2}, "seed": 9,
-        "output": {"curves": False, "report": False},
+        "fit": {"features": "lq"}, "background": {"points": 400}, "seed": 9,
+        "test": {"folds": 2, "repeats": 2, "importance": False},
+        "output": {"curves": False, "report": False, "dpi": 50},
     }  # fmt: skip
     (out / "run.yaml").write_text(yaml.safe_dump(plain))
     words = [
         "fit", world.records, world.layers, "--species", "Virtualis montanus", "--categorical", "landcover",
         "--fc", "lq", "--background-points", 400, "--folds", 2, "--repeats", 2, "--seed", 9, "--no-curves",
-        "--no-report",
+        "--no-report", "--no-importance", "--dpi", 50,
     ]  # fmt: skip
     many = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     start = [sys.executable, "-m", "sdm_cli.main"]

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 from faults import Commands
 from terminal import rows, succeed
-from zoo import once
-
-from sdm.simulate.world import simulate
+from zoo import once, small_world
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    def make(folder: Path) -> None:
-        simulate(folder, size=48, layers=5, species=2, records=60, sites=150, seed=4, warming=2)
-        first = (folder / "occurrences.csv").read_text().splitlines()[:61]
-        (folder / "one.csv").write_text("\n".join(first) + "\n")
-
-    return World(once(tmp_path_factory, "cli-world", make))
+    return World(small_world(tmp_path_factory))
 
 
 @pytest.fixture

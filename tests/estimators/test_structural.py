@@ -103,9 +103,7 @@ def true_loss(model, x, truth):
     return float(np.log(np.exp(score - score.max()).sum()) + score.max() - truth @ score)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_rule_of_two_variables_is_found_and_named(seed):
-    """Presence only where x0 > 0.6 and x1 < 0.4: thresholds at the same penalty are worse, and know of no pair."""
+def check_rule(seed):
     x, truth, rows, y = niche_world(seed, lambda x: np.where((x[:, 0] > 0.6) & (x[:, 1] < 0.4), 1.0, 1e-3))
     trees = StructMaxent("trees:2", lam=0.0, beta=0.05).fit(rows, y)
     stumps = StructMaxent("trees:1", lam=0.0, beta=0.05).fit(rows, y)
@@ -121,6 +119,12 @@ def test_a_rule_of_two_variables_is_found_and_named(seed):
     for name, value in found:
         assert float(value) == pytest.approx({"x0": 0.6, "x1": 0.4}[name], abs=0.05)
     assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0].says)
+
+
+def test_a_rule_of_two_variables_is_found_and_named():
+    """Presence only where x0 > 0.6 and x1 < 0.4: thresholds at the same penalty are worse, and know of no pair."""
+    for seed in (1, 2, 3):
+        check_rule(seed)
 
 
 def test_without_evidence_the_model_is_that_of_maxent():
@@ -156,13 +160,17 @@ def test_infinite_lambda_is_maxent_with_the_same_options(data, options):
     assert model.notes_ == plain.notes_
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it(seed):
-    """With 70 records Maxent has no products, and no sum of curves can follow this."""
+def check_default(seed):
     x, truth, rows, y = niche_world(seed, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=500, m=70)
     model, plain = StructMaxent().fit(rows, y), Maxent().fit(rows, y)
     assert np.isfinite(model.lam_)
     assert true_loss(model, x, truth) < true_loss(plain, x, truth) - 0.05
+
+
+def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it():
+    """With 70 records Maxent has no products, and no sum of curves can follow this."""
+    for seed in (1, 2):
+        check_default(seed)
 
 
 def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
@@ -218,10 +226,7 @@ def points(seed, variables=3, presences=15, background=100):
 FAMILIES = ("exacttrees:2", "trees:4", "mono:3", "trees:3,mono:2", "l,q,trees:3", "exacttrees:1,mono:3")
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("tolerance", [1e-8, 1e-12])
-def test_the_tightest_tolerance_ends_at_the_optimum_of_its_columns(seed, tolerance):
-    """A run may keep no state of a problem with fewer features than the one it has got to."""
+def check_optimum(seed, tolerance):
     rng = np.random.default_rng(seed)
     x, y = points(seed, int(rng.integers(1, 4)), int(rng.integers(5, 20)), int(rng.integers(40, 120)))
     entropy = 1.0 if seed % 4 else 1.5
@@ -237,6 +242,13 @@ def test_the_tightest_tolerance_ends_at_the_optimum_of_its_columns(seed, toleran
     assert dense.objective(model.coef_) == pytest.approx(model.solution_.objective, abs=1e-12)
 
 
+@pytest.mark.parametrize("tolerance", [1e-8, 1e-12])
+def test_the_tightest_tolerance_ends_at_the_optimum_of_its_columns(tolerance):
+    """A run may keep no state of a problem with fewer features than the one it has got to."""
+    for seed in range(12):
+        check_optimum(seed, tolerance)
+
+
 def test_the_tightest_tolerance_on_one_variable():
     rng = np.random.default_rng(4)
     x = np.vstack([rng.normal(0.7, 0.6, (8, 1)), rng.normal(size=(60, 1))])
@@ -244,10 +256,7 @@ def test_the_tightest_tolerance_on_one_variable():
     assert model.solution_.gap <= 1e-8
 
 
-@pytest.mark.parametrize("seed", [0, 3, 5])
-@pytest.mark.parametrize("version", [1, 2])
-def test_the_papers_solvers_prove_what_they_say(seed, version):
-    """They take in the steepest feature; the bound needs the feature that is violated most for its penalty."""
+def check_bounds(seed, version):
     x, y = points(seed)
     penalties = ("trees:6,mono:4", 0.1, 0.002)
     best = StructMaxent(*penalties, tolerance=1e-6).fit(x, y).solution_.objective
@@ -255,6 +264,13 @@ def test_the_papers_solvers_prove_what_they_say(seed, version):
         solver = StructMaxent(*penalties, solver=f"structmaxent{version}", tolerance=0.03, max_iterations=rounds)
         found = solver.fit(x, y).solution_
         assert found.objective - best <= found.gap + 1e-9
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_papers_solvers_prove_what_they_say(version):
+    """They take in the steepest feature; the bound needs the feature that is violated most for its penalty."""
+    for seed in (0, 3, 5):
+        check_bounds(seed, version)
 
 
 def test_a_species_that_is_everywhere_alike_has_no_feature(tmp_path):

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal import succeed
+
+from sdm.simulate.world import simulate
 
 try:
     import fcntl
@@ -28,6 +31,36 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Any]
             make(place)
             done.touch()
     return place
+
+
+def small_world(factory: pytest.TempPathFactory) -> Path:
+    """Return the virtual landscape that most tests share: 48 × 48 cells, 5 layers, two species of 60 records each.
+
+    `one.csv` has the records of the first species.
+    """
+
+    def make(folder: Path) -> None:
+        simulate(folder, size=48, layers=5, species=2, records=60, sites=150, seed=4, warming=2)
+        first = (folder / "occurrences.csv").read_text().splitlines()[:61]
+        (folder / "one.csv").write_text("\n".join(first) + "\n")
+
+    return once(factory, "world", make)
+
+
+def community_run(factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a joint model of the survey in `out`: maps, two folds and a scenario; and with its output.
+
+    Two folds and a scenario are enough for every section of the page.
+    """
+    world = small_world(factory)
+
+    def make(folder: Path) -> None:
+        words = ("joint", world / "presence_absence.csv", world / "layers", "--categorical", "landcover")
+        words += ("--learner", "crf-l2", "--folds", 2, "--projections", f"warmer={world / 'warmer'}", "--dpi", 50)
+        result = succeed(*words, "-o", folder / "out")
+        (folder / "output.txt").write_text(result.output, encoding="utf-8")
+
+    return once(factory, "community", make)
 
 
 @contextmanager

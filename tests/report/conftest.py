@@ -12,9 +12,9 @@ from browser import Browser, find_chromium
 from evil import EVIL, EVIL_CLASS, EVIL_LAYER
 from report_runs import DPI, fit
 from terminal import succeed
+from zoo import community_run, once, small_world
 
 from sdm.options.reading import make_options
-from sdm.simulate.world import simulate
 from sdm.workflow.run import run
 
 
@@ -28,118 +28,129 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world")
-    simulate(folder, size=40, layers=4, species=2, records=60, sites=150, seed=4, warming=2)
-    lines = (folder / "occurrences.csv").read_text().splitlines()
-    (folder / "one.csv").write_text("\n".join(lines[:61]) + "\n")
-    return folder
+    return small_world(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def full(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of one species with nearly everything that a run can measure."""
-    return fit(
-        tmp_path_factory.mktemp("full") / "results",
-        world / "one.csv",
-        world / "layers",
-        **{
-            "test.percent": 25,
-            "test.folds": 3,
-            "test.jackknife": True,
-            "test.null_models": 3,
-            "output.uncertainty": True,
-            "predict.threshold": "maxsss",
-            "predict.projections": {"warmer": str(world / "warmer")},
-        },
-    )
+    options = {
+        "test.percent": 25,
+        "test.folds": 3,
+        "test.jackknife": True,
+        "test.null_models": 3,
+        "output.uncertainty": True,
+        "predict.threshold": "maxsss",
+        "predict.projections": {"warmer": str(world / "warmer")},
+    }
+
+    def make(folder: Path) -> None:
+        fit(folder / "results", world / "one.csv", world / "layers", **options)
+
+    return once(tmp_path_factory, "report-full", make) / "results"
 
 
 @pytest.fixture(scope="session")
 def bare(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results without a map, curves, tests or importance, of a table of samples; names in it are hostile."""
-    folder = tmp_path_factory.mktemp("bare")
-    rng = np.random.default_rng(3)
-    for name, n, shift in (("presences", 30, 1.0), ("background", 200, 0.0)):
-        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as out:
-            rows = csv.writer(out)
-            rows.writerow(["species", "x", "y", EVIL_LAYER, "class"])
-            for k in range(n):
-                label = EVIL_CLASS if k % 3 else "dry"
-                species = EVIL if name == "presences" else "background"
-                rows.writerow([species, k * 0.1, k * 0.2, round(rng.normal(shift), 3), label])
-    options = {"fit.features": "lq", "layers.categorical": ["class"], "test.importance": False, "output.dpi": DPI}
-    options |= {"occurrences.file": str(folder / "presences.csv"), "layers.files": [str(folder / "background.csv")]}
-    run(make_options(options | {"output.folder": str(folder / "results")}), command=f"sdm fit '{EVIL}'")
-    return folder / "results"
+
+    def make(folder: Path) -> None:
+        rng = np.random.default_rng(3)
+        for name, n, shift in (("presences", 30, 1.0), ("background", 200, 0.0)):
+            with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as out:
+                rows = csv.writer(out)
+                rows.writerow(["species", "x", "y", EVIL_LAYER, "class"])
+                for k in range(n):
+                    label = EVIL_CLASS if k % 3 else "dry"
+                    species = EVIL if name == "presences" else "background"
+                    rows.writerow([species, k * 0.1, k * 0.2, round(rng.normal(shift), 3), label])
+        options = {"fit.features": "lq", "layers.categorical": ["class"], "test.importance": False, "output.dpi": DPI}
+        options |= {"occurrences.file": str(folder / "presences.csv"), "layers.files": [str(folder / "background.csv")]}
+        run(make_options(options | {"output.folder": str(folder / "results")}), command=f"sdm fit '{EVIL}'")
+
+    return once(tmp_path_factory, "report-bare", make) / "results"
 
 
 @pytest.fixture(scope="session")
 def hostile(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a species and a layer whose names would run a script in a careless page."""
-    folder = tmp_path_factory.mktemp("hostile")
-    shutil.copytree(world / "layers", folder / "layers")
-    first = next(path for path in sorted((folder / "layers").glob("*.tif")) if path.stem != "landcover")
-    first.rename(first.with_name(f"{EVIL_LAYER}.tif"))
-    with (world / "one.csv").open(newline="") as source:
-        rows = list(csv.reader(source))
-    with (folder / "one.csv").open("w", newline="", encoding="utf-8") as out:
-        csv.writer(out).writerows([rows[0], *([EVIL, *row[1:]] for row in rows[1:])])
-    options = {"test.percent": 25, "predict.projections": {EVIL_LAYER: str(folder / "layers")}}
-    return fit(folder / "results", folder / "one.csv", folder / "layers", **options)
+
+    def make(folder: Path) -> None:
+        shutil.copytree(world / "layers", folder / "layers")
+        first = next(path for path in sorted((folder / "layers").glob("*.tif")) if path.stem != "landcover")
+        first.rename(first.with_name(f"{EVIL_LAYER}.tif"))
+        with (world / "one.csv").open(newline="") as source:
+            rows = list(csv.reader(source))
+        with (folder / "one.csv").open("w", newline="", encoding="utf-8") as out:
+            csv.writer(out).writerows([rows[0], *([EVIL, *row[1:]] for row in rows[1:])])
+        options = {"test.percent": 25, "predict.projections": {EVIL_LAYER: str(folder / "layers")}}
+        fit(folder / "results", folder / "one.csv", folder / "layers", **options)
+
+    return once(tmp_path_factory, "report-hostile", make) / "results"
 
 
 @pytest.fixture(scope="session")
 def structural(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a structural model."""
-    options = {"fit.model": "structural", "fit.families": "l,trees:3", "fit.lam": 0.05, "fit.beta": 0.02}
-    options |= {"fit.features": "auto", "output.map": False}
-    return fit(tmp_path_factory.mktemp("trees") / "results", world / "one.csv", world / "layers", **options)
+
+    def make(folder: Path) -> None:
+        options = {"fit.model": "structural", "fit.families": "l,trees:3", "fit.lam": 0.05, "fit.beta": 0.02}
+        options |= {"fit.features": "auto", "output.map": False}
+        fit(folder / "results", world / "one.csv", world / "layers", **options)
+
+    return once(tmp_path_factory, "report-structural", make) / "results"
 
 
 @pytest.fixture(scope="session")
 def many(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of two species, and a third that could not be fitted."""
-    folder = tmp_path_factory.mktemp("many")
-    lines = (world / "occurrences.csv").read_text().splitlines()
-    (folder / "three.csv").write_text("\n".join([*lines, f"lost & <b>gone</b>,{lines[1].split(',', 1)[1]}"]) + "\n")
-    return fit(folder / "results", folder / "three.csv", world / "layers", **{"output.curves": False})
+
+    def make(folder: Path) -> None:
+        lines = (world / "occurrences.csv").read_text().splitlines()
+        (folder / "three.csv").write_text("\n".join([*lines, f"lost & <b>gone</b>,{lines[1].split(',', 1)[1]}"]) + "\n")
+        fit(folder / "results", folder / "three.csv", world / "layers", **{"output.curves": False})
+
+    return once(tmp_path_factory, "report-batch", make) / "results"
 
 
 @pytest.fixture(scope="session")
 def surveyed(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Presence and absence of one species."""
-    folder = tmp_path_factory.mktemp("surveyed") / "results"
-    with (world / "presence_absence.csv").open() as source:
-        species = next(csv.DictReader(source))["species"]
-    words = ("fit", world / "presence_absence.csv", world / "layers", "--response", "presence", "--species", species)
-    succeed(*words, "--categorical", "landcover", "--features", "l", "--test-percent", 25, "--dpi", DPI, "-o", folder)
-    return folder
+
+    def make(folder: Path) -> None:
+        with (world / "presence_absence.csv").open() as source:
+            species = next(csv.DictReader(source))["species"]
+        words = ("fit", world / "presence_absence.csv", world / "layers", "--response", "presence")
+        words += ("--species", species, "--categorical", "landcover", "--features", "l", "--test-percent", 25)
+        succeed(*words, "--dpi", DPI, "-o", folder / "results")
+
+    return once(tmp_path_factory, "report-response", make) / "results"
 
 
 @pytest.fixture(scope="session")
 def habitats(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three classes by temperature; the name of one would run a script in a careless page."""
-    folder = tmp_path_factory.mktemp("habitats")
-    with rasterio.open(world / "layers" / "temperature.tif") as source:
-        band = source.read(1, masked=True)
-        cells = np.argwhere(~np.ma.getmaskarray(band))[::5]
-        x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
-        level = np.digitize(band[cells[:, 0], cells[:, 1]], np.quantile(band.compressed(), [0.4, 0.7]))
-    names = ("bare", EVIL, "meadow")
-    with (folder / "plots.csv").open("w", newline="", encoding="utf-8") as out:
-        csv.writer(out).writerows([("x", "y", "habitat"), *((a, b, names[k]) for a, b, k in zip(x, y, level))])
-    words = ("classify", folder / "plots.csv", world / "layers", "--class-column", "habitat", "--fc", "l")
-    words += ("--categorical", "landcover", "--penalty-folds", 2, "--dpi", DPI)
-    succeed(*words, "--projections", f"warmer={world / 'warmer'}", "-o", folder / "out")
-    return folder / "out"
+
+    def make(folder: Path) -> None:
+        with rasterio.open(world / "layers" / "temperature.tif") as source:
+            band = source.read(1, masked=True)
+            cells = np.argwhere(~np.ma.getmaskarray(band))[::5]
+            x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
+            level = np.digitize(band[cells[:, 0], cells[:, 1]], np.quantile(band.compressed(), [0.4, 0.7]))
+        names = ("bare", EVIL, "meadow")
+        with (folder / "plots.csv").open("w", newline="", encoding="utf-8") as out:
+            csv.writer(out).writerows([("x", "y", "habitat"), *((a, b, names[k]) for a, b, k in zip(x, y, level))])
+        words = ("classify", folder / "plots.csv", world / "layers", "--class-column", "habitat", "--fc", "l")
+        words += ("--categorical", "landcover", "--penalty-folds", 2, "--dpi", DPI)
+        succeed(*words, "--projections", f"warmer={world / 'warmer'}", "-o", folder / "results")
+
+    return once(tmp_path_factory, "report-classes", make) / "results"
 
 
 @pytest.fixture(scope="session")
-def community(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("community") / "results"
-    words = ("joint", world / "presence_absence.csv", world / "layers", "--categorical", "landcover", "--features", "l")
-    succeed(*words, "--learner", "crf-l2", "--cost", 1, "--dpi", DPI, "-o", folder)
-    return folder
+def community(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a community of two species, with maps, folds and a scenario."""
+    return community_run(tmp_path_factory) / "out"
 
 
 @pytest.fixture(scope="session")

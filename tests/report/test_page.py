@@ -342,7 +342,8 @@ def test_every_scale_has_its_page(full: Path, tmp_path: Path, scale: str) -> Non
 
 def test_responses_fill_their_charts_on_any_scale(world: Path, tmp_path: Path) -> None:
     """Raw densities are tiny, effects on the score are not: one must not squeeze the other."""
-    folder = fit(tmp_path / "raw", world / "one.csv", world / "layers", **{"predict.scale": "raw", "output.map": False})
+    options = {"predict.scale": "raw", "output.map": False, "output.report": False, "test.importance": False}
+    folder = fit(tmp_path / "raw", world / "one.csv", world / "layers", **options)
     page = make_page(read_results(folder))
     (chart, *_) = [svg for svg in re.findall(r"<svg.*?</svg>", page, flags=re.S) if "Response to elevation" in svg]
     heights = [

@@ -201,7 +201,7 @@ def test_any_measure_of_novelty_hatches(
     (model,) = full.glob("*.npz")
     scenarios = ("--scenarios", f"a={world / 'warmer'}", "--scenarios", f"b={world / 'layers'}")
     given = ("--gpkg",) if measures == "none" else ()
-    words = ("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, "--dpi", 72)
+    words = ("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, "--no-report")
     succeed(*words, *given, "-o", out)
     results = read_results(out)
     assert (out / "results.gpkg").exists() == bool(given)

@@ -209,7 +209,8 @@ def sample(path: Path, places: list[dict[str, str]]) -> list[float]:
 
 def test_one_kind_of_run_over_another_leaves_nothing_behind(world, survey, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ("--fc", "l", "--rm", "1", "--no-map", "--no-curves", "--categorical", "landcover", "--dpi", "50")
+    words = ("--fc", "l", "--rm", "1", "--no-map", "--no-curves", "--categorical", "landcover", "--no-importance")
+    words = (*words, "--dpi", "50")
     succeed("classify", survey, world.layers, "--class-column", "habitat", *words, "-o", out)
     before = {path.name for path in out.iterdir()}
     succeed("fit", world.records, world.layers, *words, "-o", out, "--overwrite")

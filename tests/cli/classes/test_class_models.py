@@ -11,27 +11,14 @@ import pytest
 import rasterio
 from rio_cogeo.cogeo import cog_validate
 from shapely.geometry import box
+from simulated.habitats import NAMES, draw_plots
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, log_loss, roc_auc_score
-from terminal import as_json, change_raster, fail, files, model_answer, read, rows, sdm, succeed, write_table
+from terminal import PLAIN, as_json, change_raster, fail, files, model_answer, read, rows, sdm, succeed, write_table
 
 from sdm import ConditionalMaxent
 from sdm.models.classes import ClassModel
 
-NAMES = ("bare", "forest", "meadow")
 MAPS = {"": "_probability", "_class": "", "_entropy": "_entropy"}  # of `sdm predict`, and of `sdm classify`
-
-
-def points(world, count: int, seed: int) -> list[tuple[float, float, str]]:
-    """Points on land with what grows there: three classes by temperature, and by chance."""
-    rng = np.random.default_rng(seed)
-    with rasterio.open(world.layers / "temperature.tif") as source:
-        band = source.read(1, masked=True)
-        cells = np.argwhere(~np.ma.getmaskarray(band))
-        cells = cells[rng.permutation(len(cells))[:count]]
-        x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
-        heat = band[cells[:, 0], cells[:, 1]].data
-    level = np.digitize(heat + 0.4 * heat.std() * rng.normal(size=count), np.quantile(heat, [0.4, 0.7]))
-    return [(float(a), float(b), NAMES[c]) for a, b, c in zip(x, y, level)]
 
 
 def write_points(path: Path, body, column: str = "habitat") -> Path:
@@ -39,22 +26,15 @@ def write_points(path: Path, body, column: str = "habitat") -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a projection, whose training sites are all of its sites."""
-    folder = tmp_path_factory.mktemp("classes")
-    table = write_points(folder / "plots.csv", points(world, 150, 3))
-    succeed(
-        *("classify", table, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "l"),
-        *("--rm", 0.2, "--projections", f"warmer={world.folder / 'warmer'}", "-o", folder / "out"),
-        *("--dpi", 50),
-    )
-    return folder / "out"
+def run(classified: Path) -> Path:
+    """A run with a projection; tests change copies of it."""
+    return classified / "results"
 
 
 @pytest.fixture(scope="module")
 def fresh(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Points that the model has not seen."""
-    return write_points(tmp_path_factory.mktemp("fresh") / "fresh.csv", points(world, 80, 11))
+    return write_points(tmp_path_factory.mktemp("fresh") / "fresh.csv", draw_plots(world, 80, 11))
 
 
 # ---------------------------------------------------------------------------------------------------- predict
@@ -200,10 +180,16 @@ def test_a_layer_is_missing(run: Path, own, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------- evaluate
 
 
-def test_measures_are_those_of_the_run_at_its_own_sites(run: Path, world) -> None:
-    stored = json.loads((run / "habitat.json").read_text())["measures"]["training"]
-    words = ("evaluate", run / "habitat.npz", "--sites", run / "habitat_sites.csv", "--class-column", "class")
-    found = model_answer(*words, "--layers", world.layers)
+@pytest.mark.parametrize(("data", "value"), [("training", "train"), ("test", "test")])
+def test_measures_are_those_of_the_run_at_its_own_sites(
+    run: Path, world, tmp_path: Path, data: str, value: str
+) -> None:
+    stored = json.loads((run / "habitat.json").read_text())["measures"][data]
+    body = [row for row in rows(run / "habitat_sites.csv") if row["test or train"] == value]
+    sites = write_table(tmp_path / "sites.csv", list(body[0]), [list(row.values()) for row in body])
+    found = model_answer(
+        "evaluate", run / "habitat.npz", "--sites", sites, "--class-column", "class", "--layers", world.layers
+    )
     assert {name: found[name] for name in stored} == stored
 
 
@@ -259,7 +245,7 @@ def test_it_is_said_in_words(run: Path, world, fresh: Path) -> None:
 
 def test_proportions(world, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    some = points(world, 120, 4)
+    some = draw_plots(world, 120, 4)
     shares = [
         np.round(100 * (0.7 * (np.array(NAMES) == name) + 0.3 * rng.dirichlet(np.ones(3))), 1) for *_, name in some
     ]
@@ -267,7 +253,7 @@ def test_proportions(world, tmp_path: Path) -> None:
     head = ["x", "y", *NAMES]
     table = write_table(tmp_path / "cover.csv", head, body)
     words = ("classify", table, world.layers, "--proportions", ",".join(NAMES), "--fc", "l", "--no-curves", "--no-map")
-    stored = model_answer(*words, "--rm", 1, "--categorical", "landcover", "-o", tmp_path / "out")["measures"]
+    stored = model_answer(*words, "--rm", 1, "--categorical", "landcover", *PLAIN, "-o", tmp_path / "out")["measures"]
     model = tmp_path / "out" / "cover.npz"
     words = ("evaluate", model, "--layers", world.layers, "--sites")
     found = model_answer(*words, table)
@@ -289,7 +275,7 @@ def test_one_species_of_a_survey(world, tmp_path: Path) -> None:
     survey = rows(world.survey)
     first, second = dict.fromkeys(row["species"] for row in survey)
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", first, "--fc", "l")
-    succeed(*words, "--rm", 1, "--categorical", "landcover", "--no-map", "--no-curves", "-o", tmp_path / "out")
+    succeed(*words, "--rm", 1, "--categorical", "landcover", "--no-map", "--no-curves", *PLAIN, "-o", tmp_path / "out")
     words = ("evaluate", tmp_path / "out" / f"{first.replace(' ', '_')}.npz", "--layers", world.layers, "--sites")
     found = model_answer(*words, world.survey)
     assert found["sites"] == 150

@@ -9,6 +9,7 @@ import pytest
 import rasterio
 import yaml
 from rio_cogeo.cogeo import cog_validate
+from simulated.habitats import draw_levels
 from terminal import PLAIN, fail, files, model_answer, picture, read, rows, succeed, write_table
 
 from sdm.data.rasters.layers import open_stack
@@ -20,39 +21,12 @@ from sdm.workflow.run import run as run_models
 
 # The penalty is given where a test is not about its choice: trying penalties is most of a run.
 FIXED = ("--rm", "0.2")
-NAMES = {0: "bare", 1: "forest", 2: "meadow"}
 
 
-def place(world, count=240, seed=3):
-    """Points on land, with what grows there: three classes by temperature, and by chance."""
-    with rasterio.open(world.layers / "temperature.tif") as source:
-        band = source.read(1, masked=True)
-        rng = np.random.default_rng(seed)
-        cells = np.argwhere(~np.ma.getmaskarray(band))
-        cells = cells[rng.permutation(len(cells))[:count]]
-        x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
-        value = band[cells[:, 0], cells[:, 1]].data
-    level = np.digitize(value + 0.3 * value.std() * rng.normal(size=len(value)), np.quantile(value, [0.4, 0.7]))
-    return np.asarray(x), np.asarray(y), level
-
-
-@pytest.fixture(scope="session")
-def plots(world, tmp_path_factory) -> Path:
-    x, y, level = place(world)
-    body = [(a, b, NAMES[int(c)]) for a, b, c in zip(x, y, level)]
-    return write_table(tmp_path_factory.mktemp("plots") / "plots.csv", ["longitude", "latitude", "habitat"], body)
-
-
-@pytest.fixture(scope="session")
-def run(world, plots, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("classify") / "results"
-    result = succeed(
-        *("classify", plots, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "lq"),
-        *FIXED,
-        *("--test-percent", 25, "--folds", 3, "--projections", f"warmer={world.folder / 'warmer'}", "-o", folder),
-        *("--dpi", 50),
-    )
-    return folder, result.output
+@pytest.fixture(scope="module")
+def run(classified: Path) -> tuple[Path, str]:
+    """The folder of the results, and what the command printed."""
+    return classified / "results", (classified / "output.txt").read_text(encoding="utf-8")
 
 
 def test_everything_is_written(run):
@@ -160,7 +134,7 @@ def test_a_scenario_is_mapped(run):
 
 def test_a_run_file_repeats_a_run(run, tmp_path):
     folder, _ = run
-    succeed("classify", folder / "run.yaml", "--no-curves", "--no-report", "-o", tmp_path / "again")
+    succeed("classify", folder / "run.yaml", "--no-curves", "--no-map-picture", *PLAIN, "-o", tmp_path / "again")
     for name in ("habitat.npz", "habitat.tif", "habitat_probability.tif", "habitat_sites.csv"):
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
 
@@ -179,7 +153,7 @@ def test_a_raster_of_classes_is_sampled_by_seed(world, tmp_path):
 
 
 def test_proportions_as_targets(world, tmp_path):
-    x, y, level = place(world, 120)
+    x, y, level = draw_levels(world, 120)
     rng = np.random.default_rng(0)
     shares = np.round(100 * (0.7 * np.eye(3)[level] + 0.3 * rng.dirichlet(np.ones(3), size=120)), 1)
     table = write_table(
@@ -208,7 +182,7 @@ def test_proportions_as_targets(world, tmp_path):
 
 def cover(world, path, change=lambda k, row: row, count=60):
     """A table of cover fractions beside the name of whoever was there."""
-    x, y, level = place(world, count)
+    x, y, level = draw_levels(world, count)
     shares = 0.8 * np.eye(3)[level] + 0.1
     body = [["", *map(float, (a, b, *share))] for a, b, share in zip(x, y, shares)]
     head = ["species", "lon", "lat", "bare", "forest", "meadow"]
@@ -264,7 +238,7 @@ def test_an_earlier_model_leaves_nothing_behind(run, world, plots, tmp_path):
     assert not [name for name in left if name.endswith((".tif", ".html", "_curves.csv"))]
     assert not [name for name in left if name.startswith("plots")]
     assert "habitat_importance.csv" in left
-    succeed(*words, "--class-column", "habitat", "--title", "other", "--no-map", "--no-curves", "--overwrite")
+    succeed(*words, "--class-column", "habitat", "--title", "other", "--no-map", "--no-curves", *PLAIN, "--overwrite")
     assert not [name for name in files(folder) if name.startswith("habitat")]
     assert "mine.txt" in files(folder)
 
@@ -304,7 +278,7 @@ def test_how_far_it_is(world, plots, tmp_path):
         done, total, _ = [step for step in seen if step[2] == text][-1]
         assert done == total, f"{text} ends"
     spoken = ("classify", plots, world.layers, "--class-column", "habitat", "--fc", "l", *FIXED, "--folds", 2, "-v")
-    said = succeed(*spoken, "--no-map", "--no-curves", "--no-report", "-o", tmp_path / "again").stderr
+    said = succeed(*spoken, "--no-map", "--no-curves", *PLAIN, "-o", tmp_path / "again").stderr
     assert "fitting 3 classes to 240 sites" in said
     assert "cross-validation: 2 of 2 in " in said
 

@@ -17,7 +17,8 @@ from sdm.report.pictures import small_picture
 
 COARSE = ("--no-importance", "--dpi", "50")
 LIGHT = ("--categorical", "landcover", "--fc", "l", "--rm", "1", "--no-curves", *COARSE)
-QUIET = (*LIGHT, "--no-map")
+PAGES = (*LIGHT, "--no-map")
+QUIET = (*PAGES, "--no-report")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,8 @@ def test_a_run_file_says_it_too(world, species: str, tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(
         f"occurrences: {{file: {world.survey}, response: presence, species: {species}}}\n"
         f"layers: {{files: {world.layers}, categorical: landcover}}\n"
-        "fit: {model: structural, families: 'l,trees:2', lam: 0.05, beta: 0.02}\noutput: {curves: false, map: false}\n"
+        "fit: {model: structural, families: 'l,trees:2', lam: 0.05, beta: 0.02}\ntest: {importance: false}\n"
+        "output: {curves: false, map: false, report: false, dpi: 50}\n"
     )
     result = model_answer("fit", tmp_path / "run.yaml", "-o", tmp_path / "out")
     assert result["status"] == "converged"
@@ -110,7 +112,7 @@ def test_every_species_has_a_model_of_its_own(world, two, tmp_path: Path) -> Non
     for name, one in zip(names, found["models"]):
         stem = name.replace(" ", "_")
         assert one["numbers"]["sites"] == sum(row["species"] == name for row in rows(world.survey))
-        model_answer(*words, "--no-report", "--species", name, "-o", tmp_path / stem)
+        model_answer(*words, "--species", name, "-o", tmp_path / stem)
         both = [tmp_path / "all" / stem / f"{stem}.npz", tmp_path / stem / f"{stem}.npz"]
         assert both[0].read_bytes() == both[1].read_bytes()
     summary = rows(tmp_path / "all" / "summary.csv")
@@ -330,7 +332,7 @@ def test_over_an_earlier_fit_nothing_of_it_is_left(world, two, tmp_path: Path) -
     succeed("fit", records, *two, *QUIET, "-o", out)
     stem = names[0].replace(" ", "_")
     assert (out / stem / "maxentResults.csv").is_file()
-    words = ("fit", world.survey, *two, "--response", "presence", *QUIET, "-o", out, "--overwrite")
+    words = ("fit", world.survey, *two, "--response", "presence", *PAGES, "-o", out, "--overwrite")
     succeed(*words)
     left = {path.name for path in (out / stem).iterdir()}
     assert not left & {"maxentResults.csv", f"{stem}_omission.csv", f"{stem}_samplePredictions.csv"}

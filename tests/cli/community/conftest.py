@@ -3,18 +3,15 @@
 from pathlib import Path
 
 import pytest
-from terminal import succeed
+from zoo import community_run
 
 
 @pytest.fixture(scope="session")
-def mapped(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on the survey of the virtual world, with maps, folds and a projection."""
-    out = tmp_path_factory.mktemp("joint") / "out"
-    said = succeed(
-        *("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2", "--folds", 2),
-        *("--projections", f"warmer={world.folder / 'warmer'}", "--dpi", 50, "-o", out),
-    ).output
+def mapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on the survey of the virtual world, with maps, folds and a projection; tests change copies of it."""
+    folder = community_run(tmp_path_factory)
+    said = (folder / "output.txt").read_text(encoding="utf-8")
     assert "300 rows are 150 sites" in said
     assert "held out, mean of 2 folds" in said
     assert "within" in said
-    return out
+    return folder / "out"

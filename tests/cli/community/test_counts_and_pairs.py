@@ -25,7 +25,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         frame[name] = np.where(frame[name] > 0, 2 + rng.poisson(3, len(frame)), rng.random(len(frame)) < 0.1)
     frame.to_csv(home / "counts.csv", index=False)
     words = ("joint", home / "counts.csv", *OWN, "--presence-above", 1, "--all-associations")
-    succeed(*words, "-o", home / "out")
+    succeed(*words, "--dpi", 50, "-o", home / "out")
     return home
 
 

@@ -15,7 +15,7 @@ from terminal import as_json, fail, files, model_answer, read, rows, succeed, wr
 
 from sdm.models.community import FittedJoint
 
-OWN = ("--environment", "heat,rain", "--learner", "crf-l2", "--no-report")
+OWN = ("--environment", "heat,rain", "--learner", "crf-l2", "--no-report", "--dpi", 50)
 
 
 @pytest.fixture(scope="module")

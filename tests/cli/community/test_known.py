@@ -21,7 +21,7 @@ SIDE = 8  # cells of half a degree
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on a table of sites, and layers of the same two variables."""
     home = tmp_path_factory.mktemp("known")
-    words = ("--environment", "heat,rain", "--features", "l", "--cost", "1", "--no-report")
+    words = ("--environment", "heat,rain", "--features", "l", "--cost", "1", "--no-report", "--dpi", 50)
     succeed("joint", write_community(home), *words, "-o", home / "out")
     rng = np.random.default_rng(4)
     (home / "layers").mkdir()

@@ -22,7 +22,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame.loc[(frame["reserve"] == "A"), "owl"] = 1
     frame.loc[(frame["reserve"] == "B"), "owl"] = 0
     frame.to_csv(home / "sites.csv", index=False)
-    succeed("joint", home / "sites.csv", *OWN, "--random-effect", "reserve", "--folds", 2, "-o", home / "out")
+    succeed(
+        "joint", home / "sites.csv", *OWN, "--random-effect", "reserve", "--folds", 2, "--dpi", 50, "-o", home / "out"
+    )
     return home
 
 

@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pd.DataFrame({"name": names, "size": size, "diet": ["seed", "meat"] * 4})
     table.to_csv(home / "traits.csv", index=False)
     words = ("joint", home / "sites.csv", *OWN, "--traits", home / "traits.csv", "--folds", 2)
-    succeed(*words, "-o", home / "out")
+    succeed(*words, "--dpi", 50, "-o", home / "out")
     return home
 
 

@@ -1,28 +1,36 @@
 """Futures of the small virtual world, and models of every kind, for the tests of `sdm project`."""
 
 import itertools
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import rasterio
 from projection.futures import GCMS, PERIODS, SSPS, Futures, Models, make_future
 from terminal import BARE, PLAIN, succeed, write_table
+from zoo import once
 
 NAMES = ("bare", "forest", "meadow")
 
 
 @pytest.fixture(scope="package")
 def futures(world, tmp_path_factory: pytest.TempPathFactory) -> Futures:
-    folder = tmp_path_factory.mktemp("futures")
-    for g, s, p in itertools.product(range(2), range(2), range(2)):
-        name = f"{GCMS[g]}_{SSPS[s]}_{PERIODS[p]}"
-        make_future(world, folder / name, 0.8 + 0.5 * g + 0.9 * s + 0.7 * p, (1.0, 0.9)[g])
-    return Futures(folder)
+    def make(folder: Path) -> None:
+        for g, s, p in itertools.product(range(2), range(2), range(2)):
+            name = f"{GCMS[g]}_{SSPS[s]}_{PERIODS[p]}"
+            make_future(world, folder / name, 0.8 + 0.5 * g + 0.9 * s + 0.7 * p, (1.0, 0.9)[g])
+
+    return Futures(once(tmp_path_factory, "futures", make))
 
 
 @pytest.fixture(scope="package")
 def models(world, tmp_path_factory: pytest.TempPathFactory) -> Models:
-    folder = tmp_path_factory.mktemp("models")
+    return Models(once(tmp_path_factory, "models", lambda folder: make_models(world, folder)))
+
+
+def make_models(world: Any, folder: Path) -> None:
+    """Fit a model of every kind."""
     few = ("--no-report", "--categorical", "landcover", "--no-map", "--no-curves")
     fixed = ("--rm", 0.2, *few, "--no-importance", "--dpi", 50)
     succeed("fit", world.both, world.layers, *BARE, *PLAIN, "-o", folder / "batch")
@@ -52,4 +60,3 @@ def models(world, tmp_path_factory: pytest.TempPathFactory) -> Models:
         [(k, *c, *map(int, row)) for k, (*c, row) in enumerate(zip(x, y, zip(*labels)))],
     )
     succeed("joint", sites, world.layers, "--fc", "l", "--cost", 1, *few[:-1], "--dpi", 50, "-o", folder / "joint")
-    return Models(folder)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flora import Flora, make_flora, result_bytes
+from simulated.flora import Flora, make_flora, result_bytes
 from terminal import sdm
 
 

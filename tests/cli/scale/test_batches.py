@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from flora import BROKEN, Flora, result_bytes
+from simulated.flora import BROKEN, Flora, result_bytes
 from terminal import fail, rows, sdm, write_table
 
 from sdm.executors.here import Here

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from clusters.machines import Machines, machines, until
-from flora import BROKEN, Flora, make_flora, result_bytes
+from simulated.flora import BROKEN, Flora, make_flora, result_bytes
 from terminal import process, sdm, start
 
 from sdm.workflow.running.journal import JOURNAL, read_journal

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from clusters.machines import until
 from faults import KILL, Commands
-from flora import Flora, result_bytes
+from simulated.flora import Flora, result_bytes
 from terminal import sdm
 
 from sdm.written_files import LISTED

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flora import result_bytes
 from shared_axes.runs import Group, write_records
+from simulated.flora import result_bytes
 from terminal import PLAIN, rows, sdm
+from zoo import once
 
 FEW = ("--background-points", 800, *PLAIN)
 
@@ -23,27 +24,35 @@ class SmallGroup(Group):
 @pytest.fixture(scope="session")
 def group(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Group:
     """Five species that can be fitted, and one that cannot; three layers, each of which is a panel of pictures."""
-    rng, known = np.random.default_rng(6), [(r["longitude"], r["latitude"]) for r in rows(world.both)]
-    body = [
-        (f"Planta numerus{k:03d}", *known[i]) for k in range(5) for i in rng.choice(len(known), 20 + k, replace=False)
-    ]
-    body.append(("Solus unicus", *known[0]))
-    folder = tmp_path_factory.mktemp("group")
-    (folder / "layers").mkdir()
-    for name in ("landcover", "precipitation", "temperature"):
-        shutil.copy(world.layers / f"{name}.tif", folder / "layers")
-    return SmallGroup(write_records(folder / "records.csv", body), folder / "layers")
+
+    def make(folder: Path) -> None:
+        rng, places = np.random.default_rng(6), [(r["longitude"], r["latitude"]) for r in rows(world.both)]
+        body = [
+            (f"Planta numerus{k:03d}", *places[i])
+            for k in range(5)
+            for i in rng.choice(len(places), 20 + k, replace=False)
+        ]
+        body.append(("Solus unicus", *places[0]))
+        (folder / "layers").mkdir()
+        for name in ("landcover", "precipitation", "temperature"):
+            shutil.copy(world.layers / f"{name}.tif", folder / "layers")
+        write_records(folder / "records.csv", body)
+
+    folder = once(tmp_path_factory, "group", make)
+    return SmallGroup(folder / "records.csv", folder / "layers")
 
 
 @pytest.fixture(scope="session")
 def out(group: Group, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run in one process, with everything; tests look at it, and change nothing."""
-    place = tmp_path_factory.mktemp("shared") / "out"
-    result = sdm(*group.words(place, "--dpi", 50))
-    assert result.exit_code == 1, result.output
-    assert "5 of 6 species fitted" in result.output
-    assert result.output.count("error: Solus unicus: one usable presence only") == 1
-    return place
+
+    def make(folder: Path) -> None:
+        result = sdm(*group.words(folder / "out", "--dpi", 50))
+        assert result.exit_code == 1, result.output
+        assert "5 of 6 species fitted" in result.output
+        assert result.output.count("error: Solus unicus: one usable presence only") == 1
+
+    return once(tmp_path_factory, "shared", make) / "out"
 
 
 @pytest.fixture(scope="session")

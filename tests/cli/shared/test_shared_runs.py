@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flora import result_bytes
 from shared_axes.runs import Group, without_names, write_records
+from simulated.flora import result_bytes
 from terminal import as_json, fail, read, rows, sdm, start, succeed
 
 from sdm import load_model

@@ -1,5 +1,6 @@
 """The tutorials, done once as a newcomer does them: every command of their blocks, in order."""
 
+import json
 import os
 import shlex
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from documents.commands import ROOT, blocks, small_pictures
 from terminal import succeed
+from zoo import once
 
 
 @dataclass
@@ -39,7 +41,15 @@ def do_tutorial(page: str, start: Path) -> Tutorial:
 @pytest.fixture(scope="package")
 def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
     """The first model."""
-    return do_tutorial("first_model.md", tmp_path_factory.mktemp("newcomer"))
+
+    def make(folder: Path) -> None:
+        (folder / "newcomer").mkdir()
+        done = do_tutorial("first_model.md", folder / "newcomer")
+        (folder / "done.json").write_text(json.dumps([str(done.folder), done.said]), encoding="utf-8")
+
+    folder = once(tmp_path_factory, "tutorial", make)
+    place, said = json.loads((folder / "done.json").read_text(encoding="utf-8"))
+    return Tutorial(Path(place), said)
 
 
 @pytest.fixture(scope="package")

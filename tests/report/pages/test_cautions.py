@@ -95,8 +95,10 @@ def test_a_class_model_that_is_worse_than_frequencies_says_so(surveyed: Path, tm
     assert sum("worse than" in text for text in stored) == 1, "what the run said is not said again"
 
 
-def test_a_community_without_folds_is_untested(community: Path) -> None:
-    assert any(text.startswith("The model was not tested") for text in told(read_results(community)))
+def test_a_community_without_folds_is_untested(community: Path, tmp_path: Path) -> None:
+    untested = change(community, tmp_path / "copy", test=None)
+    assert any(text.startswith("The model was not tested") for text in told(untested))
+    assert not any(text.startswith("The model was not tested") for text in told(read_results(community)))
 
 
 def test_a_page_without_warnings_says_that_too(full: Path, tmp_path: Path) -> None:
