@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from reading import inputs_of, refusal, table_of
+from inputs.reading import inputs_of, refusal, table_of
 from terminal import BARE, PLAIN, QUICK, as_json, change_raster, fail, files, rows, succeed, write_table
 
 from sdm.errors import DataError, OptionError

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from reading import refusal
+from inputs.reading import refusal
 from terminal import fail, files
 
 from sdm.errors import OptionError

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import rasterio
 from community import write_community
+from inputs.reading import refusal, table_of
 from odd import BOMB
 from rasterio.crs import CRS
-from reading import refusal, table_of
 from terminal import BARE, change_raster, fail, files, model_answer, process, rows, sdm, start, succeed, write_table
 
 from sdm.archive import digest

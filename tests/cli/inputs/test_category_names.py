@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from reading import inputs_of, options_of
+from inputs.reading import inputs_of, options_of
 from terminal import PLAIN, as_json, fail, model_answer, rows, succeed
 
 from sdm import load_model

@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import climate
-import corpus
 import numpy as np
 import pandas as pd
 import pytest
 import rasterio
-from reading import inputs_of, options_of, refusal, same_tables, scenarios_of, table_of
+from inputs import corpus
+from inputs.reading import inputs_of, options_of, refusal, same_tables, scenarios_of, table_of
 from terminal import BARE, as_json, model_answer, read, scenario_file
 
 from sdm.errors import DataError
 from sdm.workflow.checking import check_run
 
 PLAIN = (*BARE, "--no-report")
-_NUMBER = re.compile(r"bio_?(\d+)").search
+number_in = re.compile(r"bio_?(\d+)").search
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_names_of_climate_providers(world, known, tmp_path: Path, write) -> None
     words = (world.records, present, "--categorical", cover, "--projections", f"then={future}")
     assert check_run(options_of(*words)).problems == []
     table = table_of(*words)
-    order = [list(table.names).index(name) for name in sorted(table.names, key=lambda name: int(_NUMBER(name)[1]))]
+    order = [list(table.names).index(name) for name in sorted(table.names, key=lambda name: int(number_in(name)[1]))]
     for part in ("presence", "background"):
         np.testing.assert_allclose(getattr(table, part)[:, order], getattr(known, part), rtol=1e-6)
     (then,) = scenarios_of(*words).values()

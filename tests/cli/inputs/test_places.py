@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import rasterio
 from affine import Affine
-from reading import inputs_of, options_of, refusal, same_tables
+from inputs.reading import inputs_of, options_of, refusal, same_tables
 from shapely.geometry import Polygon, box
 from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, succeed, write_table
 

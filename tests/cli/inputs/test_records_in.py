@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import rasterio
 from community import write_community
-from reading import inputs_of, options_of, refusal, table_of
+from inputs.reading import inputs_of, options_of, refusal, table_of
 from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, sdm
 
 from sdm.errors import DataError, OptionError

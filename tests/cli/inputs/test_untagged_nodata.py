@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rasterio
 from affine import Affine
-from reading import options_of, refusal, same_tables, scenarios_of, table_of
+from inputs.reading import options_of, refusal, same_tables, scenarios_of, table_of
 from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, sdm, succeed
 
 from sdm.data.rasters.examine import examine

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reading import inputs_of, refusal
+from inputs.reading import inputs_of, refusal
 from terminal import BARE, PLAIN, as_json, model_answer, sdm, succeed
 
 from sdm import load_model

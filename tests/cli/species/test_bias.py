@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from reading import refusal, table_of
+from inputs.reading import refusal, table_of
 from terminal import PLAIN, QUICK, as_json, change_raster, model_answer, picture, read, rows, succeed
 
 from sdm import load_model

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
-from reading import inputs_of, plans_of, refusal, same_tables, table_of
+from inputs.reading import inputs_of, plans_of, refusal, same_tables, table_of
 from shapely.geometry import box
 from terminal import BARE, PLAIN, QUICK, as_json, fail, read, rows, succeed, write_table
 

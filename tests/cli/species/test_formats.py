@@ -6,7 +6,7 @@ import geopandas
 import numpy as np
 import pytest
 import rasterio
-from reading import inputs_of, same_tables, table_of
+from inputs.reading import inputs_of, same_tables, table_of
 from terminal import BARE, PLAIN, as_json, rows, watched
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from reading import refusal
+from inputs.reading import refusal
 from terminal import BARE, PLAIN, as_json, rows, succeed
 
 from sdm.errors import OptionError

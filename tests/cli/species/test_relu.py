@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from reading import refusal
+from inputs.reading import refusal
 from terminal import BARE, PLAIN, as_json, model_answer, rows, succeed
 
 from sdm import load_model

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from reading import refusal
+from inputs.reading import refusal
 from terminal import change_raster, fail, read, rows, succeed
 
 from sdm import load_model

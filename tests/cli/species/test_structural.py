@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reading import refusal
+from inputs.reading import refusal
 from terminal import PLAIN, as_json, fail, model_answer, picture, rows, succeed
 
 from sdm import load_model

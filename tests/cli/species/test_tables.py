@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reading import refusal
+from inputs.reading import refusal
 from terminal import PLAIN, as_json, fail, files, model_answer, rows, sdm, succeed, write_table
 
 from sdm.errors import DataError, OptionError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from reading import options_of
+from inputs.reading import options_of
 from terminal import as_json, fail, files, picture, rows, sdm, succeed
 
 from sdm.errors import DataError, OptionError

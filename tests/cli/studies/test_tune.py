@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from reading import options_of
+from inputs.reading import options_of
 from terminal import PLAIN, as_json, fail, model_answer, picture, rows, succeed
 
 from sdm import Maxent

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reading import refusal
+from inputs.reading import refusal
 from terminal import BARE, PLAIN, as_json, fail, files, model_answer, picture, rows, sdm, succeed
 
 from sdm.errors import DataError, OptionError
