@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from inputs.reading import refusal
 from terminal import fail, files
+
+from sdm.errors import OptionError
 
 
 @pytest.fixture
@@ -47,10 +50,11 @@ GOOD = "occurrences: {file: one.csv}\nlayers: {files: layers}\noutput: {folder: 
         ("output: {overwrite: perhaps}", ["output.overwrite='perhaps': expected true or false"]),
     ],
 )
-def test_one_mistake(refused, text: str, parts) -> None:
+def test_one_mistake(tmp_path: Path, text: str, parts) -> None:
     key = text.split(":")[0]
     rest = "\n".join(line for line in GOOD.splitlines() if not line.startswith(f"{key}:"))
-    message = refused(f"{rest}\n{text}\n")
+    (tmp_path / "run.yaml").write_text(f"{rest}\n{text}\n")
+    message = refusal(OptionError, tmp_path / "run.yaml")
     for part in parts:
         assert part in message
 
@@ -78,8 +82,9 @@ def test_several_mistakes_are_listed_at_once(refused) -> None:
         ("!!python/object/apply:os.system ['true']\n", "not a readable YAML file"),
     ],
 )
-def test_what_is_no_run_file(refused, text, part) -> None:
-    message = refused(text)
+def test_what_is_no_run_file(tmp_path: Path, text, part) -> None:
+    (tmp_path / "run.yaml").write_text(text)
+    message = refusal(OptionError, tmp_path / "run.yaml")
     assert "run.yaml" in message
     assert part in message
 
@@ -122,10 +127,6 @@ def test_files_in_a_run_file_are_looked_for_beside_it(refused, own) -> None:
         (("--response", "presence", "--regularization", "mahalanobis"), "that penalty is for species"),
     ],
 )
-def test_what_a_model_would_refuse_is_refused_before_any_work(world, tmp_path: Path, words, part) -> None:
-    """Not once per species, after the layers were read."""
-    records = world.survey if "--response" in words else world.records
-    said = fail("fit", records, world.layers, *words, "-o", tmp_path / "out", code=2)
-    assert part in said
-    assert "could be fitted" not in said
-    assert not (tmp_path / "out").exists()
+def test_what_a_model_would_refuse_is_refused_before_any_work(words, part) -> None:
+    """Before any file is read: these do not exist."""
+    assert part in refusal(OptionError, "none.csv", "none", *words)

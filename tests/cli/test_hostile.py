@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import rasterio
 from community import write_community
+from inputs.reading import refusal, table_of
 from odd import BOMB
 from rasterio.crs import CRS
 from terminal import BARE, change_raster, fail, files, model_answer, process, rows, sdm, start, succeed, write_table
 
 from sdm.archive import digest
+from sdm.errors import DataError, OptionError
 from sdm.report.tables import quoted, unquoted
 from sdm_cli.console import plain
 
@@ -44,7 +46,8 @@ CROSS = ("--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves", "-
 def test_run_files_that_unfold_without_end(tmp_path: Path, text: str, part: str) -> None:
     path = tmp_path / "run.yaml"
     path.write_text(text)
-    for command in ("fit", "classify", "check"):
+    assert part in refusal(OptionError, path)
+    for command in ("fit", "classify", "check") if text == BOMB else ():
         assert part in fail(command, path, "-o", tmp_path / "out", code=2)
     assert files(tmp_path) == ["run.yaml"]
 
@@ -91,15 +94,16 @@ def test_what_is_no_file_is_not_read(world, fit, tmp_path: Path, place: str) -> 
 
 def test_names_that_are_not_text(world, fit, tmp_path: Path) -> None:
     name = tmp_path / os.fsdecode(b"caf\xe9")
+    done = process("fit", world.records, world.layers, *BARE, "-o", name)
+    assert done.returncode == 1, done.stderr
+    why = "is not a name in UTF-8: choose another one for results"
+    assert done.stderr.endswith(f"error: {tmp_path}/caf\\udce9 {why}\n")
     for words in (
-        ("fit", world.records, world.layers, *BARE, "-o", name),
         ("predict", fit.model, world.layers, "-o", f"{name}.tif"),
         ("init", f"{name}.yaml"),
         ("simulate", name),
     ):
-        done = process(*map(str, words))
-        assert done.returncode == 1, done.stderr
-        assert done.stderr.endswith(f"error: {tmp_path}/caf\\udce9{Path(str(words[-1])).suffix} is not a name in UTF-8: choose another one for results\n")  # fmt: skip  # noqa: E501
+        assert fail(*words) == f"{tmp_path}/caf\\udce9{Path(str(words[-1])).suffix} {why}"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -133,31 +137,28 @@ def test_a_table_that_unpacks_to_gigabytes(world, tmp_path: Path) -> None:
     content = world.records.read_bytes()
     bomb = packed(tmp_path / "bomb.zip", b"0" * (1 << 20), 100)
     assert bomb.stat().st_size < 200_000
-    assert "'records.csv' in 'bomb.zip' unpacks to 0.1 GB: if that is right, unzip it" in fail(
-        "fit", bomb, world.layers, "-o", tmp_path / "out"
-    )
+    said = refusal(DataError, bomb, world.layers)
+    assert "'records.csv' in 'bomb.zip' unpacks to 0.1 GB: if that is right, unzip it" in said
     lying = packed(tmp_path / "lying.zip", content)
     body = bytearray(lying.read_bytes())
     at = body.rindex(b"PK\x01\x02") + 24
     body[at : at + 4] = (3 << 30).to_bytes(4, "little")
     lying.write_bytes(body)
-    assert "unpacks to 3.2 GB" in fail("fit", lying, world.layers, "-o", tmp_path / "out")
-    good = packed(tmp_path / "good.zip", content)
-    succeed("fit", good, world.layers, *BARE, "-o", tmp_path / "out")
+    assert "unpacks to 3.2 GB" in refusal(DataError, lying, world.layers)
+    assert table_of(packed(tmp_path / "good.zip", content), world.layers).n_presences == 60
 
 
 def test_zips_that_python_cannot_unpack(world, tmp_path: Path) -> None:
     content = world.records.read_bytes()
-    words = (world.layers, "-o", tmp_path / "out")
     locked = flagged(packed(tmp_path / "locked.zip", content), 6, 8, 1)
-    assert "'locked.zip' is encrypted: unzip it with its password" in fail("fit", locked, *words)
+    assert "'locked.zip' is encrypted: unzip it with its password" in refusal(DataError, locked, world.layers)
     method = flagged(packed(tmp_path / "method.zip", content), 8, 10, 77)
-    assert "cannot be unpacked" in fail("fit", method, *words)
+    assert "cannot be unpacked" in refusal(DataError, method, world.layers)
     cut = packed(tmp_path / "cut.zip", content)
     body = bytearray(cut.read_bytes())
     body[60:90] = bytes(30)
     cut.write_bytes(body)
-    assert "'cut.zip' is damaged" in fail("fit", cut, *words)
+    assert "'cut.zip' is damaged" in refusal(DataError, cut, world.layers)
 
 
 # Layers
@@ -172,16 +173,16 @@ def test_zips_that_python_cannot_unpack(world, tmp_path: Path) -> None:
     ],
     ids=["complex", "zero", "huge"],
 )
-def test_rasters_that_are_no_maps(own, tmp_path: Path, profile, part) -> None:
+def test_rasters_that_are_no_maps(own, profile, part) -> None:
     path = own.layers / "elevation.tif"
     change_raster(path, path, **profile)
-    assert part in fail("fit", own.records, own.layers, *BARE, "-o", tmp_path / "out")
+    assert part in refusal(DataError, own.records, own.layers, *BARE)
 
 
-def test_layers_in_a_local_system(own, tmp_path: Path) -> None:
+def test_layers_in_a_local_system(own) -> None:
     for path in own.layers.glob("*.tif"):
         change_raster(path, path, crs=CRS.from_wkt('LOCAL_CS["the field",UNIT["metre",1]]'))
-    message = fail("fit", own.records, own.layers, *BARE, "-o", tmp_path / "out")
+    message = refusal(DataError, own.records, own.layers, *BARE)
     assert "coordinates cannot be brought from 'EPSG:4326' to" in message
     assert "--crs" in message
 

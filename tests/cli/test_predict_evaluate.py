@@ -11,7 +11,7 @@ import pytest
 import rasterio
 from shapely.geometry import box
 from sklearn.metrics import roc_auc_score
-from terminal import change_raster, fail, files, model_answer, process, read, rows, succeed, write_table
+from terminal import change_raster, fail, files, model_answer, read, rows, succeed, write_table
 
 from sdm.models.file import load_model
 
@@ -197,12 +197,13 @@ def test_evaluate_nothing_usable(fit, world, tmp_path: Path) -> None:
     assert "none of 2 records can be used" in message
 
 
-def test_predict_as_a_process_keeps_results_and_messages_apart(fit, world, tmp_path: Path) -> None:
-    done = process("predict", fit.model, world.layers, "-o", tmp_path / "map.tif", "--json")
-    assert done.returncode == 0
-    (model,) = json.loads(done.stdout)["models"]
+def test_predict_keeps_results_and_messages_apart(fit, world, commands, tmp_path: Path) -> None:
+    out, err = tmp_path / "out.json", tmp_path / "err.txt"
+    words = ("predict", fit.model, world.layers, "-o", tmp_path / "map.tif", "--json")
+    assert commands.tell(words, out, str(err), {}) == 0
+    (model,) = json.loads(out.read_text())["models"]
     assert model["files"]["map"] == str(tmp_path / "map.tif")
-    assert "categorical layers" in done.stderr
+    assert "categorical layers" in err.read_text()
 
 
 def test_every_raster_of_a_run_describes_itself(fit) -> None:

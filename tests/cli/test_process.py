@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -9,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from terminal import QUICK, files, process, start
+from terminal import QUICK, files, process, start, succeed
 
-from sdm_cli.app import whole_app
+from sdm_cli.app import run_app, whole_app
 from sdm_cli.commands.listed import COMMANDS as LISTED
 
 HEAVY = ("numba", "numpy", "pandas", "rasterio", "geopandas", "matplotlib", "scipy", "rich", "yaml")
@@ -156,14 +157,24 @@ def test_a_whole_run_as_a_process(world, tmp_path: Path) -> None:
         (("fit", "one.csv", "layers"), "no output folder"),
     ],
 )
-def test_words_that_are_not_understood(tmp_path: Path, words, part) -> None:
-    done = process(*words, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
+def test_words_that_are_not_understood(tmp_path: Path, words, part, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sdm", *words])
+    monkeypatch.setattr(logging.getLogger("sdm"), "handlers", [])
+    assert run_app() == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+    assert part in said.err
+    assert files(tmp_path) == []
+
+
+def test_a_process_ends_with_the_code_of_the_error(tmp_path: Path) -> None:
+    done = process("fit", "--multiplyer", "2", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
-    assert part in done.stderr
-    assert files(tmp_path) == []
 
 
 def test_no_words_at_all_show_the_help() -> None:
@@ -182,7 +193,7 @@ def test_a_quick_error_does_not_stumble_over_threads(world, tmp_path: Path) -> N
 def test_a_terminal_without_the_letters_of_a_name(world, tmp_path: Path) -> None:
     text = world.records.read_text().replace("Virtualis", "🦥")
     (tmp_path / "records.csv").write_text(text, encoding="utf-8")
-    words = ("fit", tmp_path / "records.csv", world.layers, *SMALL, "-o", tmp_path / "out")
+    words = ("fit", tmp_path / "records.csv", world.layers, *SMALL, *PLAIN, "--no-map", "-o", tmp_path / "out")
     done = process(*words, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
     assert "\\U0001f9a5 montanus" in done.stdout
@@ -218,7 +229,7 @@ def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, moment, what, cod
 @pytest.mark.parametrize(("what", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_after_the_exchange_says_that_the_results_are_there(tmp_path: Path, what, code) -> None:
     words = ("simulate", tmp_path / "world", "--size", 32, "--overwrite")
-    assert process(*words).returncode == 0
+    succeed(*words)
     (tmp_path / "world" / "mine.txt").write_text("mine")
     child = start(*words, "--seed", 3, hold="os.rmdir *.part/new")
     err = interrupt(child, what)

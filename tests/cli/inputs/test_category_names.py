@@ -5,10 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from terminal import as_json, fail, model_answer, rows, succeed
+from inputs.reading import inputs_of, options_of
+from terminal import PLAIN, as_json, fail, model_answer, rows, succeed
 
 from sdm import load_model
 from sdm.models.interface import ModelVariable
+from sdm.workflow.checking import check_run
 
 NAMES = {1: "water", 2: "forest", 3: "meadow", 4: "bog", 5: "rock", 6: "rock", 7: "town"}
 
@@ -34,15 +36,25 @@ def classes_of(raster: Path) -> list[int]:
 
 def test_a_named_layer_that_is_not_categorical_gets_a_strong_hint(named, tmp_path: Path) -> None:
     said = "layer 'landcover' has names for its values (1 water, 2 forest, 3 meadow, and 4 more): they are classes"
-    words = (named.records, named.layers, "--fc", "lq", "--no-curves", "--no-map", "--no-report")
-    assert any(said in text for text in as_json("check", *words)["warnings"])
+    words = (named.records, named.layers, "--fc", "lq", "--no-curves", "--no-map", *PLAIN)
+    assert any(said in text for text in check_run(options_of(*words)).warnings)
     assert any(said in text for text in as_json("fit", *words, "-o", tmp_path / "a")["warnings"])
-    answer = as_json("fit", *words, "--categorical", "landcover", "-o", tmp_path / "b")
-    assert answer["warnings"] == []
+    assert inputs_of(*words, "--categorical", "landcover").warnings == []
 
 
 def test_names_in_the_results_of_a_species(named, tmp_path: Path) -> None:
-    words = ("--fc", "lq", "--categorical", "landcover", "--replicates", "3", "--no-map", "--dpi", 72)
+    words = (
+        "--fc",
+        "lq",
+        "--categorical",
+        "landcover",
+        "--replicates",
+        "3",
+        "--no-map",
+        "--no-importance",
+        "--dpi",
+        50,
+    )
     answer = model_answer("fit", named.records, named.layers, *words, "-o", tmp_path / "out")
     codes = classes_of(named.layers / "landcover.tif")
     expected = {f"{NAMES[code]} ({code})" if NAMES[code] == "rock" else NAMES[code] for code in codes}
@@ -63,7 +75,7 @@ def test_names_in_the_results_of_a_species(named, tmp_path: Path) -> None:
 
 
 def test_names_change_no_number(named, world, tmp_path: Path) -> None:
-    words = ("--fc", "lq", "--categorical", "landcover", "--no-map", "--no-curves", "--no-report")
+    words = ("--fc", "lq", "--categorical", "landcover", "--no-map", "--no-curves", *PLAIN)
     with_names = model_answer("fit", named.records, named.layers, *words, "-o", tmp_path / "a")
     without = model_answer("fit", world.records, world.layers, *words, "-o", tmp_path / "b")
     assert with_names["gain"] == without["gain"]
@@ -71,7 +83,7 @@ def test_names_change_no_number(named, world, tmp_path: Path) -> None:
 
 def test_names_in_a_class_model(named, tmp_path: Path) -> None:
     words = ("--response", "presence", "--categorical", "landcover", "--features", "lq", "--multiplier", "1")
-    words += ("--no-map", "--no-curves", "--no-importance", "--no-report")
+    words += ("--no-map", "--no-curves", *PLAIN)
     answer = as_json("fit", named.survey, named.layers, *words, "-o", tmp_path / "out")["models"][0]
     weights = rows(Path(answer["folder"]) / answer["files"]["weights"])
     features = [row["feature"] for row in weights if row["feature"].startswith("(landcover=")]
@@ -80,7 +92,18 @@ def test_names_in_a_class_model(named, tmp_path: Path) -> None:
 
 
 def test_names_in_a_joint_model(named, tmp_path: Path) -> None:
-    words = ("--categorical", "landcover", "--cost", "1", "--no-map", "--no-report", "-o", tmp_path / "out")
+    words = (
+        "--categorical",
+        "landcover",
+        "--cost",
+        "1",
+        "--no-map",
+        "--no-report",
+        "--dpi",
+        50,
+        "-o",
+        tmp_path / "out",
+    )
     answer = model_answer("joint", named.survey, named.layers, *words)
     model = load_model(Path(answer["folder"]) / answer["files"]["model"])
     features = [name for name in model.feature_names if name.startswith("(landcover=")]
@@ -92,7 +115,7 @@ def test_target_classes_of_a_named_raster(named, tmp_path: Path) -> None:
     """The map keeps the raster's values; legends, tables and curves have its names."""
     raster, codes = named.layers / "landcover.tif", classes_of(named.layers / "landcover.tif")
     words = ("--classes", raster, "--features", "lq", "--multiplier", "1", "--least", "2", "-o", tmp_path / "out")
-    answer = model_answer("classify", named.layers, *words, "--dpi", 72)
+    answer = model_answer("classify", named.layers, *words, *PLAIN)
     folder = Path(answer["folder"])
     legend = {int(row["code"]): row["class"] for row in rows(folder / answer["files"]["classes"])}
     assert set(legend) <= set(codes)

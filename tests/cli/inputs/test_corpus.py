@@ -1,19 +1,24 @@
-"""Realistic files through `check` and `fit`: the model is the one that is known from the plain files."""
+"""Realistic files: `check` has nothing against them, and a model is fitted to the same table as from plain files."""
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import climate
-import corpus
 import numpy as np
 import pandas as pd
 import pytest
 import rasterio
-from terminal import BARE, as_json, fail, model_answer, read, scenario_file
+from inputs import corpus
+from inputs.reading import inputs_of, options_of, refusal, same_tables, scenarios_of, table_of
+from terminal import BARE, as_json, model_answer, read, scenario_file
+
+from sdm.errors import DataError
+from sdm.workflow.checking import check_run
 
 PLAIN = (*BARE, "--no-report")
-SAME = ("training_presences", "background_points", "regularized_gain", "auc_train", "log_loss_train")
+number_in = re.compile(r"bio_?(\d+)").search
 
 
 @pytest.fixture(scope="module")
@@ -22,47 +27,45 @@ def records(world) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def known(world, tmp_path_factory) -> dict[str, Any]:
-    """The result of the plain files."""
-    return model_answer("fit", world.records, world.layers, *PLAIN, "-o", tmp_path_factory.mktemp("known") / "out")
+def known(world) -> Any:
+    """The table that is made of the plain files."""
+    return table_of(world.records, world.layers, *PLAIN)
 
 
-def the_same(known, out: Path, *words: Any) -> dict[str, Any]:
-    """Run check and fit, which must give the known result."""
-    assert as_json("check", *words, "--categorical", "landcover")["problems"] == []
-    answer = model_answer("fit", *words, *PLAIN, "-o", out)
-    for key in SAME:
-        assert answer[key] == pytest.approx(known[key], abs=1e-12), key
-    return answer
+def the_same(known, *words: Any) -> Any:
+    """Read files that must give the known table; return the inputs."""
+    assert check_run(options_of(*words, *PLAIN)).problems == []
+    prepared = inputs_of(*words, *PLAIN)
+    (table,) = prepared.tables.values()
+    same_tables(table, known)
+    return prepared
 
 
 @pytest.mark.parametrize("write", [corpus.gbif_simple, corpus.gbif_archive])
 def test_gbif(world, records, known, tmp_path: Path, write) -> None:
     path = write(records, tmp_path / ("gbif.zip" if write is corpus.gbif_archive else "gbif.csv"))
-    answer = the_same(known, tmp_path / "out", path, world.layers)
+    prepared = the_same(known, path, world.layers)
     for said in corpus.RUBBISH:
-        assert any(said in notice for notice in answer["notices"]), said
-    fate = pd.read_csv(tmp_path / "out" / "records_fate.csv")
-    assert fate["id"].tolist() == [4_000_000_000 + k for k in range(64)]
-    assert (fate["fate"] == "left out").sum() == 4
+        assert any(said in notice for notice in prepared.notices), said
+    assert prepared.fate["id"].astype(int).tolist() == [4_000_000_000 + k for k in range(64)]
+    assert (prepared.fate["fate"] == "left out").sum() == 4
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-8-sig", "cp1252"])
 def test_spreadsheets_with_decimal_commas(world, records, known, tmp_path: Path, encoding: str) -> None:
     path = corpus.spreadsheet(records, tmp_path / "Funde.csv", encoding)
-    answer = the_same(known, tmp_path / "out", path, world.layers)
-    assert any("decimal comma" in notice for notice in answer["notices"])
+    assert any("decimal comma" in notice for notice in the_same(known, path, world.layers).notices)
 
 
 def test_utf16(world, records, known, tmp_path: Path) -> None:
-    the_same(known, tmp_path / "out", corpus.utf16(records, tmp_path / "u.txt"), world.layers)
+    the_same(known, corpus.utf16(records, tmp_path / "u.txt"), world.layers)
 
 
 def test_geopackage_of_several_layers(world, records, known, tmp_path: Path) -> None:
     path = corpus.geopackage(records, tmp_path / "study.gpkg")
-    the_same(known, tmp_path / "a", path, world.layers, "--layer", "birds")
-    the_same(known, tmp_path / "b", f"{path}:birds", world.layers)
-    said = fail("fit", path, world.layers, *PLAIN, "-o", tmp_path / "c")
+    the_same(known, path, world.layers, "--layer", "birds")
+    the_same(known, f"{path}:birds", world.layers)
+    said = refusal(DataError, path, world.layers, *PLAIN)
     assert "birds" in said
     assert "visits" in said
 
@@ -72,22 +75,19 @@ def test_longitudes_from_0_to_360(world, records, known, tmp_path: Path) -> None
     assert (east["longitude"] > 180).all()
     east.to_csv(tmp_path / "east.csv", index=False)
     turned = corpus.turned_layers(world.layers, tmp_path / "layers")
-    answer = the_same(known, tmp_path / "a", tmp_path / "east.csv", world.layers)
-    assert any("60 records" in notice and "360" in notice for notice in answer["notices"])
-    answer = the_same(known, tmp_path / "b", world.records, turned)
-    assert any("60 records" in notice and "360" in notice for notice in answer["notices"])
-    the_same(known, tmp_path / "c", tmp_path / "east.csv", turned)
+    for records_file, layers in ((tmp_path / "east.csv", world.layers), (world.records, turned)):
+        prepared = the_same(known, records_file, layers)
+        assert any("60 records" in notice and "360" in notice for notice in prepared.notices)
+    the_same(known, tmp_path / "east.csv", turned)
 
 
 def test_nodata_without_a_tag(world, tmp_path: Path) -> None:
     layers = corpus.untagged(world.layers, tmp_path / "layers")
-    said = fail("fit", world.records, layers, *PLAIN, "-o", tmp_path / "no")
-    assert "-9999" in said
-    assert "--nodata -9999" in said
-    answer = model_answer("fit", world.records, layers, *PLAIN, "--nodata", -9999, "-o", tmp_path / "out")
-    assert answer["training_presences"] == 60
-    free = model_answer("fit", world.records, layers, *PLAIN, "--nodata", "none", "-o", tmp_path / "free")
-    assert free["regularized_gain"] != answer["regularized_gain"]
+    assert "--nodata -9999" in refusal(DataError, world.records, layers, *PLAIN)
+    table, free = (table_of(world.records, layers, *PLAIN, "--nodata", code) for code in (-9999, "none"))
+    assert table.n_presences == 60
+    assert free.n_background > table.n_background
+    assert free.background.min() == -9999 < table.background.min()
 
 
 @pytest.mark.parametrize("write", [climate.worldclim, climate.chelsa])
@@ -105,16 +105,16 @@ def test_names_of_climate_providers(world, known, tmp_path: Path, write) -> None
     place = names.index("landcover") + 1
     cover = f"wc2.1_10m_bio_{place}" if write is climate.worldclim else f"CHELSA_bio{place}_1981-2010_V.2.1"
     words = (world.records, present, "--categorical", cover, "--projections", f"then={future}")
-    assert as_json("check", *words)["problems"] == []
-    plain = ("--fc", "lq", "--no-curves", "--no-report")
-    answer = model_answer("fit", *words, *plain, "-o", tmp_path / "out")
-    for key in SAME:
-        assert answer[key] == pytest.approx(known[key], abs=1e-6), key
-    projected = scenario_file(tmp_path / "out", "then")
+    assert check_run(options_of(*words)).problems == []
+    table = table_of(*words)
+    order = [list(table.names).index(name) for name in sorted(table.names, key=lambda name: int(number_in(name)[1]))]
+    for part in ("presence", "background"):
+        np.testing.assert_allclose(getattr(table, part)[:, order], getattr(known, part), rtol=1e-6)
+    (then,) = scenarios_of(*words).values()
     there = ("--categorical", "landcover", "--projections", f"then={places['future']}")
-    model_answer("fit", world.records, world.layers, *there, *plain, "-o", tmp_path / "plain")
-    expected = scenario_file(tmp_path / "plain", "then")
-    np.testing.assert_allclose(read(projected).filled(-1), read(expected).filled(-1), atol=1e-4)
+    (expected,) = scenarios_of(world.records, world.layers, *there).values()
+    cells = np.divmod(np.arange(then.n_cells), then.width)
+    np.testing.assert_allclose(then.sample(*cells)[:, order], expected.sample(*cells), rtol=1e-6)
 
 
 def test_netcdf_with_months(world, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import rasterio
 from climate import chelsa, netcdf, worldclim, worldclim_future
 from terminal import as_json, fail, model_answer, read, scenario_file, sdm, succeed
 
-PLAIN = ("--fc", "lq", "--no-curves", "--no-report")
+PLAIN = ("--fc", "lq", "--no-curves", "--no-report", "--no-importance", "--dpi", 50)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_rename_in_the_terminal_yaml_and_all_commands(world, variables, plain, t
 
 
 def test_categorical_layers_and_the_one_to_align_to_may_be_spelt_otherwise(world, fit, tmp_path: Path) -> None:
-    words = ("fit", world.records, world.layers, "--fc", "lq", "--no-curves", "--no-report")
+    words = ("fit", world.records, world.layers, *PLAIN)
     then = ("--projections", f"then={world.folder / 'warmer'}", "--align", "ELEVATION")
     for name, out in (("landcover", "a"), ("Land_Cover", "b")):
         answer = model_answer(*words, *then, "--categorical", name, "-o", tmp_path / out)

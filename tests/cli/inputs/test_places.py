@@ -4,13 +4,21 @@ from pathlib import Path
 
 import geopandas
 import numpy as np
+import pandas as pd
 import pytest
 import rasterio
 from affine import Affine
+from inputs.reading import inputs_of, options_of, refusal, same_tables
 from shapely.geometry import Polygon, box
-from terminal import BARE, as_json, fail, model_answer, rows, succeed, write_table
+from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, succeed, write_table
 
-LEAN = (*BARE, "--no-importance", "--no-report")
+from sdm.errors import OptionError
+from sdm.options.reading import make_options
+from sdm.workflow.checking import check_run
+from sdm.workflow.registry import task_of
+from sdm.workflow.species.inputs import prepare_species
+
+LEAN = (*BARE, *PLAIN)
 HEAD = ("species", "longitude", "latitude")
 
 
@@ -51,17 +59,18 @@ def odd(world, tmp_path: Path) -> Path:
 
 
 def test_suspicious_records_are_told_and_dropped_on_request(odd: Path, world, tmp_path: Path) -> None:
-    told = model_answer("fit", odd, world.layers, *LEAN, "-o", tmp_path / "a")
+    told = inputs_of(odd, world.layers, *LEAN)
     line = (
         "3 records with suspicious coordinates: 1 at (0, 0), 1 with a latitude beyond ±90° or a longitude beyond "
         "±360°, dropped; 1 at whole degrees, not dropped: look at them, or use --drop-suspicious whole"
     )
-    assert [text for text in told["notices"] if "suspicious" in text] == [line]
-    assert (told["records"]["impossible"], told["records"]["swapped"], told["records"]["whole_degrees"]) == (1, 0, 0)
-    assert line in as_json("check", odd, world.layers, *LEAN)["warnings"]
+    assert [text for text in told.notices if "suspicious" in text] == [line]
+    counts = told.ledger.total()
+    assert (counts["impossible"], counts["swapped"], counts["whole_degrees"]) == (1, 0, 0)
+    assert line in check_run(options_of(odd, world.layers, *LEAN)).warnings
     dropped = model_answer("fit", odd, world.layers, *LEAN, "--drop-suspicious", "whole,sea", "-o", tmp_path / "b")
     assert dropped["records"]["whole_degrees"] == 1
-    assert dropped["training_presences"] == told["training_presences"] - 1
+    assert dropped["training_presences"] == counts["kept"] - 1
     assert any("1 at whole degrees, dropped" in text for text in dropped["notices"])
     fate = {row["row"]: row for row in rows(tmp_path / "b" / "records_fate.csv")}
     last = len(places(odd)) + 1
@@ -71,65 +80,29 @@ def test_suspicious_records_are_told_and_dropped_on_request(odd: Path, world, tm
 
 
 def test_a_run_file_and_python_drop_them_too(odd: Path, world, tmp_path: Path) -> None:
-    from sdm.options.reading import make_options
-    from sdm.workflow.species.inputs import prepare_species
-
     (tmp_path / "run.yaml").write_text(
         f"occurrences: {{file: {odd}, drop_suspicious: all}}\n"
         f"layers: {{files: {world.layers}, categorical: landcover}}\n"
     )
-    found = model_answer("fit", tmp_path / "run.yaml", "--fc", "lq", "--no-curves", "--no-map", "-o", tmp_path / "a")
-    assert found["records"]["whole_degrees"] == 1
+    assert inputs_of(tmp_path / "run.yaml").ledger.total()["whole_degrees"] == 1
     options = make_options({"occurrences": str(odd), "layers": str(world.layers), "drop_suspicious": ["whole"]})
     ledger = prepare_species(options).ledger
     assert ledger is not None
     assert ledger.total()["whole_degrees"] == 1
-    problem = fail("fit", odd, world.layers, "--drop-suspicious", "see", "-o", tmp_path / "b", code=2)
-    assert "drop_suspicious" in problem
+    assert "drop_suspicious" in refusal(OptionError, odd, world.layers, "--drop-suspicious", "see")
 
 
 def test_classes_communities_and_evaluations_drop_them(odd: Path, world, fit, tmp_path: Path) -> None:
     name, *_ = places(world.records)[0]
     survey = [(*place, k % 2, k % 3 // 2, k % 2) for k, place in enumerate(places(odd))]
     table = write_table(tmp_path / "sites.csv", (*HEAD, "kind", "owl", "fox"), survey)
-    for words in (
-        (
-            "classify",
-            table,
-            world.layers,
-            "--class-column",
-            "kind",
-            "--categorical",
-            "landcover",
-            "--fc",
-            "l",
-            "--rm",
-            1,
-        ),
-        (
-            "joint",
-            table,
-            world.layers,
-            "--species",
-            "owl,fox",
-            "--cost",
-            "1",
-            "--categorical",
-            "landcover",
-            "--fc",
-            "l",
-        ),
-    ):
-        rest = (*words, "--no-map", "--no-report", "--dpi", 72, "--drop-suspicious", "whole")
-        said = succeed(*rest, "-o", tmp_path / words[0]).output
-        assert "1 at whole degrees, dropped" in said, words
-        assert "1 at whole degrees, dropped" in succeed("check", *rest[1:], *_kind(words)).output
+    words = (table, world.layers, "--categorical", "landcover", "--drop-suspicious", "whole")
+    for chosen in (("--class-column", "kind"), ("--kind", "community", "--species", "owl,fox")):
+        notices = inputs_of(*words, *chosen).notices
+        assert any("1 at whole degrees, dropped" in text for text in notices), chosen
+        assert "1 at whole degrees, dropped" in succeed("check", *words, *chosen).output
     words = ("evaluate", fit.model, "--presences", odd, "--species", name, "--layers", world.layers)
     assert model_answer(*words, "--drop-suspicious", "all")["presences"] == model_answer(*words)["presences"] - 1
-
-
-def _kind(words) -> tuple[str, ...]:
-    return ("--kind", "community") if words[0] == "joint" else ()
 
 
 # Longitudes
@@ -175,21 +148,21 @@ def test_every_file_comes_to_the_longitudes_of_the_layers(world, tmp_path: Path)
         np.testing.assert_array_equal(a.read(1), b.read(1))
 
 
-@pytest.mark.parametrize("kind", ["classify", "joint"])
+@pytest.mark.parametrize("kind", ["classes", "community"])
 def test_points_and_sites_come_to_the_longitudes_of_the_layers(world, tmp_path: Path, kind: str) -> None:
     layers = moved_layers(world, tmp_path / "layers", 360)
     table = [(*place, k % 2, k % 3 // 2, k % 2) for k, place in enumerate(places(world.records))]
     sites = write_table(tmp_path / "sites.csv", (*HEAD, "kind", "owl", "fox"), table)
-    ways = {"classify": ("--class-column", "kind", "--rm", 1), "joint": ("--species", "owl,fox", "--cost", "1")}[kind]
-    ways += ("--fc", "l", "--no-map", "--no-report", "--dpi", 72)
-    said = [
-        succeed(kind, sites, place, *ways, "-o", tmp_path / f"out{k}").output
-        for k, place in enumerate((world.layers, layers))
-    ]
-    assert "by 360°" not in said[0]
-    assert f"the longitudes of 60 {'points' if kind == 'classify' else 'sites'} brought to those" in said[1]
-    models = [next((tmp_path / f"out{k}").glob("*.npz")).stat().st_size for k in range(2)]
-    assert models[0] == pytest.approx(models[1], rel=0.02)
+    chosen = {"classes": ("--class-column", "kind"), "community": ("--species", "owl,fox")}[kind]
+    one, two = (inputs_of(sites, place, *chosen, "--kind", kind) for place in (world.layers, layers))
+    assert not any("by 360°" in text for text in one.notices)
+    brought = f"the longitudes of 60 {'points' if kind == 'classes' else 'sites'} brought to those"
+    assert any(brought in text for text in two.notices)
+    (a,), (b,) = (prepared.tables.values() for prepared in (one, two))
+    if kind == "classes":
+        np.testing.assert_array_equal(a.values, b.values)
+    else:
+        pd.testing.assert_frame_equal(a.environment, b.environment)
 
 
 @pytest.mark.parametrize(
@@ -216,20 +189,25 @@ def test_a_study_across_the_date_line_is_that_of_anywhere(world, tmp_path: Path,
         if "polygon" in words:
             corners = ((-16.4, 38.3), (-13.4, 38.6), (-13.6, 41.8), (-16.2, 41.1))
             shape = Polygon([((x + east + 180) % 360 - 180, y) for x, y in corners])
-            words[-1] = tmp_path / f"{east}.gpkg"
+            words[-1] = tmp_path / str(east) / "area.gpkg"
+            words[-1].parent.mkdir()
             geopandas.GeoDataFrame(geometry=[shape], crs=4326).to_file(words[-1])
-        found.append(model_answer("fit", file, place, *LEAN, *words, "-o", tmp_path / f"out{east}"))
-    one, two = found
+        options = options_of(file, place, *LEAN, *words)
+        prepared = inputs_of(file, place, *LEAN, *words)
+        (name,) = prepared.tables
+        found.append((prepared.ledger.total(), task_of(options).plan(prepared, name, options)))
+    (counts, one), (others, two) = found
     if "--thin-distance" in ways:  # which of several records stays is by chance
-        assert one["training_presences"] == pytest.approx(two["training_presences"], abs=2)
-        assert one["records"]["thinned"] > 5
+        assert counts["kept"] == pytest.approx(others["kept"], abs=2)
+        assert counts["thinned"] > 5
         return
-    close(one, two)
-    assert one["records"] == two["records"]
-    folds = [found["cross_validation"]["rows"] if "--split" in ways else [] for found in (one, two)]
-    for a, b in zip(*folds, strict=True):
-        numbers = [[value for value in row.values() if isinstance(value, float | int)] for row in (a, b)]
-        assert numbers[0] == pytest.approx(numbers[1], rel=1e-6, nan_ok=True)
+    assert counts == others
+    same_tables(one.table, two.table)
+    assert (one.split is not None) == ("--split" in ways)
+    if one.split is not None:
+        for a, b in zip(one.split.folds, two.split.folds, strict=True):
+            for part in ("train", "test", "background_train", "background_test"):
+                np.testing.assert_array_equal(getattr(a, part), getattr(b, part))
 
 
 # Layers of vector files

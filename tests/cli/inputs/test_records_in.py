@@ -9,9 +9,14 @@ import pandas as pd
 import pytest
 import rasterio
 from community import write_community
-from terminal import BARE, as_json, fail, model_answer, rows, sdm
+from inputs.reading import inputs_of, options_of, refusal, table_of
+from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, sdm
 
-PLAIN = (*BARE, "--no-report")
+from sdm.errors import DataError, OptionError
+from sdm.options.reading import dump_yaml
+from sdm.workflow.checking import check_run
+
+LEAN = (*BARE, *PLAIN)
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ def messy(world, tmp_path: Path) -> Path:
 
 def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
     words = ("--years", "1970-", "--where", "gbifID != 1030", "--gpkg", "--keep-duplicates")
-    answer = model_answer("fit", messy, world.layers, *PLAIN, *words, "-o", tmp_path / "out")
+    answer = model_answer("fit", messy, world.layers, *LEAN, *words, "-o", tmp_path / "out")
     fate = {row["id"]: row for row in rows(tmp_path / "out" / "records_fate.csv")}
     assert list(fate) == [str(name) for name in range(1000, 1060)]
     assert [row["row"] for row in fate.values()] == [str(k) for k in range(2, 62)]
@@ -54,32 +59,30 @@ def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
 
 
 def test_records_less_certain_than_a_cell_are_warned_about(world, messy: Path, tmp_path: Path) -> None:
-    answer = model_answer("fit", messy, world.layers, *BARE, "-o", tmp_path / "out")
+    answer = model_answer("fit", messy, world.layers, *BARE, "--no-importance", "-o", tmp_path / "out")
     (warning,) = answer["warnings"]
     assert "10 of 58 records (38 of known uncertainty) are less certain than a cell is wide" in warning
     assert "--max-uncertainty" in warning
     page = (tmp_path / "out" / f"{answer['files']['page']}").read_text()
     assert "are less certain than a cell is wide" in page
-    checked = as_json("check", messy, world.layers, "--categorical", "landcover")
-    assert warning in checked["warnings"]
-    words = ("--max-uncertainty", "1km", "--no-report")
-    less = model_answer("fit", messy, world.layers, *BARE, *words, "-o", tmp_path / "less")
-    assert less["warnings"] == []
-    assert less["training_presences"] == answer["training_presences"] - 10
-    assert any("10 rows less certain than 1 km left out (20 of unknown" in notice for notice in less["notices"])
+    assert warning in check_run(options_of(messy, world.layers, "--categorical", "landcover")).warnings
+    less = inputs_of(messy, world.layers, *BARE, "--max-uncertainty", "1km")
+    (table,) = less.tables.values()
+    assert (*less.warnings, *table.warnings) == ()
+    assert table.n_presences == answer["training_presences"] - 10
+    assert any("10 rows less certain than 1 km left out (20 of unknown" in notice for notice in less.notices)
 
 
 def test_the_same_in_a_run_file(world, messy: Path, tmp_path: Path) -> None:
     words = ("--years", "1970-2000", "--where", "gbifID > 1010", "--max-uncertainty", "5km", "--max-bad-rows", "10")
-    first = model_answer("fit", messy, world.layers, *PLAIN, *words, "-o", tmp_path / "out")
-    again = model_answer("fit", tmp_path / "out" / "run.yaml", "-o", tmp_path / "again")
-    assert first["records"] == again["records"]
-    assert (tmp_path / "out" / "records_fate.csv").read_bytes() == (
-        tmp_path / "again" / "records_fate.csv"
-    ).read_bytes()
+    (tmp_path / "run.yaml").write_text(dump_yaml(options_of(messy, world.layers, *BARE, *words)))
+    first, again = inputs_of(messy, world.layers, *BARE, *words), inputs_of(tmp_path / "run.yaml")
+    assert first.ledger.as_dict() == again.ledger.as_dict()
+    assert 0 < first.ledger.total()["filtered"] < 60
+    pd.testing.assert_frame_equal(first.fate, again.fate)
 
 
-def test_what_is_no_filter(world, messy: Path, tmp_path: Path) -> None:
+def test_what_is_no_filter(world, messy: Path) -> None:
     for words, said in {
         ("--years", "last"): "years such as 1970-2010",
         ("--max-uncertainty", "5"): "a length with its unit, such as 5km",
@@ -87,10 +90,10 @@ def test_what_is_no_filter(world, messy: Path, tmp_path: Path) -> None:
         ("--where", "depth > 3"): "has no column 'depth'",
         ("--max-bad-rows", "101"): "max_bad_rows",
     }.items():
-        assert said in fail("fit", messy, world.layers, *PLAIN, *words, "-o", tmp_path / "out", code=2)
-    assert "1 of 60 rows cannot be read (row 9, " in fail(
-        "fit", messy, world.layers, *PLAIN, "--max-bad-rows", 0, "-o", tmp_path / "out"
-    )
+        with pytest.raises(OptionError, match=said):
+            inputs_of(messy, world.layers, *BARE, *words)
+    with pytest.raises(DataError, match=r"1 of 60 rows cannot be read \(row 9, "):
+        inputs_of(messy, world.layers, *BARE, "--max-bad-rows", 0)
 
 
 def test_check_tells_of_bad_rows_and_everything_else_at_once(world, messy: Path) -> None:
@@ -112,12 +115,9 @@ def test_rows_left_out_of_other_files_are_told(world, messy: Path, tmp_path: Pat
     points.to_csv(tmp_path / "visits.csv", index=False)
     words = ("--background-file", tmp_path / "visits.csv", "--test", messy)
     said = "1 row that cannot be read left out: row"
-    fitted = model_answer("fit", world.records, world.layers, *PLAIN, *words, "-o", tmp_path / "out")
-    for answer in (fitted, as_json("check", world.records, world.layers, *words)):
-        assert [text.split(": ")[0] for text in answer["notices"] if said in text] == ["visits.csv", "messy.csv"]
-
-
-LEAN = ("--fc", "l", "--no-curves", "--no-importance")
+    words = (world.records, world.layers, *words)
+    for notices in (inputs_of(*words).notices, check_run(options_of(*words)).facts):
+        assert [text.split(": ")[0] for text in notices if said in text] == ["visits.csv", "messy.csv"]
 
 
 def test_classes(world, tmp_path: Path) -> None:
@@ -126,8 +126,9 @@ def test_classes(world, tmp_path: Path) -> None:
     table.loc[3, "latitude"] = "n/k"
     table.loc[8, "species"] = ""
     table.to_csv(tmp_path / "survey.csv", index=False)
-    words = ("--response", "presence", "--where", "effort_class == 'low'", "--no-map", "--no-report", "--multiplier", 1)
-    answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, *LEAN, "-o", tmp_path / "out")
+    words = ("--response", "presence", "--where", "effort_class == 'low'", "--no-map", "--fc", "l", "--multiplier", 1)
+    words += ("--no-curves", *PLAIN)
+    answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, "-o", tmp_path / "out")
     assert any("rows not satisfying \"effort_class == 'low'\" left out" in text for text in answer["notices"])
     fate = rows(tmp_path / "out" / "records_fate.csv")
     assert [int(row["row"]) for row in fate] == list(range(2, len(table) + 2))
@@ -148,7 +149,7 @@ def test_communities(tmp_path: Path) -> None:
     table.loc[6, "heat"] = "hot"
     table.loc[9, "rain"] = None
     table.to_csv(path, index=False)
-    words = ("--categorical", "soil", "--cost", 1, "--no-report", "-o", tmp_path / "out")
+    words = ("--categorical", "soil", "--cost", 1, "--no-report", "--dpi", 50, "-o", tmp_path / "out")
     answer = model_answer("joint", path, "--where", "longitude > 1", *words)
     fate = {int(row["row"]): row for row in rows(tmp_path / "out" / "records_fate.csv")}
     assert list(fate) == list(range(2, len(table) + 2))
@@ -163,7 +164,7 @@ def test_communities(tmp_path: Path) -> None:
 
 
 def test_evaluate_takes_the_same_filters(world, messy: Path, tmp_path: Path) -> None:
-    fitted = model_answer("fit", world.records, world.layers, *PLAIN, "-o", tmp_path / "out")
+    fitted = model_answer("fit", world.records, world.layers, *LEAN, "-o", tmp_path / "out")
     model = tmp_path / "out" / fitted["files"]["model"]
     words = ("evaluate", model, "--presences", messy, "--layers", world.layers)
     answer = model_answer(*words, "--years", "1970-", "--where", "gbifID > 1029", "--max-uncertainty", "1km")
@@ -173,7 +174,7 @@ def test_evaluate_takes_the_same_filters(world, messy: Path, tmp_path: Path) -> 
     assert "rows cannot be read" in fail(*words, "--max-bad-rows", 0)
     table = pd.read_csv(world.survey).assign(heat=range(300), odd=[k % 2 for k in range(300)])
     table.to_csv(tmp_path / "survey.csv", index=False)
-    classes = ("--class-column", "presence", "--variables", "heat", "--multiplier", 1, "--no-report")
+    classes = ("--class-column", "presence", "--variables", "heat", "--multiplier", 1, "--no-curves", *PLAIN)
     fitted = model_answer("classify", tmp_path / "survey.csv", *classes, "--fc", "l", "-o", tmp_path / "classes")
     model = tmp_path / "classes" / fitted["files"]["model"]
     answer = model_answer("evaluate", model, "--sites", tmp_path / "survey.csv", "--where", "odd == 1")
@@ -185,11 +186,11 @@ def test_species_that_filters_leave_nothing_of_are_named(world, tmp_path: Path) 
     first, second = table["species"].unique()
     table["year"] = [1950 if name == first else 1990 for name in table["species"]]
     table.to_csv(tmp_path / "both.csv", index=False)
-    words = ("fit", tmp_path / "both.csv", world.layers, *PLAIN, "--years", "1970-")
-    answer = model_answer(*words, "-o", tmp_path / "out")
-    assert answer["name"] == second
-    assert [text for text in answer["notices"] if first in text] == [f"1 species without any row left: {first}"]
-    said = fail(*words, "--species", first, "-o", tmp_path / "none")
+    words = (tmp_path / "both.csv", world.layers, *BARE, "--years", "1970-")
+    prepared = inputs_of(*words)
+    assert list(prepared.tables) == [second]
+    assert [text for text in prepared.notices if first in text] == [f"1 species without any row left: {first}"]
+    said = refusal(DataError, *words, "--species", first)
     assert f"{first}: none of 60 records can be used (60 not from 1970–): change the filters" in said
 
 
@@ -197,7 +198,7 @@ def test_uncertain_points_of_classes(world, tmp_path: Path) -> None:
     table = pd.read_csv(world.survey)
     table["coordinateUncertaintyInMeters"] = 50_000
     table.to_csv(tmp_path / "survey.csv", index=False)
-    words = ("--class-column", "presence", "--fc", "l", "--multiplier", 1, "--no-map", "--no-report", "--no-curves")
+    words = ("--class-column", "presence", "--fc", "l", "--multiplier", 1, "--no-map", *PLAIN, "--no-curves")
     answer = as_json("classify", tmp_path / "survey.csv", world.layers, *words, "-o", tmp_path / "out")
     assert sum("less certain than a cell is wide" in text for text in answer["warnings"]) == 2
 
@@ -223,7 +224,6 @@ def test_filters_are_of_records_and_not_of_a_background_table(tmp_path: Path) ->
     found.to_csv(tmp_path / "found.csv", index=False)
     drawn = pd.DataFrame({"species": "background", "x": 1.0, "y": 2.0, "heat": rng.normal(size=200)})
     drawn.to_csv(tmp_path / "drawn.csv", index=False)
-    words = ("--exclude", "year", "--fc", "l", "--no-curves", "--no-report", "-o", tmp_path / "out")
-    answer = model_answer("fit", tmp_path / "found.csv", tmp_path / "drawn.csv", "--years", "1970-", *words)
-    assert answer["training_presences"] == 20
-    assert answer["background_points"] == 220
+    table = table_of(tmp_path / "found.csv", tmp_path / "drawn.csv", "--years", "1970-", "--exclude", "year")
+    assert table.n_presences == 20
+    assert table.n_background == 200

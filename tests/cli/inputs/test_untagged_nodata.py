@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 import rasterio
 from affine import Affine
-from terminal import BARE, as_json, fail, model_answer, rows, sdm, succeed
+from inputs.reading import options_of, refusal, same_tables, scenarios_of, table_of
+from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, sdm, succeed
 
 from sdm.data.rasters.examine import examine
 from sdm.data.rasters.layers import open_stack
+from sdm.errors import DataError
+from sdm.options.reading import dump_yaml
+from sdm.workflow.checking import check_run
 
 
 def untag(folder: Path, code: float = -9999, *names: str, dtype: str = "float32") -> Path:
@@ -67,39 +71,38 @@ def test_check_lists_it_among_the_other_problems(own) -> None:
     assert as_json("check", own.records, own.layers, "--nodata", "-9999")["problems"] == []
 
 
-def test_the_code_named_gives_the_model_of_tagged_layers(own, world, tmp_path: Path) -> None:
-    """Saying it and tagging it are the same."""
+def test_the_code_named_gives_the_table_of_tagged_layers(own, world, tmp_path: Path) -> None:
+    """An option and a tag are the same, also where the option is in a run file."""
     untag(own.layers, -9999)
-    tagged = model_answer("fit", world.records, world.layers, *BARE, "-o", tmp_path / "a")
-    said = model_answer("fit", own.records, own.layers, *BARE, "--nodata", "-9999,landcover=255", "-o", tmp_path / "b")
-    assert said["gain"] == tagged["gain"]
-    written = (tmp_path / "b" / "run.yaml").read_text()
-    assert "landcover=255" in written
-    again = model_answer("fit", tmp_path / "b" / "run.yaml", "-o", tmp_path / "c")
-    assert again["gain"] == tagged["gain"]
+    tagged = table_of(world.records, world.layers, *BARE)
+    options = options_of(own.records, own.layers, *BARE, "--nodata", "-9999,landcover=255")
+    (tmp_path / "run.yaml").write_text(dump_yaml(options))
+    assert "landcover=255" in (tmp_path / "run.yaml").read_text()
+    same_tables(table_of(own.records, own.layers, *BARE, "--nodata", "-9999,landcover=255"), tagged)
+    same_tables(table_of(tmp_path / "run.yaml"), tagged)
 
 
 def test_trusting_the_files_takes_the_number_as_it_is(own, tmp_path: Path) -> None:
     untag(own.layers, -9999)
-    answer = model_answer("fit", own.records, own.layers, *BARE, "--nodata", "none", "-o", tmp_path / "out")
-    everywhere = as_json("check", own.records, own.layers, "--nodata", "none")["notices"]
+    answer = model_answer("fit", own.records, own.layers, *BARE, *PLAIN, "--nodata", "none", "-o", tmp_path / "out")
+    everywhere = check_run(options_of(own.records, own.layers, "--nodata", "none")).facts
     assert any(text.startswith("2,304 of 2,304 cells") for text in everywhere)
     assert answer["status"] == "converged"
 
 
-def test_a_byte_layer_with_255_names_its_layer(own, tmp_path: Path) -> None:
+def test_a_byte_layer_with_255_names_its_layer(own) -> None:
     """255 may be a true value of other layers, so the option names the one that it is for."""
     untag(own.layers, 255, "landcover", dtype="uint8")
-    said = fail("fit", own.records, own.layers, *BARE, "-o", tmp_path / "out")
+    said = refusal(DataError, own.records, own.layers, *BARE)
     assert "layer 'landcover' has the value 255" in said
     assert "--nodata landcover=255 to leave" in said
-    model_answer("fit", own.records, own.layers, *BARE, "--nodata", "landcover=255", "-o", tmp_path / "out")
+    assert table_of(own.records, own.layers, *BARE, "--nodata", "landcover=255").n_presences == 60
 
 
-def test_a_projection_is_looked_at_too(own, tmp_path: Path) -> None:
+def test_a_projection_is_looked_at_too(own) -> None:
     untag(own.folder / "warmer", -9999, "temperature")
-    said = fail("fit", own.records, own.layers, *BARE, "--projections", own.folder / "warmer", "-o", tmp_path / "out")
-    assert said.startswith("scenario warmer: layer 'temperature' has the value -9999")
+    with pytest.raises(DataError, match=r"^scenario warmer: layer 'temperature' has the value -9999"):
+        scenarios_of(own.records, own.layers, *BARE, "--projections", own.folder / "warmer")
 
 
 def large(path: Path, holes: np.ndarray, **profile) -> Path:
@@ -124,7 +127,7 @@ def test_a_hole_between_the_blocks_of_the_first_look_is_found_by_the_scan(tmp_pa
     records.write_text("species,x,y\n" + "".join(f"owl,{x},{y}\n" for x, y in spots))
     if profile:
         assert examine(open_stack(file)).untagged == ()
-    said = fail("fit", records, file, *BARE[:3], "--no-map", "--crs", "EPSG:3035", "-o", tmp_path / "out")
+    said = refusal(DataError, records, file, *BARE[:3], "--no-map", "--crs", "EPSG:3035")
     assert "layer 'heat' has the value -9999 in" in said
     assert ("(12 of 1,440,000)" if profile else "(12 of 532,800 looked at)") in said
     corner = np.zeros((1200, 1200), dtype=bool)
@@ -171,9 +174,9 @@ def write(path: Path, table: list[dict[str, str]]) -> None:
 
 
 def test_tables_of_samples(own, tmp_path: Path) -> None:
-    """A table is refused as layers are, --nodata leaves its rows out with a count, and they change the model."""
+    """A table is refused as layers are, --nodata leaves its rows out with a count, and they change the table."""
     table = swd(tmp_path / "swd.csv", own, tmp_path)
-    good = model_answer("fit", tmp_path / "swd.csv", *BARE, "-o", tmp_path / "good")
+    good = table_of(tmp_path / "swd.csv", *BARE)
     for row in table[60:72]:
         row["elevation"] = "-9999"
     write(tmp_path / "swd.csv", table)
@@ -181,15 +184,18 @@ def test_tables_of_samples(own, tmp_path: Path) -> None:
     assert "file 'swd.csv': column 'elevation' has the value -9999 in" in said
     assert f"(12 of {len(table)})" in said
     assert "use --nodata -9999 to leave such rows out, or --nodata none" in said
-    named = model_answer("fit", tmp_path / "swd.csv", *BARE, "--nodata", "-9999", "-o", tmp_path / "named")
+    words = (tmp_path / "swd.csv", *BARE, "--nodata", "-9999")
+    named = model_answer("fit", *words, *PLAIN, "-o", tmp_path / "named")
     assert "column 'elevation': 12 values of -9999 are missing values, as --nodata says" in named["notices"]
     assert "12 rows without a value for every variable left out" in named["notes"]
     kept = [row for k, row in enumerate(table) if not 60 <= k < 72]
     write(tmp_path / "kept.csv", kept)
-    alone = model_answer("fit", tmp_path / "kept.csv", *BARE, "-o", tmp_path / "kept")
-    assert named["gain"] == alone["gain"] != good["gain"]
-    trusted = model_answer("fit", tmp_path / "swd.csv", *BARE, "--nodata", "none", "-o", tmp_path / "trusted")
-    assert trusted["gain"] != named["gain"]
+    without, trusted = table_of(*words), table_of(*words[:-1], "none")
+    for part in ("presence", "background"):
+        np.testing.assert_array_equal(getattr(without, part), getattr(table_of(tmp_path / "kept.csv", *BARE), part))
+    rows_of = [one.n_presences + one.n_background for one in (without, trusted, good)]
+    assert rows_of == [len(table) - 12, len(table), len(table)]
+    assert [one.background.min() == -9999 for one in (without, trusted, good)] == [False, True, False]
     answer = sdm("check", tmp_path / "swd.csv", "--categorical", "landcover")
     assert answer.exit_code == 1
     assert "-9999" in answer.stdout
@@ -206,7 +212,7 @@ def test_tables_of_classes_and_of_communities(own, tmp_path: Path) -> None:
         for k in range(120)
     ]
     write(tmp_path / "plots.csv", table)
-    wanted = ("--exclude", "owl,hawk", "--features", "l", "--multiplier", "1", "--no-curves", "-o")
+    wanted = ("--exclude", "owl,hawk", "--features", "l", "--multiplier", "1", "--no-curves", *PLAIN, "-o")
     words = ("classify", tmp_path / "plots.csv", "--class-column", "habitat", *wanted)
     assert "column 'heat' has the value -9999 in 10 % of its rows (12 of 120)" in fail(*words, tmp_path / "a")
     answer = model_answer(*words, tmp_path / "a", "--nodata", "-9999")

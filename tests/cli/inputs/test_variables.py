@@ -6,31 +6,34 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from terminal import BARE, as_json, fail, model_answer, sdm, succeed
+from inputs.reading import inputs_of, refusal
+from terminal import BARE, PLAIN, as_json, model_answer, sdm, succeed
 
 from sdm import load_model
 from sdm.data.variables import hint_columns, numbers_rows, select_variables
-from sdm.errors import OptionError
+from sdm.errors import DataError, OptionError
 
 
 def used(answer) -> str:
-    """The line that says which variables were used."""
-    (line,) = [text for text in answer["notices"] if " variables: " in text or " variable: " in text]
+    """Return the line about the variables that were used, from an answer or from the inputs of a run."""
+    notices = answer["notices"] if isinstance(answer, dict) else answer.notices
+    (line,) = [text for text in notices if " variables: " in text or " variable: " in text]
     return line
 
 
 def test_layers_are_chosen_and_left_out(world, tmp_path: Path) -> None:
-    words = ("--fc", "lq", "--no-curves", "--no-map", "--categorical", "landcover")
-    answer = model_answer("fit", world.records, world.layers, *words, "-o", tmp_path / "a")
-    assert used(answer) == "5 variables: elevation, landcover (categorical), precipitation, slope, temperature"
+    words = (*BARE, *PLAIN)
+    assert (
+        used(inputs_of(world.records, world.layers, *BARE))
+        == "5 variables: elevation, landcover (categorical), precipitation, slope, temperature"
+    )
     answer = model_answer(
         *("fit", world.records, world.layers, *words, "-o", tmp_path / "b", "--variables", "t*,slope,elevation"),
         *("--exclude", "elev*"),
     )
     assert used(answer) == "2 variables: temperature, slope"
     assert load_model(tmp_path / "b" / answer["files"]["model"]).names == ("temperature", "slope")
-    again = model_answer("fit", tmp_path / "b" / "run.yaml", "-o", tmp_path / "c")
-    assert (used(again), again["gain"]) == (used(answer), answer["gain"])
+    assert used(inputs_of(tmp_path / "b" / "run.yaml")) == used(answer)
     printed = succeed("fit", world.records, world.layers, *words, "--exclude", "landcover", "-o", tmp_path / "d")
     assert "4 variables: elevation, precipitation, slope, temperature" in printed.output
     assert (
@@ -38,7 +41,7 @@ def test_layers_are_chosen_and_left_out(world, tmp_path: Path) -> None:
     )
 
 
-def test_a_layer_of_another_grid_can_be_left_out(own, tmp_path: Path) -> None:
+def test_a_layer_of_another_grid_can_be_left_out(own) -> None:
     """What is not used must not stop a run."""
     import rasterio
 
@@ -47,9 +50,9 @@ def test_a_layer_of_another_grid_can_be_left_out(own, tmp_path: Path) -> None:
     profile |= {"width": 20, "height": 20}
     with rasterio.open(own.layers / "soil.tif", "w", **profile) as out:
         out.write(values[:20, :20], 1)
-    words = ("fit", own.records, own.layers, *BARE, "-o", tmp_path / "out")
-    assert "layer 'soil' has 20×20 cells" in fail(*words)
-    assert "soil" not in used(model_answer(*words, "--exclude", "soil"))
+    words = (own.records, own.layers, *BARE)
+    assert "layer 'soil' has 20×20 cells" in refusal(DataError, *words)
+    assert "soil" not in used(inputs_of(*words, "--exclude", "soil"))
 
 
 @pytest.mark.parametrize(
@@ -61,9 +64,9 @@ def test_a_layer_of_another_grid_can_be_left_out(own, tmp_path: Path) -> None:
         ("exclude", "*", "leaves no layer to use"),
     ],
 )
-def test_what_matches_nothing_is_refused(option: str, word: str, said: str, world, tmp_path: Path) -> None:
-    words = (world.records, world.layers, f"--{option}", word, "-o", tmp_path / "out")
-    assert said in fail("fit", *words, code=2)
+def test_what_matches_nothing_is_refused(option: str, word: str, said: str, world) -> None:
+    words = (world.records, world.layers, f"--{option}", word)
+    assert said in refusal(OptionError, *words)
     checked = sdm("check", *words)
     assert checked.exit_code == 1
     assert said in checked.stdout
@@ -135,18 +138,16 @@ def swd(tmp_path: Path) -> Path:
     )
 
 
-def test_a_column_that_numbers_the_rows_is_no_variable(swd: Path, tmp_path: Path) -> None:
-    words = ("fit", swd, "--fc", "l", "--no-curves", "-o")
-    answer = model_answer(*words, tmp_path / "a")
+def test_a_column_that_numbers_the_rows_is_no_variable(swd: Path) -> None:
+    answer = inputs_of(swd)
     assert used(answer) == "4 variables: rain, heat, soil, depth"
-    left = [text for text in answer["notices"] if "only numbers the rows" in text]
+    left = [text for text in answer.notices if "only numbers the rows" in text]
     assert [text.split("'")[1] for text in left] == ["column_1", "siteid"]
     assert "name it with --variables to use it" in left[0]
-    assert used(model_answer(*words, tmp_path / "b", "--variables", "siteid,heat")) == "2 variables: siteid, heat"
-    assert used(model_answer(*words, tmp_path / "c", "--exclude", "s*,depth")) == "2 variables: rain, heat"
-    assert "'haet' matches no column of 'swd.csv': did you mean 'heat'?" in fail(
-        *(*words, tmp_path / "d", "--variables", "haet"), code=2
-    )
+    assert used(inputs_of(swd, "--variables", "siteid,heat")) == "2 variables: siteid, heat"
+    assert used(inputs_of(swd, "--exclude", "s*,depth")) == "2 variables: rain, heat"
+    said = refusal(OptionError, swd, "--variables", "haet")
+    assert "'haet' matches no column of 'swd.csv': did you mean 'heat'?" in said
     checked = as_json("check", swd)
     assert used(checked) == used(answer)
     assert [text for text in checked["warnings"] if "column" in text] == [
@@ -159,40 +160,35 @@ def test_two_tables_of_samples(swd: Path, tmp_path: Path) -> None:
     table = pd.read_csv(swd)
     table.iloc[:100].to_csv(tmp_path / "found.csv", index=False)
     table.iloc[100:].assign(siteid=7).to_csv(tmp_path / "rest.csv", index=False)
-    words = ("--fc", "l", "--no-curves", "--exclude", "soil,depth", "-o", tmp_path / "a")
-    assert used(model_answer("fit", tmp_path / "found.csv", tmp_path / "rest.csv", *words)) == "2 variables: rain, heat"
+    words = (tmp_path / "found.csv", tmp_path / "rest.csv", "--exclude", "soil,depth")
+    assert used(inputs_of(*words)) == "2 variables: rain, heat"
     table.iloc[:100].assign(siteid=table["siteid"].iloc[:100] // 2).to_csv(tmp_path / "found.csv", index=False)
     table.iloc[100:].to_csv(tmp_path / "rest.csv", index=False)
-    words = (*words[:-1], tmp_path / "b")
-    answer = model_answer("fit", tmp_path / "found.csv", tmp_path / "rest.csv", *words)
-    assert used(answer) == "3 variables: siteid, rain, heat"
+    assert used(inputs_of(*words)) == "3 variables: siteid, rain, heat"
 
 
 def test_tables_of_classes_and_communities(swd: Path, tmp_path: Path) -> None:
     table, g = pd.read_csv(swd), np.random.default_rng(2)
     table = table.drop(columns="species").rename(columns={"siteid": "fid"})
     table.assign(habitat=g.choice(["bog", "fen"], 300)).to_csv(tmp_path / "plots.csv", index=False)
-    quick = ("--features", "l", "--multiplier", "1", "--no-curves", "--no-importance", "--no-report", "-o")
-    words = ("classify", tmp_path / "plots.csv", "--class-column", "habitat", *quick)
-    answer = model_answer(*words, tmp_path / "a")
-    assert used(answer) == "4 variables: rain, heat, soil, depth"
-    assert used(model_answer(*words, tmp_path / "b", "--variables", "*a*", "--exclude", "rain")) == "1 variable: heat"
+    words = (tmp_path / "plots.csv", "--class-column", "habitat")
+    assert used(inputs_of(*words)) == "4 variables: rain, heat, soil, depth"
+    assert used(inputs_of(*words, "--variables", "*a*", "--exclude", "rain")) == "1 variable: heat"
     sites = table.drop(columns=table.columns[0]).assign(owl=g.integers(0, 2, 300), hawk=g.integers(0, 2, 300))
     sites.to_csv(tmp_path / "sites.csv", index=False)
-    words = ("joint", tmp_path / "sites.csv", "--cost", "1", "--no-report", "-o")
-    answer = model_answer(*words, tmp_path / "c")
+    words = (tmp_path / "sites.csv", "--kind", "community")
+    answer = inputs_of(*words)
     assert used(answer) == "4 variables: rain, heat, soil, depth"
-    assert any("column 'fid' only numbers the rows" in text for text in answer["notices"])
-    assert used(model_answer(*words, tmp_path / "d", "--environment", "he*,fid")) == "2 variables: heat, fid"
-    assert used(model_answer(*words, tmp_path / "e", "--exclude", "s*")) == "3 variables: rain, heat, depth"
-    assert "'haet' matches no column of 'sites.csv': did you mean 'heat'?" in fail(
-        *(*words, tmp_path / "f", "--variables", "haet"), code=2
-    )
+    assert any("column 'fid' only numbers the rows" in text for text in answer.notices)
+    assert used(inputs_of(*words, "--environment", "he*,fid")) == "2 variables: heat, fid"
+    assert used(inputs_of(*words, "--exclude", "s*")) == "3 variables: rain, heat, depth"
+    said = refusal(OptionError, *words, "--variables", "haet")
+    assert "'haet' matches no column of 'sites.csv': did you mean 'heat'?" in said
     old = tmp_path / "old.yaml"  # as a run file of an earlier version has it
     old.write_text(
         f"occurrences: {{file: {tmp_path / 'sites.csv'}}}\njoint: {{environment: [heat, rain], cost: 1.0}}\n"
     )
-    assert used(model_answer("joint", old, "-o", tmp_path / "g")) == "2 variables: heat, rain"
+    assert used(inputs_of(old)) == "2 variables: heat, rain"
 
 
 WHOLE = np.arange(40) * 3 + 5

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import PLAIN, QUICK, as_json, change_raster, fail, model_answer, picture, read, rows, succeed
+from inputs.reading import refusal, table_of
+from terminal import PLAIN, QUICK, as_json, change_raster, model_answer, picture, read, rows, succeed
 
 from sdm import load_model
+from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
 from sdm.workflow.run import run
 
@@ -93,18 +95,12 @@ def test_target_group_density_is_written(world, tmp_path):
     assert result["models"][0]["numbers"]["sampling"]["bandwidth_km"] > 0
 
 
-def test_target_group_background(world, tmp_path):
-    group = ("--background", "target-group")
-    first = rows(world.both)[0]["species"]
-    result = as_json(
-        "fit", world.both, world.layers, *QUICK, *PLAIN, "--no-map", "--species", first, "-o", tmp_path / "a", *group
-    )
+def test_target_group_background(world):
+    words = (world.both, world.layers, "--background", "target-group")
+    table = table_of(*words, *QUICK, "--species", rows(world.both)[0]["species"])
     sites = {(row["longitude"], row["latitude"]) for row in rows(world.both)}
-    numbers = result["models"][0]["numbers"]
-    assert numbers["background_points"] <= len(sites) + 60
-    assert numbers["background_points"] > 60 + 60, "of both species"
-    message = fail("fit", world.both, world.layers, "-o", tmp_path / "b", *group, "--bias", "target-group", code=2)
-    assert "the same bias twice" in message
+    assert 60 < table.n_background <= len(sites), "of both species"
+    assert "the same bias twice" in refusal(OptionError, *words, "--bias", "target-group")
 
 
 @pytest.mark.parametrize("shape", ["buffer", "hull"])
@@ -131,25 +127,19 @@ def test_what_went_is_said(world, tmp_path):
     assert int(count["thinned"]) > 0
     assert f"{count['thinned']} thinned" in said
     assert int(count["read"]) == int(count["kept"]) + int(count["thinned"])
-    message = fail(
-        *("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", tmp_path / "no"),
-        *("--thin-bins", 6, "--thin-variables", "snow"),
-        code=2,
-    )
-    assert "no variable 'snow' to thin by" in message
+    words = (world.records, world.layers, *QUICK, "--thin-bins", 6, "--thin-variables", "snow")
+    assert "no variable 'snow' to thin by" in refusal(OptionError, *words)
 
 
 def test_bad_effort_is_one_clear_sentence(world, effort, tmp_path):
-    words = ("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", tmp_path / "out")
+    words = (world.records, world.layers, *QUICK)
     negative = change_raster(effort, tmp_path / "negative.tif", lambda band: np.where(band == 2, -3, band))
-    assert "has negative effort (-3 at" in fail(*words, "--bias", negative)
+    assert "has negative effort (-3 at" in refusal(DataError, *words, "--bias", negative)
     nothing = change_raster(effort, tmp_path / "nothing.tif", lambda band: band * 0)
-    assert "60 where the sampling effort is zero or missing" in fail(*words, "--bias", nothing)
-    assert "does not exist" in fail(*words, "--bias", tmp_path / "gone.tif")
-    assert "expected 'sample', 'prior' or 'records'" in fail(
-        *words, "--bias", effort, "--bias-treatment", "divide", code=2
-    )
-    assert not (tmp_path / "out").exists()
+    assert "60 where the sampling effort is zero or missing" in refusal(DataError, *words, "--bias", nothing)
+    assert "does not exist" in refusal(DataError, *words, "--bias", tmp_path / "gone.tif")
+    said = refusal(OptionError, *words, "--bias", effort, "--bias-treatment", "divide")
+    assert "expected 'sample', 'prior' or 'records'" in said
 
 
 def test_a_table_with_columns_of_effort_and_weight(tmp_path):

@@ -7,7 +7,7 @@ import geopandas
 import numpy as np
 import pytest
 import rasterio
-from terminal import BARE, QUICK, as_json, model_answer, read, succeed
+from terminal import BARE, PLAIN, QUICK, as_json, model_answer, read, succeed
 
 from sdm import load_model
 
@@ -39,20 +39,30 @@ def test_zeros_are_exact_and_the_range_is_what_is_left(sparse: Path) -> None:
 
 
 def test_small_patches_and_no_range_at_all(world, tmp_path: Path) -> None:
-    words = ("fit", world.records, world.layers, *QUICK, "--entropy", 2)
+    words = ("fit", world.records, world.layers, *QUICK, *PLAIN, "--entropy", 2)
     one = as_json(*words, "--min-patch", 100, "-o", tmp_path / "a")["models"][0]
     frame = geopandas.read_file(tmp_path / "a" / one["files"]["range"])
     assert frame.area_km2.min() >= 100
     none = as_json(*words, "--no-range", "-o", tmp_path / "b")["models"][0]
     assert "range" not in none["files"]
-    shannon = as_json("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "c")["models"][0]
+    shannon = as_json("fit", world.records, world.layers, *QUICK, *PLAIN, "-o", tmp_path / "c")["models"][0]
     assert "range" not in shannon["files"]
 
 
 def test_a_lower_temperature_leaves_less(world, tmp_path: Path) -> None:
     areas = []
     for temperature in (1.5, 1.0, 0.5):
-        words = ("--entropy", 1.5, "--temperature", temperature, "-o", tmp_path / str(temperature))
+        words = (
+            "--entropy",
+            1.5,
+            "--temperature",
+            temperature,
+            "--no-importance",
+            "--dpi",
+            50,
+            "-o",
+            tmp_path / str(temperature),
+        )
         result = as_json("fit", world.records, world.layers, *QUICK, *words)
         areas.append(result["models"][0]["numbers"]["range"]["area_km2"])
         page = (tmp_path / str(temperature) / result["models"][0]["files"]["page"]).read_text()
@@ -62,7 +72,7 @@ def test_a_lower_temperature_leaves_less(world, tmp_path: Path) -> None:
 
 
 def test_folds_and_evaluation_of_a_model_with_zeros(world, sparse: Path, tmp_path: Path) -> None:
-    words = ("fit", world.records, world.layers, *BARE, "--entropy", 1.5, "--folds", 3, "-o", tmp_path / "out")
+    words = ("fit", world.records, world.layers, *BARE, *PLAIN, "--entropy", 1.5, "--folds", 3, "-o", tmp_path / "out")
     result = as_json(*words)["models"][0]["numbers"]
     assert np.isfinite(result["cross_validation"]["mean"]["loss.val.avg"])
     words = ("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
@@ -75,7 +85,7 @@ def test_folds_and_evaluation_of_a_model_with_zeros(world, sparse: Path, tmp_pat
 
 
 def test_the_order_is_chosen_and_said(world, tmp_path: Path) -> None:
-    words = ("fit", world.records, world.layers, *BARE, "--features", "lq", "--entropy", "auto", "-o", tmp_path / "out")
+    words = ("fit", world.records, world.layers, *BARE, *PLAIN, "--entropy", "auto", "-o", tmp_path / "out")
     said = as_json(*words)["models"][0]
     notes = [note for note in said["notes"] if "chosen by the held-out log loss" in note]
     assert len(notes) == 1

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
+from inputs.reading import inputs_of, plans_of, refusal, same_tables, table_of
 from shapely.geometry import box
 from terminal import BARE, PLAIN, QUICK, as_json, fail, read, rows, succeed, write_table
 
+from sdm.errors import DataError, OptionError
 from sdm.models.file import load_model
 
 
@@ -40,7 +42,7 @@ def west(world, path: Path) -> Path:
     ],
 )
 def test_spellings_mean_the_same(world, tmp_path: Path, words) -> None:
-    succeed("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out", *words)
+    succeed("fit", world.records, world.layers, *BARE, *PLAIN, "-o", tmp_path / "out", *words)
     run = yaml.safe_load((tmp_path / "out" / "run.yaml").read_text())
     assert run["fit"]["multiplier"] == 3.0
     assert run["predict"]["scale"] == "raw"
@@ -50,7 +52,7 @@ def test_maxent_words_alone_are_a_whole_command(world, tmp_path: Path) -> None:
     succeed(
         *("fit", "--samplesfile", world.records, "--environmentallayers", world.layers, "--outputdirectory"),
         *(tmp_path / "out", "--togglelayertype", "landcover", "--maximumbackground", 500, "--randomtestpoints", 25),
-        *("--betamultiplier", 2, "--no-responsecurves", "--no-doclamp", "--randomseed", 3, "--fc", "LQ"),
+        *("--betamultiplier", 2, "--no-responsecurves", "--no-doclamp", "--randomseed", 3, "--fc", "LQ", *PLAIN),
     )
     run = yaml.safe_load((tmp_path / "out" / "run.yaml").read_text())
     assert (run["background"]["points"], run["test"]["percent"], run["seed"]) == (500, 25.0, 3)
@@ -80,13 +82,11 @@ output: {folder: ../results, curves: no}
     assert list((results / "scenarios" / "future").glob("*.tif"))
 
 
-def test_layers_by_pattern_and_one_by_one(world, tmp_path: Path) -> None:
-    pattern = succeed("fit", world.records, f"{world.layers}/*e*.tif", *BARE, "-o", tmp_path / "a")
+def test_layers_by_pattern_and_one_by_one(world) -> None:
     listed = sorted(path for path in world.layers.glob("*e*.tif"))
-    succeed("fit", world.records, *reversed(listed), *BARE, "-o", tmp_path / "b")
-    one, two = (next((tmp_path / name).glob("*.npz")) for name in "ab")
-    assert load_model(one).names == tuple(path.stem for path in listed)
-    assert one.read_bytes() == two.read_bytes(), pattern.output
+    by_pattern = table_of(world.records, f"{world.layers}/*e*.tif", *BARE)
+    assert by_pattern.names == tuple(path.stem for path in listed)
+    same_tables(by_pattern, table_of(world.records, *reversed(listed), *BARE))
 
 
 def test_a_study_area_limits_records_background_and_map(world, tmp_path: Path) -> None:
@@ -104,28 +104,29 @@ def test_a_study_area_limits_records_background_and_map(world, tmp_path: Path) -
 
 def test_an_area_elsewhere_says_so(world, tmp_path: Path) -> None:
     geopandas.GeoDataFrame(geometry=[box(100, 0, 101, 1)], crs="EPSG:4326").to_file(tmp_path / "far.gpkg")
-    words = ("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out", "--study-area", tmp_path / "far.gpkg")
-    assert "does not overlap" in fail(*words)
+    words = (world.records, world.layers, *BARE, "--study-area", tmp_path / "far.gpkg")
+    assert "does not overlap" in refusal(DataError, *words)
 
 
 def test_own_background_is_what_is_used(world, tmp_path: Path) -> None:
     points = [(r["longitude"], r["latitude"]) for r in rows(world.survey)[:120]]
     own = write_table(tmp_path / "background.csv", ["lon", "lat"], points)
     # a column that only the records have does not matter
-    found = numbers(world, tmp_path / "out", "--no-map", "--background-file", own, "--species-column", "species")
-    assert found["background_points"] == 120 + found["training_presences"]
+    table = table_of(world.records, world.layers, *BARE, "--background-file", own, "--species-column", "species")
+    assert table.n_background == 120
 
 
 def test_background_number_and_all(world, tmp_path: Path) -> None:
-    assert numbers(world, tmp_path / "a", "--no-map", "--background-points", 300)["background_points"] == 360
+    assert table_of(world.records, world.layers, *BARE, "--background-points", 300).n_background == 300
     all_cells = numbers(world, tmp_path / "b", "--background-points", "all")
     assert all_cells["background_points"] == all_cells["map"]["cells"] + 60
 
 
-def test_area_weighting_changes_the_draw(world, tmp_path: Path) -> None:
-    one = numbers(world, tmp_path / "a", "--no-map", "--background-points", 300)
-    two = numbers(world, tmp_path / "b", "--no-map", "--background-points", 300, "--area-weighted")
-    assert one["entropy"] != two["entropy"]
+def test_area_weighting_changes_the_draw(world) -> None:
+    words = (world.records, world.layers, *BARE, "--background-points", 300)
+    one, two = table_of(*words), table_of(*words, "--area-weighted")
+    assert one.background.shape == two.background.shape
+    assert not np.array_equal(one.background, two.background)
 
 
 def test_test_records_from_a_file(world, tmp_path: Path) -> None:
@@ -133,27 +134,25 @@ def test_test_records_from_a_file(world, tmp_path: Path) -> None:
         (r["longitude"], r["latitude"], r["presence"]) for r in rows(world.survey) if r["species"] == one_species(world)
     ]
     path = write_table(tmp_path / "test.csv", ["lon", "lat", "presence"], body)
-    found = numbers(world, tmp_path / "out", "--no-map", "--test-samples", path)
-    assert found["training_presences"] == 60
-    assert found["test_presences"] == sum(presence == "1" for _, _, presence in body), "absences do not test a presence"
-    assert "not both" in fail(
-        *("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "x", "--test-samples", path),
-        *("--test-percent", 10),
-        code=2,
-    )
+    words = (world.records, world.layers, *BARE, "--test-samples", path)
+    (plan,) = plans_of(*words)
+    assert plan.table.n_presences == 60
+    present = sum(presence == "1" for _, _, presence in body)
+    assert len(plan.test[0]) == present, "absences do not test a presence"
+    assert "not both" in refusal(OptionError, *words, "--test-percent", 10)
 
 
 def one_species(world) -> str:
     return rows(world.records)[0]["species"]
 
 
-def test_recorded_absences_are_not_fitted_as_presences(world, tmp_path: Path) -> None:
+def test_recorded_absences_are_not_fitted_as_presences(world) -> None:
     species = one_species(world)
-    result = as_json("fit", world.survey, world.layers, *BARE, "--species", species, "-o", tmp_path / "out")
+    prepared = inputs_of(world.survey, world.layers, *BARE, "--species", species)
     present = sum(r["species"] == species and r["presence"] == "1" for r in rows(world.survey))
-    counts = result["models"][0]["records"]
+    counts = prepared.ledger.total()
     assert counts["read"] - counts["filtered"] == present
-    assert any("record an absence" in notice for notice in result["notices"])
+    assert any("record an absence" in notice for notice in prepared.notices)
 
 
 def test_folds(world, tmp_path: Path) -> None:
@@ -192,7 +191,7 @@ def test_a_number_is_a_threshold_too(world, tmp_path: Path) -> None:
 
 
 def test_without_map_and_curves(world, tmp_path: Path) -> None:
-    succeed("fit", world.records, world.layers, *QUICK, "--no-map", "-o", tmp_path / "out")
+    succeed("fit", world.records, world.layers, *BARE, *PLAIN, "-o", tmp_path / "out")
     assert not list((tmp_path / "out").glob("*.tif"))
     assert not (tmp_path / "out" / "plots").exists()
 
@@ -241,7 +240,7 @@ def test_the_examples_run_on_the_sample_data(tmp_path: Path) -> None:
 
 
 def test_a_fit_says_what_the_theory_promises_and_when_that_is_nothing(world, tmp_path: Path) -> None:
-    words = ("fit", world.records, world.layers, *BARE, "--features", "lq", "--beta", "corollary5", "--delta", 0.1)
+    words = ("fit", world.records, world.layers, *BARE, *PLAIN, "--beta", "corollary5", "--delta", 0.1)
     bound = as_json(*words, "-o", tmp_path / "out")["models"][0]["numbers"]["performance_bound"]
     assert bound["delta"] == 0.1
     said = succeed("info", next((tmp_path / "out").glob("*.npz"))).output

@@ -1,23 +1,13 @@
-"""Records and layers as they come: the same model from every format."""
+"""Records and layers as they come: every format gives the same table, and so the same model."""
 
-import os
 from pathlib import Path
 
 import geopandas
 import numpy as np
 import pytest
 import rasterio
-from terminal import BARE, PLAIN, as_json, process, rows, succeed
-
-from sdm.models.file import load_model
-
-
-@pytest.fixture(scope="module")
-def reference(world, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The model of the plain CSV file."""
-    folder = tmp_path_factory.mktemp("reference") / "out"
-    succeed("fit", world.records, world.layers, *BARE, *PLAIN, "-o", folder)
-    return next(folder.glob("*.npz")).read_bytes()
+from inputs.reading import inputs_of, same_tables, table_of
+from terminal import BARE, PLAIN, as_json, rows, watched
 
 
 def write(world, path: Path) -> tuple[str, ...]:
@@ -61,10 +51,10 @@ def write(world, path: Path) -> tuple[str, ...]:
         "records.parquet",
     ],
 )
-def test_every_format_of_records_gives_the_same_model(world, reference: bytes, tmp_path: Path, name: str) -> None:
+def test_every_format_of_records_gives_the_same_table(world, tmp_path: Path, name: str) -> None:
     options = write(world, tmp_path / name)
-    succeed("fit", tmp_path / name, world.layers, *BARE, *PLAIN, *options, "-o", tmp_path / "out")
-    assert next((tmp_path / "out").glob("*.npz")).read_bytes() == reference
+    table = table_of(tmp_path / name, world.layers, *BARE, *options)
+    same_tables(table, table_of(world.records, world.layers, *BARE))
 
 
 def test_records_in_another_crs(world, tmp_path: Path) -> None:
@@ -74,16 +64,15 @@ def test_records_in_another_crs(world, tmp_path: Path) -> None:
     ).to_crs("EPSG:3857")
     lines = [f"sp,{p.x},{p.y}" for p in points]
     (tmp_path / "metres.csv").write_text("\n".join(["species,x,y", *lines]))
-    words = ("fit", tmp_path / "metres.csv", world.layers, *BARE, *PLAIN)
-    for k, crs in enumerate(("EPSG:3857", "3857")):
-        result = as_json(*words, "--crs", crs, "-o", tmp_path / f"out{k}")
-        assert result["models"][0]["records"]["kept"] == 60
+    degrees = table_of(world.records, world.layers, *BARE)
+    for crs in ("EPSG:3857", "3857"):
+        table = table_of(tmp_path / "metres.csv", world.layers, *BARE, "--crs", crs)
+        np.testing.assert_array_equal(table.presence, degrees.presence)
 
 
 def test_layers_in_other_formats(world, tmp_path: Path) -> None:
     """One file of several bands, and ASCII grids without a CRS, which is a notice."""
     paths = sorted(world.layers.glob("*.tif"))
-    succeed("fit", world.records, world.layers, *BARE, *PLAIN, "-o", tmp_path / "files")
     bands, masks = [], []
     for path in paths:
         with rasterio.open(path) as data:
@@ -94,20 +83,18 @@ def test_layers_in_other_formats(world, tmp_path: Path) -> None:
         for k, (path, band) in enumerate(zip(paths, bands), start=1):
             out.write(band, k)
             out.set_band_description(k, path.stem)
-    succeed("fit", world.records, tmp_path / "all.tif", *BARE, *PLAIN, "-o", tmp_path / "bands")
     (tmp_path / "ascii").mkdir()
     t = masks[0]["transform"]
     for path, band in zip(paths, bands):
         head = f"ncols 48\nnrows 48\nxllcorner {t.c}\nyllcorner {t.f + 48 * t.e}\ncellsize {t.a}\nNODATA_value -9999\n"
         body = "\n".join(" ".join(f"{value:.6g}" for value in row) for row in band)
         (tmp_path / "ascii" / f"{path.stem}.asc").write_text(head + body + "\n")
-    result = as_json("fit", world.records, tmp_path / "ascii", *BARE, *PLAIN, "-o", tmp_path / "asc")
-    assert any("without coordinate reference system" in notice for notice in result["notices"])
-    models = [load_model(next((tmp_path / name).glob("*.npz"))) for name in ("files", "bands", "asc")]
-    assert models[0].names == models[1].names == models[2].names
-    sample = np.column_stack([band[band != -9999][:200] for band in bands]).astype(np.float64)
-    for model in models[1:]:
-        np.testing.assert_allclose(model.predict(sample), models[0].predict(sample), atol=2e-4)
+    plain = table_of(world.records, world.layers, *BARE)
+    same_tables(table_of(world.records, tmp_path / "all.tif", *BARE), plain)
+    prepared = inputs_of(world.records, tmp_path / "ascii", *BARE)
+    assert any("without coordinate reference system" in notice for notice in prepared.notices)
+    (table,) = prepared.tables.values()
+    same_tables(table, plain, tolerance=1e-5)
 
 
 def test_the_real_thing_bradypus_in_south_america(shared: Path, tmp_path: Path) -> None:
@@ -121,15 +108,9 @@ def test_the_real_thing_bradypus_in_south_america(shared: Path, tmp_path: Path) 
     assert result["numbers"]["map"]["cells"] > 10_000
 
 
-def test_progress_bars_on_a_terminal(world, fit, tmp_path: Path) -> None:
+def test_progress_bars_on_a_terminal(world, fit, commands, tmp_path: Path) -> None:
     """With a terminal on standard error there is a bar; it must not get into the result."""
-    ours, theirs = pytest.importorskip("pty").openpty()
-    try:
-        done = process("predict", fit.model, world.layers, "-o", tmp_path / "map.tif", stderr=theirs)
-    finally:
-        os.close(theirs)
-    shown = os.read(ours, 100_000).decode()
-    os.close(ours)
+    done, shown = watched(commands, "predict", fit.model, world.layers, "-o", tmp_path / "map.tif")
     assert done.returncode == 0
-    assert "working" in shown or "map" in shown
+    assert any("working" in line or "map" in line for line in shown)
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["outside the training range", "written"]

@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
-from terminal import BARE, PLAIN, as_json, fail, rows, succeed
+from inputs.reading import refusal
+from terminal import BARE, PLAIN, as_json, rows, succeed
+
+from sdm.errors import OptionError
 
 QUICKEST = ("--categorical", "landcover", "--no-curves", "--no-map", *PLAIN)
 
@@ -50,10 +53,7 @@ def test_the_run_file_repeats_it(world, tmp_path: Path) -> None:
     assert again.read_bytes() == first.read_bytes(), "axes are of all species, so that the run file is of all"
 
 
-def test_a_target_group_of_one_species_is_refused(world, tmp_path: Path) -> None:
-    message = fail(
-        "fit", world.records, world.layers, *BARE, "--background", "target-group", "-o", tmp_path / "x", code=2
-    )
-    assert "--target-group FILE" in message
-    message = fail("fit", world.records, world.layers, "--preset", "best", "-o", tmp_path / "x", code=2)
-    assert "--background random" in message
+def test_a_target_group_of_one_species_is_refused(world) -> None:
+    words = (world.records, world.layers, *BARE)
+    assert "--target-group FILE" in refusal(OptionError, *words, "--background", "target-group")
+    assert "--background random" in refusal(OptionError, *words[:2], "--preset", "best")

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import BARE, as_json, fail, model_answer, rows, succeed
+from inputs.reading import refusal
+from terminal import BARE, PLAIN, as_json, model_answer, rows, succeed
 
 from sdm import load_model
+from sdm.errors import OptionError
 
 FEATURES = ("--features", "lq,relu:40", "--categorical", "landcover")
 
@@ -42,20 +44,29 @@ def test_the_map_is_the_prediction_of_the_model(results: Path, world, tmp_path: 
     succeed("predict", next(results.glob("*.npz")), world.layers, "-o", tmp_path / "map.tif")
     assert (tmp_path / "map.tif").read_bytes() == next(results.glob("*.tif")).read_bytes()
     assert yaml.safe_load((results / "run.yaml").read_text())["fit"]["features"] == "lq,relu:40"
-    succeed("fit", results / "run.yaml", "--no-curves", "--no-map", "-o", tmp_path / "again")
+    succeed("fit", results / "run.yaml", "--no-curves", "--no-map", *PLAIN, "-o", tmp_path / "again")
     first, second = (load_model(next(folder.glob("*.npz"))) for folder in (results, tmp_path / "again"))
     np.testing.assert_array_equal(first.weights, second.weights)
     np.testing.assert_array_equal(first.shapes.ridges.directions, second.shapes.ridges.directions)
 
 
 def test_another_seed_draws_others(results: Path, world, tmp_path: Path) -> None:
-    succeed("fit", results / "run.yaml", "--seed", 6, "--no-curves", "--no-map", "-o", tmp_path / "other")
+    succeed("fit", results / "run.yaml", "--seed", 6, "--no-curves", "--no-map", *PLAIN, "-o", tmp_path / "other")
     first, second = (load_model(next(folder.glob("*.npz"))) for folder in (results, tmp_path / "other"))
     assert not np.array_equal(first.shapes.ridges.bend, second.shapes.ridges.bend)
 
 
 def test_they_can_be_tuned_and_followed(world, tmp_path: Path) -> None:
-    words = (world.folder / "one.csv", world.layers, "--background-points", 300, *BARE[2:], "--features", "l,relu:9")
+    words = (
+        world.folder / "one.csv",
+        world.layers,
+        "--background-points",
+        300,
+        *BARE[2:],
+        *PLAIN,
+        "--features",
+        "l,relu:9",
+    )
     found = as_json("tune", *words, "--multipliers", "0.5,2", "--folds", 2, "-o", tmp_path / "tuned")
     assert found["models"][0]["numbers"]["classes"] == "l,relu:9"
     assert len(rows(tmp_path / "tuned" / "tune.csv")) == 2
@@ -76,13 +87,12 @@ def test_they_can_be_tuned_and_followed(world, tmp_path: Path) -> None:
         (("--model", "committee", "--features", "lq,relu:9"), "committee"),
     ],
 )
-def test_what_is_refused(world, tmp_path: Path, words, text) -> None:
-    assert text in fail("fit", world.records, world.layers, *words, "-o", tmp_path / "out", code=2)
+def test_what_is_refused(words, text) -> None:
+    """Before any file is read: these do not exist."""
+    assert text in refusal(OptionError, "none.csv", "none", *words)
 
 
-def test_other_kinds_of_models_have_none(world, tmp_path: Path) -> None:
-    sites = world.folder / "presence_absence.csv"
-    survey = ("--occurrences", sites, "--layers", world.layers, "--features", "lq,relu:9")
-    for command, more in (("classify", ("--response", "presence")), ("joint", ())):
-        said = fail(command, *survey, *more, "-o", tmp_path / command, code=2)
+def test_other_kinds_of_models_have_none() -> None:
+    for more in (("--kind", "classes", "--response", "presence"), ("--kind", "community")):
+        said = refusal(OptionError, "none.csv", "none", "--features", "lq,relu:9", *more)
         assert "for maxent models of one species" in said

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from inputs.reading import refusal
 from terminal import PLAIN, as_json, fail, model_answer, picture, rows, succeed
 
 from sdm import load_model
+from sdm.errors import OptionError
 from sdm.simulate.world import simulate
 
 PRICED = ("--model", "structural", "--lambda", 0.05, "--beta", 0.02)
@@ -138,17 +140,24 @@ def test_the_papers_own_solvers(world, best: dict, tmp_path: Path, solver: str) 
         (("--model", "structural", "--families", "trees"), "trees:4"),
         (("--model", "structural", "--families", "l,q"), "trees:K"),
         (("--model", "structural", "--lambda", -1), "at least 0"),
-        (("--model", "structural", "--lambda", 0, "--beta", 0), "both 0"),
-        (("--model", "structural", "--solver", "summet"), "structmaxent1"),
         (("--lambda", 0.1), "--model structural"),
         (("--families", "trees:2"), "--model structural"),
         (("--beta", "auto"), "maxent model"),
         (("--beta", 0), "--regularization none"),
     ],
 )
-def test_contradictions_are_refused(world, tmp_path: Path, words, says: str) -> None:
-    message = fail("fit", world.records, world.layers, *words, "-o", tmp_path / "out", code=2)
-    assert says in message
+def test_contradictions_are_refused(words, says: str) -> None:
+    """Before any file is read: these do not exist."""
+    assert says in refusal(OptionError, "none.csv", "none", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(("--lambda", 0, "--beta", 0), "both 0"), (("--solver", "summet"), "structmaxent1")],
+)
+def test_contradictions_that_the_fit_refuses(world, tmp_path: Path, words, says: str) -> None:
+    words = ("--model", "structural", *words, "-o", tmp_path / "out")
+    assert says in fail("fit", world.records, world.layers, *words, code=2)
     assert not (tmp_path / "out").exists()
 
 

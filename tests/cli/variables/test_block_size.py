@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from terminal import BARE, as_json, fail, files, model_answer, picture, rows, sdm, succeed
+from inputs.reading import refusal
+from terminal import BARE, PLAIN, as_json, fail, files, model_answer, picture, rows, sdm, succeed
+
+from sdm.errors import DataError, OptionError
 
 POINTS = ("--background-points", 600)
 AUTO = ("--split", "block", "--block-size", "auto", "--folds", 3)
-LEAN = ("--no-report", "--dpi", 50)  # where nobody looks at pages and pictures
 CATEGORICAL = ("--categorical", "landcover")
 
 
@@ -25,7 +27,7 @@ def numbers_of(folder: Path) -> dict[str, Any]:
 def measured(world, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A run whose blocks are measured, and what it said; tests look at it, and change nothing."""
     out = tmp_path_factory.mktemp("measured") / "out"
-    words = ("fit", world.records, world.layers, *BARE, *POINTS, *AUTO, "--dpi", 50)
+    words = ("fit", world.records, world.layers, *BARE, *POINTS, *AUTO, "--no-importance", "--dpi", 50)
     return out, succeed(*words, "-o", out).stdout
 
 
@@ -44,14 +46,14 @@ def test_blocks_of_records(world, measured: tuple[Path, str], tmp_path: Path) ->
     page = (out / f"{name}.html").read_text(encoding="utf-8")
     assert "Blocks of " in page
     assert re.search(r"blocks of +[\d.,]+ km: the median range of autocorrelation of 4 variables", said)
-    words = ("fit", world.records, world.layers, *BARE, *POINTS, *LEAN, "-o", tmp_path / "b")
+    words = ("fit", world.records, world.layers, *BARE, *POINTS, *PLAIN, "-o", tmp_path / "b")
     size = ("--split", "block", "--block-size", blocks["size_km"], "--folds", 3)
     fixed = model_answer(*words, *size)
     assert fixed["cross_validation"]["rows"] == answer["cross_validation"]["rows"], "the size is all that is measured"
 
 
 def test_the_run_file_measures_it_again(measured: tuple[Path, str], tmp_path: Path) -> None:
-    again = model_answer("fit", measured[0] / "run.yaml", *LEAN, "-o", tmp_path / "again")
+    again = model_answer("fit", measured[0] / "run.yaml", *PLAIN, "-o", tmp_path / "again")
     assert again["cross_validation"] == numbers_of(measured[0])["cross_validation"]
 
 
@@ -71,7 +73,7 @@ def test_a_size_is_suggested_where_none_was_given(world, measured: tuple[Path, s
 
 def test_classes_and_communities(world, tmp_path: Path) -> None:
     words = ("fit", world.survey, world.layers, *CATEGORICAL, "--response", "presence", "--fc", "l", "--rm", 1)
-    words = (*words, "--no-map", "--no-curves", "--no-importance", *LEAN)
+    words = (*words, "--no-map", "--no-curves", *PLAIN)
     answer = as_json(*words, *AUTO, "-o", tmp_path / "classes")
     sizes = [model["numbers"]["cross_validation"]["blocks"]["size_km"] for model in answer["models"]]
     assert sizes[0] == pytest.approx(sizes[1]), "both species were looked for at the same sites"
@@ -79,7 +81,7 @@ def test_classes_and_communities(world, tmp_path: Path) -> None:
         assert (Path(model["folder"]) / "plots" / "variograms.png").exists()
     out = tmp_path / "joint"
     words = ("joint", world.survey, world.layers, *CATEGORICAL, "--learner", "crf-l2", "--cost", 1, "--no-map")
-    words = (*words, *LEAN)
+    words = (*words, "--no-report", "--dpi", 50)
     assert "blocks of " in succeed(*words, *AUTO, "-o", out).stdout
     assert numbers_of(out)["test"]["blocks"]["size_km"] == pytest.approx(sizes[0])
     assert {"variograms.csv", "variograms.png"} <= set(files(out))
@@ -88,7 +90,7 @@ def test_classes_and_communities(world, tmp_path: Path) -> None:
 
 
 def test_tuning_uses_it(world, tmp_path: Path) -> None:
-    words = ("tune", world.records, world.layers, *CATEGORICAL, *POINTS, "--no-map", "--no-curves", *LEAN)
+    words = ("tune", world.records, world.layers, *CATEGORICAL, *POINTS, "--no-map", "--no-curves", *PLAIN)
     answer = model_answer(*words, "--feature-sets", "l", "--multipliers", "1,2", *AUTO, "-o", tmp_path / "out")
     assert answer["tuning"]["method"] == "block"
     assert answer["cross_validation"]["blocks"]["size_km"] > 0
@@ -102,10 +104,10 @@ def test_few_records_need_a_size(tmp_path: Path) -> None:
         lines.append(f"{'sp' if k < 8 else 'background'},{where},{rng.normal()},{rng.normal()}")
     table = tmp_path / "swd.csv"
     table.write_text("\n".join(lines) + "\n")
-    words = ("fit", table, "--fc", "l", "--no-curves", "-o", tmp_path / "out", "--split", "block", "--folds", 2)
-    said = fail(*words, "--block-size", "auto")
+    words = (table, "--fc", "l", "--no-curves", "--split", "block", "--folds", 2)
+    said = refusal(DataError, *words, "--block-size", "auto")
     assert "8 places of records and background points are too few to measure spatial autocorrelation" in said
-    assert "as in --block-size 100" in fail(*words, code=2)
+    assert "as in --block-size 100" in refusal(OptionError, *words)
 
 
 def test_a_table_without_coordinates_has_no_blocks(tmp_path: Path) -> None:
@@ -116,22 +118,9 @@ def test_a_table_without_coordinates_has_no_blocks(tmp_path: Path) -> None:
     ]
     table = tmp_path / "swd.csv"
     table.write_text("\n".join(lines) + "\n")
-    words = ("fit", table, "--fc", "l", "--no-curves", "-o", tmp_path / "out", *AUTO)
-    assert "have no coordinates" in fail(*words)
+    assert "have no coordinates" in refusal(DataError, table, "--fc", "l", "--no-curves", *AUTO)
 
 
 @pytest.mark.parametrize("size", ["0", "-5", "automatic"])
-def test_sizes_that_make_no_sense(world, tmp_path: Path, size: str) -> None:
-    words = (
-        "fit",
-        world.records,
-        world.layers,
-        *BARE,
-        "--split",
-        "block",
-        "--block-size",
-        size,
-        "-o",
-        tmp_path / "out",
-    )
-    assert "test.block_size" in fail(*words, code=2)
+def test_sizes_that_make_no_sense(size: str) -> None:
+    assert "test.block_size" in refusal(OptionError, "none.csv", "none", "--split", "block", "--block-size", size)

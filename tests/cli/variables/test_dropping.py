@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import BARE, QUICK, as_json, fail, files, model_answer, picture, read, rows, sdm, succeed
+from terminal import BARE, PLAIN, QUICK, as_json, fail, files, model_answer, picture, read, rows, sdm, succeed
 
 from sdm.models.file import load_model
 
@@ -50,7 +50,7 @@ def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, t
 
 def test_the_run_file_repeats_it_and_the_model_predicts_from_the_layers_that_it_has(redundant, tmp_path: Path) -> None:
     words = ("fit", redundant.records, redundant.layers, *QUICK, *POINTS, "--drop-correlated", 0.7, "--drop-vif", 5)
-    answer = model_answer(*words, *LEAN, "-o", tmp_path / "one")
+    answer = model_answer(*words, *PLAIN, "-o", tmp_path / "one")
     gone = [row["by"] for row in answer["variable_selection"]["dropped"]]
     rest = 8 - gone.count("correlation")  # from which the second rule starts
     assert any(f"left out of {rest}," in note or f"of {rest} variables left out" in note for note in answer["notes"])
@@ -68,7 +68,7 @@ def test_the_run_file_repeats_it_and_the_model_predicts_from_the_layers_that_it_
 
 
 def test_a_sum_of_others_goes_by_its_vif(redundant, tmp_path: Path) -> None:
-    words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS, *LEAN)
+    words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS, *PLAIN)
     answer = model_answer(*words, "--drop-vif", 10, "-o", tmp_path / "out")
     gone = {row["variable"] for row in answer["variable_selection"]["dropped"]}
     assert gone & {"elevation", "precipitation", "total"}
@@ -84,7 +84,7 @@ def test_a_sum_of_others_goes_by_its_vif(redundant, tmp_path: Path) -> None:
 
 def test_every_species_has_variables_of_its_own(redundant, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ("fit", redundant.both, redundant.layers, *BARE, *POINTS, *LEAN)
+    words = ("fit", redundant.both, redundant.layers, *BARE, *POINTS, *PLAIN)
     answer = as_json(*words, "--drop-correlated", 0.7, "-o", out)
     for model in answer["models"]:
         folder = Path(model["folder"])
