@@ -51,6 +51,7 @@ def test_from_points_and_xarray_to_a_figure(place: Path) -> None:
     assert names["run"].map.shape == names["layers"]["dryness"].shape
 
 
+@pytest.mark.thorough
 def test_a_random_forest_under_the_same_folds(place: Path) -> None:
     names = execute(NOTEBOOKS / "scikit_learn.ipynb")
     mean = names["scores"].mean()

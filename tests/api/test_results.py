@@ -111,6 +111,7 @@ def test_nothing_stays_when_a_run_is_gone(world) -> None:
     assert not folder.parent.exists()
 
 
+@pytest.mark.thorough
 def test_a_saved_run_repeats_itself(run: sdm.Run, tmp_path: Path) -> None:
     """The folder says nothing of where it came from, keeps the objects, and gives the same map in the terminal."""
     saved = run.to_folder(tmp_path / "sa, ved: #1")

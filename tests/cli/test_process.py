@@ -183,6 +183,7 @@ def test_no_words_at_all_show_the_help() -> None:
     assert "sdm fit records.csv layers/ -o results" in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_quick_error_does_not_stumble_over_threads(world, tmp_path: Path) -> None:
     """Pictures are imported in a thread while the records are read: a failure must not wait for it, or crash in it."""
     for _ in range(2):
@@ -211,8 +212,8 @@ def interrupt(child: "subprocess.Popen[str]", what: signal.Signals) -> str:
     ("moment", "what", "code"),
     [
         ("open *_roc.csv", signal.SIGINT, 130),
-        ("os.rename *.part*_thresholded.tif", signal.SIGTERM, 143),
-        ("open *.html*", signal.SIGINT, 130),
+        pytest.param("os.rename *.part*_thresholded.tif", signal.SIGTERM, 143, marks=pytest.mark.thorough),
+        pytest.param("open *.html*", signal.SIGINT, 130, marks=pytest.mark.thorough),
     ],
 )
 def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, moment, what, code) -> None:

@@ -161,6 +161,7 @@ def test_classes_at_one_site_each_leave_nothing_to_choose_by():
     assert ConditionalMaxent("l", multiplier=1.0).fit(x, y, groups=y).score(x, y) == 1.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folders", [("categorical",), ("continuous", "categorical")])
 def test_grassland_is_predicted_better_than_by_prevalence(shared: Path, folders):
     """Nested folds: each part's penalty is chosen without the sites that it is measured on."""

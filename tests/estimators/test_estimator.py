@@ -350,6 +350,7 @@ def test_a_fit_to_the_same_rows_need_not_read_them_again() -> None:
     assert again.classes_.tolist() == [0, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kind",
     [

@@ -36,6 +36,7 @@ def places(folder: Path) -> dict[str, Path]:
     return {what: folder / f"{what}.tif" for what in KINDS}
 
 
+@pytest.mark.thorough
 def test_memory_is_bounded_and_windows_do_not_matter(stack: Stack, model: ClassModel, tmp_path: Path, monkeypatch):
     """The probabilities of this raster have more bytes than the prediction may take."""
     content = {}

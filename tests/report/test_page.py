@@ -370,6 +370,7 @@ def test_a_page_is_made_of_what_is_there(full: Path, tmp_path: Path, instead: An
         assert "odmap" in Reader(make_page(replace(results, numbers=numbers))).sections, key
 
 
+@pytest.mark.thorough
 def test_a_page_is_made_without_any_of_the_files(full: Path, tmp_path: Path) -> None:
     folder = without_pictures_of_scenarios(full, tmp_path / "copy")
     for what, name in read_results(folder).files.items():

@@ -336,6 +336,7 @@ ODD: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", ODD)
 def test_odd_projections_are_drawn_and_have_their_page(which: str, tmp_path: Path) -> None:
     folder = project(tmp_path / "out", **ODD[which])
@@ -491,6 +492,7 @@ def test_a_model_of_several_targets_links_to_their_projections(full: Path, tmp_p
     assert not [tag for tag, attributes in page.found if attributes.get("id") == "panel-data"]
 
 
+@pytest.mark.thorough
 def test_a_batch_with_scenarios_has_all_pages_as_report_makes_them(world: Path, tmp_path: Path) -> None:
     """Through the whole run: every species shows its scenarios, and the index leads to those of all."""
     out = tmp_path / "out"

@@ -53,6 +53,7 @@ def test_names_are_a_genus_and_an_epithet_and_none_comes_twice():
     assert len(genera) > 300  # a flora, not one genus
 
 
+@pytest.mark.thorough
 def test_the_first_species_are_as_they_are_without_the_others(flora, tmp_path):
     """What was measured with eight species or fewer is measured with thousands too."""
     few = simulate(tmp_path / "few", species=8, records=(10, 60), truth=True, **SMALL)

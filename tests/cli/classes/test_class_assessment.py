@@ -45,6 +45,7 @@ def two(world) -> tuple[Path, Path]:
     return world.layers / "landcover.tif", world.layers / "temperature.tif"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("method", "words"), [(name, words) for name, *words in SPLITS], ids=[s[0] for s in SPLITS])
 def test_presence_and_absence_take_every_split(two, survey, tmp_path: Path, method, words) -> None:
     found = model_answer("fit", survey, *two, "--response", "presence", *LEAN, *words, "-o", tmp_path / "out")

@@ -34,6 +34,7 @@ def sites(tmp_path_factory) -> Path:
     return write_table(tmp_path_factory.mktemp("sites") / "sites.csv", head, body)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", SPLITS)
 def test_joint_models_take_every_split(sites: Path, tmp_path: Path, method: str) -> None:
     words = ("--species", "owl,fox", "--environment", "heat,rain", "--cost", "1", "--fc", "l", "--no-report")

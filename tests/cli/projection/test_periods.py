@@ -21,6 +21,7 @@ def codes_of(out: Path, title: str, stem: str) -> np.ndarray:
     return np.array([code_of(*pair) for pair in zip(before.tolist(), now.tolist())])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("km", ["none", "8", "30"])
 def test_reach_is_from_the_period_before(world, models: Models, tmp_path: Path, km: str) -> None:
     """In 2050 it is far too warm, so that most is lost; in 2070 it is as now, and only a part is reached again."""

@@ -33,6 +33,7 @@ def again(flora: Flora, out: Path, *more: Any) -> str:
     return str(result.output)
 
 
+@pytest.mark.thorough
 def test_two_processes_give_the_same_bytes(flora: Flora, whole: dict[str, bytes], tmp_path: Path) -> None:
     said = again(flora, tmp_path / "out", "--processes", 2)
     assert plain(result_bytes(tmp_path / "out"), tmp_path) == plain(whole, tmp_path)

@@ -38,6 +38,7 @@ def axes_of(folder: Path) -> Any:
     return load_model(folder / "group" / "group.npz")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "holds"),
     [

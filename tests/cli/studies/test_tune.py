@@ -132,6 +132,7 @@ def test_one_standard_error_takes_the_simplest_that_is_near(world, tmp_path: Pat
     assert int(chosen["ncoef"]) == min(int(row["ncoef"]) for row in near)
 
 
+@pytest.mark.thorough
 def test_terminal_run_file_and_python_are_one_on_any_number_of_processes(world, tmp_path: Path) -> None:
     source = {
         "occurrences": {"file": str(world.both)},
