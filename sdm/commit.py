@@ -176,9 +176,9 @@ class _Stage:
             text, seal = json.loads(stage.journal.read_text(encoding="utf-8"))
             if seal is None or seal != user_seal(str(path), text):
                 raise ValueError("its journal was not made by a run of yours")
-            known = json.loads(text)
-            stage.target = path.parent / known["into"]
-            (stage.inode, replaced), stage.gone = known["inodes"], known["gone"]
+            plan = json.loads(text)
+            stage.target = path.parent / plan["into"]
+            (stage.inode, replaced), stage.gone = plan["inodes"], plan["gone"]
             if any(place.is_symlink() for place in (stage.target, stage.new, stage.old)):
                 raise ValueError("it has a link in the place of a folder")
             if _inode(stage.new) not in (None, stage.inode, replaced):
@@ -254,7 +254,7 @@ def _recover_stage(path: Path) -> None:
         stage = _Stage.left(path)
         if stage.gone is not None and stage.new.exists() and not stage.exchanged:
             _move_in(stage)
-            log.warning("an earlier run was killed while its results were moved in place: they are whole now")
+            log.warning("an earlier run was killed while its results were moved in place: they are complete now")
         stage.close()
         if not stage.journal.exists() and path.exists():
             shutil.rmtree(path)

@@ -179,11 +179,11 @@ class Run(RunParts, Mapping[str, ModelRun]):
     def __getitem__(self, name: str) -> ModelRun:
         if name not in self._stored:
             reason = self.failed.get(name)
-            known = name_list(map(repr, self._stored))
+            names = name_list(map(repr, self._stored))
             raise OptionError(
                 f"{name!r} could not be fitted: {reason}"
                 if reason
-                else f"the run has no model {name!r}: it has {known}"
+                else f"the run has no model {name!r}: it has {names}"
             )
         return ModelRun(name, self._stored[name], self._private)
 

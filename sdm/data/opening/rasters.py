@@ -76,7 +76,7 @@ def _open(place: str, drivers: list[str]) -> Any:
     try:
         if "OVERVIEW_FILE" in data.tags(ns="OVERVIEWS"):
             raise DataError(
-                f"raster '{name}' names another file as its overview or mask: write the raster anew, with "
+                f"raster '{name}' names another file as its overview or mask: write the raster again, with "
                 "gdal_translate -of GTiff"
             )
         for beside in [] if is_remote(place) else _overviews_and_masks(Path(place)):
@@ -84,8 +84,7 @@ def _open(place: str, drivers: list[str]) -> Any:
                 _open(str(beside), ["GTiff"]).close()  # GDAL would open it in any format
             except (RasterioError, OSError):
                 raise DataError(
-                    f"raster '{name}' has '{beside.name}' beside it, which is not a GeoTIFF of its overviews or mask: "
-                    "remove it"
+                    f"raster '{name}' has overviews or a mask in '{beside.name}', which is not a GeoTIFF: remove it"
                 ) from None
     except BaseException:
         data.close()
