@@ -355,6 +355,10 @@ def test_later_sources_win_option_by_option() -> None:
 
 
 def test_clamping_on_or_off_is_read_as_the_extrapolation_that_it_was(tmp_path: Path) -> None:
+    for word in ("true", "yes", "on", "1", 1):
+        assert make_options({"clamp": word}).predict.extrapolation == "clamp", word
+    for word in ("false", "no", "off", "0", 0):
+        assert make_options({"clamp": word}).predict.extrapolation == "free", word
     assert make_options({"clamp": True}).predict.extrapolation == "clamp"
     assert make_options({"doclamp": False}).predict.extrapolation == "free"
     later = make_options({"predict": {"clamp": True}}, {"extrapolation": "none"})
