@@ -145,10 +145,11 @@ def max_tss(presence: Array, absence: Array) -> tuple[float, float]:
     """Return the largest true skill statistic of any threshold, and the lowest threshold that has it."""
     # It is a prediction at a presence: up to the next one, a threshold counts more absences out and no presence.
     levels, counts = np.unique(presence, return_counts=True)
-    sensitivity = 1.0 - (np.cumsum(counts) - counts) / presence.size
-    specificity = np.searchsorted(np.sort(absence), levels, side="left") / absence.size
-    best = int(np.argmax(sensitivity + specificity))
-    return float(sensitivity[best] + specificity[best] - 1.0), float(levels[best])
+    predicted = presence.size - (np.cumsum(counts) - counts)
+    excluded = np.searchsorted(np.sort(absence), levels, side="left")
+    both = predicted * absence.size + excluded * presence.size  # whole numbers, so that equal statistics are equal
+    best = int(np.argmax(both))
+    return float(both[best] / (presence.size * absence.size) - 1.0), float(levels[best])
 
 
 # ----------------------------------------------------------------------------------------------- partial ROC

@@ -150,6 +150,14 @@ def test_aicc_weights_leave_out_what_is_undefined() -> None:
 # ------------------------------------------------------------------------------------------------- thresholds
 
 
+def test_of_thresholds_with_the_same_skill_the_lowest_is_taken() -> None:
+    """Both have a skill of 1/12, whose sums in floating point differ in the last digit."""
+    assert max_tss(np.repeat([0.0, 1.0, 2.0], [10, 1, 1]), np.repeat([0.0, 1.0], [11, 1])) == (
+        pytest.approx(1 / 12),
+        1.0,
+    )
+
+
 @given(scores, scores)
 def test_skill_is_sensitivity_plus_specificity_less_one(presence, absence) -> None:
     labels = np.repeat([1, 0], [presence.size, absence.size])
