@@ -11,10 +11,10 @@ import rasterio
 
 from benchmarks.tools.harness import save, table
 from sdm.data.rasters.layers import open_stack
+from sdm.kinds.species.fit import fit_variables
+from sdm.kinds.species.inputs import prepare_species
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
-from sdm.workflow.species.fitting import fit_variables
-from sdm.workflow.species.inputs import prepare_species
 
 SIZE, RECORDS, SEEDS = 80, 250, (1, 2, 3, 4)
 

@@ -14,8 +14,8 @@ import rasterio
 from benchmarks.tools.figures import draw_orders
 from benchmarks.tools.harness import ROOT, save, shared, table
 from sdm.options.reading import make_options
+from sdm.run.run import run
 from sdm.simulate.world import simulate
-from sdm.workflow.run import run
 
 ORDERS = (1.0, 1.25, 1.5, 1.75, 2.0)
 

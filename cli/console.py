@@ -17,9 +17,9 @@ import typer
 from sdm import _jit
 from sdm._version import __version__
 from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets, shortage
-from sdm.files import to_json
 from sdm.progress.stages import SHORT, Stage, Stages
 from sdm.progress.words import duration_text
+from sdm.storage.files import to_json
 from sdm_cli.exit_codes import CUT_OFF, exit_code
 from sdm_cli.log_file import LogFile
 from sdm_cli.plain import plain
@@ -78,9 +78,9 @@ class Console:
             self.say(line)
 
     def result(self, **answer: Any) -> None:
-        """Print the machine-readable result, if it was asked for; its fields are those of `sdm.workflow.outcome`."""
+        """Print the machine-readable result, if it was asked for; its fields are those of `sdm.run.outcome`."""
         if self.as_json:
-            from sdm.workflow.outcome import Outcome
+            from sdm.run.outcome import Outcome
 
             _print(to_json(Outcome(command=self.command, **answer).model_dump()))
 

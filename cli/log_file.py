@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sdm.errors import OptionError
-from sdm.reading import special
+from sdm.storage.reading import special
 from sdm_cli.plain import plain
 
 _OURS = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d(:\d\d)? sdm ")

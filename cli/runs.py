@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sdm.options.definitions import RunOptions
-    from sdm.workflow.run import RunResult
+    from sdm.run.run import RunResult
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def helped(*, charts: bool) -> "Iterator[None]":
     """For a run over species, have processes beside this one load what draws `charts`, before this one loads what fits
     (both take about a second), and compile what was never compiled on this machine."""
     from sdm.executors.painter import dismiss_painter, start_painter
-    from sdm.workflow.species.compile_ahead import compiling_ahead
+    from sdm.kinds.species.compile_ahead import compiling_ahead
 
     if charts:
         from sdm.report.titled import get_ready
@@ -60,14 +60,14 @@ def do_run(
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     from sdm.executors.opening import kept_workers
-    from sdm.workflow.registry import kind_of_model
+    from sdm.kinds.registry import kind_of_model
 
     output = options.output
     charts = run is not None or draws_charts(options)
     helpers = helped(charts=charts) if kind_of_model(options) == "species" else nullcontext()
     with kept_workers(options), helpers:  # which load what they need while this process does
         if run is None:
-            from sdm.workflow.run import run as fit_all
+            from sdm.run.run import run as fit_all
 
             run = fit_all
         with console.progress(output.folder) as progress:

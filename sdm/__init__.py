@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sdm.models.file import load_model as load_model
     from sdm.models.file import save_model as save_model
     from sdm.models.species import Model as Model
-    from sdm.workflow.projecting.projection import project_models as project_models
+    from sdm.run.projecting.projection import project_models as project_models
 
 _HOMES = {
     # the whole job
@@ -71,7 +71,7 @@ _HOMES = {
     # models and files
     "Model": "sdm.models.species",
     "load_model": "sdm.models.file",
-    "project_models": "sdm.workflow.projecting.projection",
+    "project_models": "sdm.run.projecting.projection",
     "save_model": "sdm.models.file",
     # folds, as scikit-learn's cross-validators
     "Buffered": "sdm.assess.splits.cross_validators",

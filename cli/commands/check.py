@@ -33,7 +33,7 @@ def check(
 
     sdm check sites.csv layers/ --kind community --folds 5
     """
-    from sdm.workflow.checking import check_run
+    from sdm.run.checking import check_run
 
     found = check_run(from_words(inputs, {**given, **({"kind": "community"} if joint else {})}))
     for line in found.facts:

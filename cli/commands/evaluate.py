@@ -94,7 +94,7 @@ def evaluate(
     sdm evaluate results/joint.npz --sites new_sites.csv --layers layers/   (one 0/1 column per species)
     """
     own = {name: value for name, value in locals().items() if name not in ("console", "given")}
-    from sdm.workflow.evaluating import evaluate_files
+    from sdm.run.evaluating import evaluate_files
 
     found = evaluate_files(**own, **{dotted.rpartition(".")[2]: value for dotted, value in given.items()})
     for notice in found.notices:

@@ -23,8 +23,8 @@ def info(
     **Example**:  sdm info results/Bradypus_variegatus.npz
     """
     from sdm.errors import ModelFileError
+    from sdm.kinds.registry import task_for
     from sdm.models.file import load_model
-    from sdm.workflow.registry import task_for
 
     loaded = load_model(model)
     try:

@@ -21,8 +21,8 @@ def init(
 
     **Example**:  sdm init run.yaml, fill in the first lines, then  sdm fit run.yaml
     """
-    from sdm.files import write_text
     from sdm.options.reading import template
+    from sdm.storage.files import write_text
 
     write_text(path, template(), overwrite=overwrite)
     console.say(f"written: {path}; fill in occurrences.file, layers.files and output.folder, then: sdm fit {path}")
@@ -52,7 +52,7 @@ def schema(
     if of == "run":
         from sdm.options.reading import run_file_schema as made
     elif of == "answer":
-        from sdm.workflow.outcome import outcome_schema as made
+        from sdm.run.outcome import outcome_schema as made
     else:
         raise OptionError(f"schema {of!r}: expected run or answer")
     console.say(json.dumps(made(), indent=1))

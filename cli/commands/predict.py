@@ -117,7 +117,7 @@ def predict(
     sdm predict results/group/group.npz future_layers/ -o future   (species on shared axes: future/<species>.tif)
     """
     given = {name: value for name, value in locals().items() if name != "console"} | {"values_from": values_from or ()}
-    from sdm.workflow.predicting import predict_files
+    from sdm.run.predicting import predict_files
 
     with console.progress(output) as progress:
         found = predict_files(**given, progress=progress)

@@ -54,7 +54,7 @@ def project_command(
     `sdm project 'runs/{multiplier}/sp.npz' --scenarios 'future/{gcm}/' --over gcm,multiplier -o out --resume`
     """
     from sdm.options.reading import make_options, read_yaml
-    from sdm.workflow.projecting.projection import run_projection
+    from sdm.run.projecting.projection import run_projection
 
     words, sources = list(models or []), list[dict[str, Any]]()
     if words and words[0].lower().endswith((".yaml", ".yml")):

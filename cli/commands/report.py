@@ -44,11 +44,11 @@ def report(
 
     sdm report habitats community   (folders of sdm classify and sdm joint)
     """
+    from sdm.java.page import is_bare_lambdas, write_lambdas_page
+    from sdm.kinds.pages import make_pages
     from sdm.report.metadata import write_all_metadata
-    from sdm.report.pages.index import make_pages
-    from sdm.workflow.java.page import is_bare_lambdas, write_lambdas_page
-    from sdm.workflow.running.journal import Journal
-    from sdm.workflow.running.summary import renew_summary
+    from sdm.run.journal import Journal
+    from sdm.run.summary import renew_summary
 
     for folder in filter(Path.is_dir, places):
         renew_summary(folder)

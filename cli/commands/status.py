@@ -26,7 +26,7 @@ def status(
 
     watch -n 10 sdm status results   (again every 10 seconds)
     """
-    from sdm.workflow.running.status import read_status
+    from sdm.run.status import read_status
 
     found = read_status(folder)
     console.lines(found.lines)

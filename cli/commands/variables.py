@@ -25,7 +25,7 @@ def variables(console: Console, given: dict[str, Any], inputs: Inputs = None) ->
 
     sdm variables sites.csv layers/ --kind community -o variables
     """
-    from sdm.workflow.variables.screening import screen_variables
+    from sdm.run.screening import screen_variables
 
     options = from_words(inputs, given)
     with console.progress(options.output.folder) as progress:

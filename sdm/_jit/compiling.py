@@ -24,7 +24,7 @@ from numba.extending import typeof_impl
 
 from sdm._jit.kept import FOLDER
 from sdm._jit.sources import kernel_digest
-from sdm.user_cache import private_folder
+from sdm.storage.user_cache import private_folder
 
 QUICK = numba.__version__.startswith("0.68.")
 """Whether a compiled kernel is loaded without all that numba knows of compiling, which takes longer than to load the

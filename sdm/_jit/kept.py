@@ -1,7 +1,7 @@
 """Where compiled kernels are kept."""
 
 from sdm._version import __version__
-from sdm.user_cache import has_folder
+from sdm.storage.user_cache import has_folder
 
 FOLDER = f"{__version__}-numba"
 """How the names of the folders of the cache begin in which kernels of this version are kept."""

@@ -14,17 +14,17 @@ from sdm.api.private import PrivateFolder
 from sdm.api.projection import ProjectionRun
 from sdm.api.run import ModelRun, Run
 from sdm.api.saving import save_results
-from sdm.commit import claim
 from sdm.errors import OptionError
-from sdm.files import output_folder
 from sdm.options.applies import refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options, read_yaml
+from sdm.storage.commit import claim
+from sdm.storage.files import output_folder
 from sdm.types import Progress
 
 if TYPE_CHECKING:
-    from sdm.workflow.evaluating import Evaluation
-    from sdm.workflow.task import Findings
+    from sdm.kinds.task import Findings
+    from sdm.run.evaluating import Evaluation
 
 
 def fit(
@@ -74,7 +74,7 @@ def fit(
     >>> run.to_folder(folder / "results").name
     'results'
     """
-    from sdm.workflow.run import run
+    from sdm.run.run import run
 
     return _fitted("fit", run, (records, layers, layers_crs), progress, options)
 
@@ -106,7 +106,7 @@ def tune(
     >>> len(run.tuning), int(run.tuning["chosen"].sum())
     (4, 1)
     """
-    from sdm.workflow.studies.tuning import run_tuning
+    from sdm.run.studies.tuning import run_tuning
 
     return _fitted("tune", run_tuning, (records, layers, layers_crs), progress, options)
 
@@ -136,7 +136,7 @@ def check(records: Any = None, layers: Any = None, *, layers_crs: Any = None, **
     >>> sdm.check(folder / "occurrences.csv", folder / "layers", categorical="soil").problems  # doctest: +ELLIPSIS
     ["categorical layer 'soil' ...
     """
-    from sdm.workflow.checking import check_run
+    from sdm.run.checking import check_run
 
     private = PrivateFolder()
     chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
@@ -193,7 +193,7 @@ def project(
     >>> future.only.get_map("warmer", "change").shape
     (32, 32)
     """
-    from sdm.workflow.projecting.projection import project_models
+    from sdm.run.projecting.projection import project_models
 
     private = PrivateFolder()
     files = ObjectFiles(private, layers_crs)
@@ -239,7 +239,7 @@ def evaluate(model: Any, presences: Any, layers: Any = None, *, layers_crs: Any 
     >>> survey.kind, survey.numbers["auc"] > 0.7
     ('species', True)
     """
-    from sdm.workflow.evaluating import evaluate_files
+    from sdm.run.evaluating import evaluate_files
 
     files = ObjectFiles(PrivateFolder(), layers_crs)
     ways = dict(ways)

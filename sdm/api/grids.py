@@ -13,7 +13,7 @@ from rasterio.windows import Window
 
 from sdm.api.private import CellAxes
 from sdm.errors import DataError, OptionError
-from sdm.files import safe_names
+from sdm.storage.files import safe_names
 
 ROWS = 256  # that are read at a time: arrays may be larger than memory
 ACROSS = ("x", "lon", "longitude", "easting")

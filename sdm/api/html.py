@@ -41,7 +41,7 @@ def projection_html(table: "pd.DataFrame", warnings: Sequence[str]) -> str:
 
 def _numbers(results: Results) -> dict[str, Any]:
     """Return the main numbers of a model, as the table of a batch has them."""
-    from sdm.workflow.registry import task_for
+    from sdm.kinds.registry import task_for
 
     try:
         row = task_for(results.kind).summary_row(results.numbers)

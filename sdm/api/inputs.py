@@ -7,8 +7,8 @@ from typing import Any
 from sdm.api.grids import dataset_place, is_dataset, is_xarray, write_dataset, write_xarray
 from sdm.api.private import PrivateFolder
 from sdm.errors import DataError
-from sdm.files import has_parquet, safe_name
 from sdm.options.reading import WHERE, plain_values
+from sdm.storage.files import has_parquet, safe_name
 
 # Options that take a table or points, and those that take rasters, with the names of their files.
 TABLES = {

@@ -87,7 +87,7 @@ def predict_model(results: Results, data: Any, scale: str | None, layers_crs: An
 
 def predict_layers(results: Results, layers: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Map:
     """Return the map of a model over other layers."""
-    from sdm.workflow.predicting import predict_files
+    from sdm.run.predicting import predict_files
 
     made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
     places = made.rasters(layers, "layers")

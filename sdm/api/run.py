@@ -211,7 +211,7 @@ class Run(RunParts, Mapping[str, ModelRun]):
             return read_table(stored)
         import pandas as pd
 
-        from sdm.workflow.registry import task_for
+        from sdm.kinds.registry import task_for
 
         rows = []
         for name, results in self._stored.items():

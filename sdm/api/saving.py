@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 
 from sdm.api.private import PrivateFolder
-from sdm.commit import claim, staging
-from sdm.files import output_folder
-from sdm.written_files import is_temporary
+from sdm.storage.commit import claim, staging
+from sdm.storage.files import output_folder
+from sdm.storage.written_files import is_temporary
 
 INPUTS = "inputs"  # the folder of saved results with the objects that a run was made from
 SUFFIXES = (".yaml", ".txt", ".csv", ".json", ".jsonl", ".html")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sdm.errors import DataError, OptionError, SdmError
-from sdm.files import has_parquet
-from sdm.reading import open_zipped, refuse_special
+from sdm.storage.files import has_parquet
+from sdm.storage.reading import open_zipped, refuse_special
 
 VECTOR = frozenset(
     {".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml", ".sqlite"}

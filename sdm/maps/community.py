@@ -12,13 +12,13 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
-from sdm.files import safe_names
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
 from sdm.models.community import FittedJoint
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
+from sdm.storage.files import safe_names
 from sdm.types import Array, Progress
 from sdm.values import dataclass
 

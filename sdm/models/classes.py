@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive
 from sdm.conditional.losses import ClassEntropy
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
@@ -18,6 +17,7 @@ from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
+from sdm.storage.archive import Archive
 from sdm.types import Array, Colour, Label
 from sdm.values import dataclass
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive
 from sdm.data.encode import Encoder
 from sdm.features.terms import bounded
 from sdm.joint.discriminant import Discriminant, LabelledSites
@@ -22,6 +21,7 @@ from sdm.joint.sparsemap import PossibleCommunities, possible_communities
 from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names, usable_meta
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
+from sdm.storage.archive import Archive
 from sdm.types import Array
 from sdm.values import dataclass
 

@@ -1,4 +1,4 @@
-"""Model files of every kind: archives of plain arrays with a JSON header (`sdm.archive`); nothing that can run.
+"""Model files of every kind: archives of plain arrays with a JSON header (`sdm.storage.archive`); nothing that can run.
 
 Java Maxent's files (`.lambdas`) are read and written wherever a model file is.
 """
@@ -7,10 +7,10 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-from sdm.archive import format_of
 from sdm.errors import OutputError
-from sdm.files import write_bytes
 from sdm.models.interface import FittedModel
+from sdm.storage.archive import format_of
+from sdm.storage.files import write_bytes
 
 KINDS = {
     "sdm-model": ("sdm.models.species", "Model"),

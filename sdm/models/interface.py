@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive
 from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
@@ -21,6 +20,7 @@ from sdm.features.terms import Terms, bounded
 from sdm.notebook import facts_html, rows_html
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
+from sdm.storage.archive import Archive
 from sdm.types import Array
 from sdm.values import dataclass
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sdm.errors import DataError, ModelFileError
-from sdm.reading import read_limited
+from sdm.storage.reading import read_limited
 from sdm.types import Array
 
 RULES = {

@@ -32,11 +32,11 @@ import numpy as np
 from sdm.data.place import has_place
 from sdm.errors import DataError, ModelFileError, OutputError
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
-from sdm.files import refuse_existing, write_text
 from sdm.models.interface import FittedModel, ModelVariable
 from sdm.models.java_tables import omission_place, read_omission, read_thresholds
 from sdm.models.species import Model
-from sdm.reading import read_limited
+from sdm.storage.files import refuse_existing, write_text
+from sdm.storage.reading import read_limited
 from sdm.types import Array
 from sdm.values import dataclass
 

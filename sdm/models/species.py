@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive
 from sdm.errors import DataError, OptionError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
@@ -17,6 +16,7 @@ from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
+from sdm.storage.archive import Archive
 from sdm.types import Array
 from sdm.values import dataclass
 

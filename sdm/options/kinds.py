@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from sdm.addresses import is_remote, place_stem
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.names import read_renames
 from sdm.features.classes import has_growing, parse_classes, parse_families, parse_features
+from sdm.storage.addresses import is_remote, place_stem
 
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|cm|in)")
 

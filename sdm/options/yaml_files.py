@@ -10,7 +10,7 @@ from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 
 from sdm.errors import DataError, OptionError
-from sdm.reading import read_limited
+from sdm.storage.reading import read_limited
 
 YAML_DEPTH, YAML_NODES = 32, 100_000
 INT = "tag:yaml.org,2002:int"

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from sdm.files import to_json, write_text
 from sdm.report.pages.odmap import odmap_rows
 from sdm.report.pages.words import partition, sampling, treated, variables
 from sdm.report.results import Results, find_results, read_results
 from sdm.report.tables import table_text
+from sdm.storage.files import to_json, write_text
 
 KINDS = ("species", "classes", "community")
 ENDINGS = {"odmap": "odmap.csv", "odmap json": "odmap.json", "range model metadata": "rmm.csv"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.files import write_bytes
+from sdm.storage.files import write_bytes
 
 GROUP_ROWS = 100_000  # rows of a group: a reader needs memory for one group at a time
 WHOLE = range(-(2**63), 2**63)  # what fits into 64 bits

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from sdm.files import write_bytes
 from sdm.report.charts import TOP
 from sdm.report.pages.maps.live_map import map_layers
 from sdm.report.pictures import small_picture
 from sdm.report.results import Results
+from sdm.storage.files import write_bytes
 
 
 def write_preview(results: Results) -> Path | None:

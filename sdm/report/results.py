@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError, OptionError
-from sdm.files import write_text
 from sdm.models.file import ENDINGS, kind_of
 from sdm.models.presence import presence_class
 from sdm.options.yaml_files import load_yaml
-from sdm.reading import load_json
 from sdm.report.tables import table_text, unquoted
+from sdm.storage.files import write_text
+from sdm.storage.reading import load_json
 from sdm.values import dataclass
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sdm.files import has_parquet, write_text
 from sdm.report.parquet import write_parquet
 from sdm.report.tables import table_text
+from sdm.storage.files import has_parquet, write_text
 from sdm.values import dataclass
 
 SUMMARY, SUMMARY_PARQUET = "summary.csv", "summary.parquet"

@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rasterio.errors import RasterioError
 
-from sdm.commit import claim, staging
 from sdm.errors import DataError, OptionError, OutputError
-from sdm.reading import load_json
 from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
 from sdm.simulate.axis_lottery import draw_axis_species
 from sdm.simulate.landscape import CLASSES, LAYERS, Landscape, place
@@ -27,6 +25,8 @@ from sdm.simulate.names import FILE_NAME, MOST_SPECIES
 from sdm.simulate.niche import NICHES, VirtualSpecies, make_species
 from sdm.simulate.random_niche import NicheLottery
 from sdm.simulate.strips import WorldPass, WorldPlan
+from sdm.storage.commit import claim, staging
+from sdm.storage.reading import load_json
 from sdm.types import Progress
 from sdm.values import dataclass
 

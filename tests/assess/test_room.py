@@ -10,7 +10,7 @@ import sdm.assess
 MODULES = sorted(Path(sdm.assess.__file__).parent.glob("*.py"))
 FORBIDDEN = {
     "csv", "io", "json", "matplotlib", "os", "pathlib", "PIL", "pickle", "rasterio", "geopandas", "pyogrio", "shutil",
-    "tempfile", "yaml", "sdm.maps.rasters", "sdm.report", "sdm.run", "sdm.files", "sdm.models.file", "sdm_cli",
+    "tempfile", "yaml", "sdm.maps.rasters", "sdm.report", "sdm.run", "sdm.storage.files", "sdm.models.file", "sdm_cli",
 }  # fmt: skip
 READERS = {
     "open", "save", "load", "savez", "savetxt", "loadtxt", "genfromtxt", "fromfile", "tofile", "read_csv", "to_csv",

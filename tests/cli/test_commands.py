@@ -11,7 +11,7 @@ from terminal import QUICK, as_json, change_raster, fail, files, model_answer, s
 from sdm._version import __version__
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import leaves, make_options, read_yaml, run_file_schema
-from sdm.workflow.outcome import outcome_schema
+from sdm.run.outcome import outcome_schema
 from sdm_cli.options import OF_PROJECT
 
 # Sections of options that belong to one command, and are in its help only.
@@ -292,7 +292,7 @@ def test_whatever_happens_is_one_line(monkeypatch, problem, part) -> None:
     def broken(*_, **__) -> None:
         raise problem
 
-    monkeypatch.setattr("sdm.workflow.run.run", broken)
+    monkeypatch.setattr("sdm.run.run.run", broken)
     result = sdm("fit", "a.csv", "b")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"error: {part}")
@@ -312,7 +312,7 @@ def test_a_shortage_is_the_reason_whatever_was_raised_after_it(monkeypatch, kind
         except OSError:
             raise kind("could not load libllvmlite.so")  # noqa: B904 - as llvmlite does
 
-    monkeypatch.setattr("sdm.workflow.run.run", broken)
+    monkeypatch.setattr("sdm.run.run.run", broken)
     assert fail("fit", "a.csv", "b").startswith("not enough memory")
 
 
@@ -320,7 +320,7 @@ def test_a_long_error_is_cut(monkeypatch) -> None:
     def broken(*_, **__) -> None:
         raise DataError(", ".join(["name"] * 10_000))
 
-    monkeypatch.setattr("sdm.workflow.run.run", broken)
+    monkeypatch.setattr("sdm.run.run.run", broken)
     assert fail("fit", "a.csv", "b").endswith("… (59,998 characters)")
     assert len(fail("fit", "a.csv", "b")) < 2_100
 

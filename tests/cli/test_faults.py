@@ -9,8 +9,8 @@ import pytest
 from faults import FAULTS, KILL, Commands
 from terminal import QUICK
 
-from sdm.workflow.running.journal import JOURNAL
-from sdm.written_files import LISTED
+from sdm.run.journal import JOURNAL
+from sdm.storage.written_files import LISTED
 
 TIMES = ("run", "time", "seconds")
 LEAN = (*QUICK, "--no-report", "--no-map-picture", "--no-importance", "--overwrite", "--threads", 1)

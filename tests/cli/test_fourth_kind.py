@@ -12,23 +12,23 @@ import pandas as pd
 import pytest
 from terminal import as_json, read, succeed, write_table
 
-from sdm.archive import Archive
-from sdm.commit import publishing
 from sdm.data.encode import Encoder
 from sdm.data.records.occurrences import read_occurrences
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
+from sdm.kinds import registry
+from sdm.kinds.inputs import open_layers
+from sdm.kinds.model_inputs import open_for, values_at
+from sdm.kinds.task import Findings, MapResult, ModelResult, Prepared, Task
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.models import file as model_files
 from sdm.models.file import save_model
 from sdm.models.interface import Arrays, FittedModel, Header
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
-from sdm.workflow import registry
-from sdm.workflow.inputs import open_layers
-from sdm.workflow.model_inputs import open_for, values_at
-from sdm.workflow.run import run
-from sdm.workflow.task import Findings, MapResult, ModelResult, Prepared, Task
+from sdm.run.run import run
+from sdm.storage.archive import Archive
+from sdm.storage.commit import publishing
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def test_options_of_other_kinds_are_refused_for_it(survey, world, names) -> None
     model = CountRegression().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0]}), np.array([1.0, 2.0, 4.0])).model_
     assert asdict(model)["weights"].shape == (2,)
     from sdm.errors import OptionError
-    from sdm.workflow.model_inputs import chosen_options
+    from sdm.kinds.model_inputs import chosen_options
 
     with pytest.raises(OptionError, match="--truth does not apply to a model of counts"):
         chosen_options(model, {"truth": "a.tif"}, CountTask.evaluates_with)

@@ -18,9 +18,9 @@ from odd import BOMB
 from rasterio.crs import CRS
 from terminal import BARE, change_raster, fail, files, model_answer, process, rows, sdm, start, succeed, write_table
 
-from sdm.archive import digest
 from sdm.errors import DataError, OptionError
 from sdm.report.tables import quoted, unquoted
+from sdm.storage.archive import digest
 from sdm_cli.console import plain
 
 CROSS = ("--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves", "--no-report")

@@ -106,8 +106,8 @@ def test_a_limit_of_open_files_ends_a_run_with_a_sentence(world, tmp_path: Path,
 
 
 GIS = ("geopandas", "pyogrio", "pyproj", "shapely")
-KINDS = ("sdm.workflow.classes", "sdm.workflow.community", "sdm.joint", "sdm.shared", "sdm.workflow.group.fitting")
-STAGES = ("sdm.workflow.projecting", "sdm.workflow.studies", "sdm.workflow.java", "sdm.simulate", "sdm.api")
+KINDS = ("sdm.kinds.classes", "sdm.kinds.community", "sdm.joint", "sdm.shared", "sdm.kinds.group.fit")
+STAGES = ("sdm.run.projecting", "sdm.run.studies", "sdm.java", "sdm.simulate", "sdm.api")
 NEVER = ("matplotlib", "sklearn", "distributed", "xarray", *GIS, *KINDS, *STAGES)
 FEW = ("--categorical", "landcover", "--fc", "lq", "--dpi", "72")
 PLAIN = ("--no-curves", "--no-importance", "--no-report")

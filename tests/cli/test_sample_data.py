@@ -8,7 +8,7 @@ import pytest
 import rasterio
 from typer.testing import CliRunner
 
-from sdm.written_files import LISTED
+from sdm.storage.written_files import LISTED
 from sdm_cli.app import app
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import sdm.commit
+import sdm.storage.commit
 from sdm.errors import SdmError
 
 CALLS = ("replace", "rename", "unlink", "remove", "rmdir", "link", "fsync", "mkdir")
@@ -125,11 +125,11 @@ def _break(writer: int, at: int, how: str, calls: Sequence[str]) -> None:
 
         return wrapped
 
-    moves = (sdm.commit.exchange_folders, sdm.commit.rename_new)
+    moves = (sdm.storage.commit.exchange_folders, sdm.storage.commit.rename_new)
     for name in calls:
         setattr(os, name, guarded(getattr(os, name)))
     for call in moves:
-        setattr(sdm.commit, call.__name__, guarded(call))
+        setattr(sdm.storage.commit, call.__name__, guarded(call))
 
 
 class Commands:
@@ -203,7 +203,7 @@ def _load() -> None:
         "sdm.report.figures.maps.painted",
         "geopandas",
     )
-    for name in (*modules, "sdm.workflow.predicting", "sdm.maps.species"):
+    for name in (*modules, "sdm.run.predicting", "sdm.maps.species"):
         import_module(name)
     rng = np.random.default_rng(0)
     lines = (

@@ -13,7 +13,7 @@ import rasterio
 import yaml
 from rasterio.crs import CRS
 
-from sdm.archive import digest
+from sdm.storage.archive import digest
 
 WORDS = (
     *("", " ", "nan", "NaN", "inf", "-inf", "1e308", "-1e308", "1e300", "1e-300", "-1", "0", "-0", "0.5", "x", "é漢"),

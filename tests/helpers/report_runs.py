@@ -12,10 +12,10 @@ import numpy as np
 import rasterio
 from affine import Affine
 
-from sdm.files import safe_name
 from sdm.maps.projection.change import COLOURS, TITLES
 from sdm.options.reading import make_options
-from sdm.workflow.run import run
+from sdm.run.run import run
+from sdm.storage.files import safe_name
 
 DPI = 72  # drawing takes most of the time of a small run
 

@@ -25,8 +25,8 @@ from jsonschema import Draft202012Validator
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from sdm.workflow.outcome import outcome_schema
-from sdm.written_files import LISTED
+from sdm.run.outcome import outcome_schema
+from sdm.storage.written_files import LISTED
 from sdm_cli.app import app
 
 # Enough for a real model, and fast: no hinges, no curves; where the map does not matter, no map.

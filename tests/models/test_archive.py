@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from sdm.archive import LEVEL, Archive
+from sdm.storage.archive import LEVEL, Archive
 
 ARCHIVE = Archive("sdm-test", 1, "test.json", "test file")
 
@@ -43,7 +43,7 @@ def test_long_rows_come_back_from_their_pieces(tmp_path, shape, dtype) -> None:
 
 
 def test_species_that_share_a_background_share_its_pieces() -> None:
-    from sdm.archive import _kept_piece
+    from sdm.storage.archive import _kept_piece
 
     rng = np.random.default_rng(2)
     background = rng.random((3, 10_000))

@@ -8,8 +8,8 @@ import pytest
 from terminal import as_json, succeed
 
 from sdm import load_model
+from sdm.kinds.registry import task_of
 from sdm.options.reading import make_options, read_yaml
-from sdm.workflow.registry import task_of
 
 FOLDER = Path(__file__).parent / "earlier"
 KINDS = {

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from strategies import seeds
 
 from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent, load_model, save_model
-from sdm.archive import Archive, digest, format_of
 from sdm.errors import DataError, ModelFileError, OutputError
 from sdm.models.species import SCALES, Model
+from sdm.storage.archive import Archive, digest, format_of
 
 FIT = """
 import sys

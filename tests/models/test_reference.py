@@ -118,7 +118,7 @@ def test_the_name_of_a_model_does_not_depend_on_how_it_is_packed(monkeypatch: py
     """Other versions of zlib, and of this program, deflate otherwise."""
     model, _, _ = species()
     name, content = model.identity, model.to_bytes()
-    monkeypatch.setattr("sdm.archive.LEVEL", 0)
+    monkeypatch.setattr("sdm.storage.archive.LEVEL", 0)
     assert model.identity == name
     assert len(model.to_bytes()) > len(content)
     other = replace(model, terms=replace(model.terms, weight=model.terms.weight * 2))

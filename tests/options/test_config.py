@@ -269,11 +269,12 @@ def typed(monkeypatch) -> Any:
         seen.append(options)
         raise OptionError("enough")
 
-    works = ("run.run", "studies.tuning.run_tuning", "studies.curves.run_curve", "studies.paths.run_path")
+    studies = ("tuning.run_tuning", "curves.run_curve", "paths.run_path")
+    works = ("run.run", *(f"studies.{work}" for work in studies))
     for work in works:  # all are loaded before any is replaced: they take functions from each other
-        import_module(f"sdm.workflow.{work.rpartition('.')[0]}")
+        import_module(f"sdm.run.{work.rpartition('.')[0]}")
     for work in works:
-        monkeypatch.setattr(f"sdm.workflow.{work}", run)
+        monkeypatch.setattr(f"sdm.run.{work}", run)
 
     def parse(*words: str, command: str = "fit") -> RunOptions:
         result = CliRunner().invoke(app, [*command.split(), *words])

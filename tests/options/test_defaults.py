@@ -12,8 +12,8 @@ from sdm.maps.species import predict_raster
 from sdm.options.applies import applies
 from sdm.options.fitting import FitOptions
 from sdm.options.reading import leaves
-from sdm.workflow.evaluating import evaluate_files
-from sdm.workflow.predicting import predict_files
+from sdm.run.evaluating import evaluate_files
+from sdm.run.predicting import predict_files
 from sdm_cli.app import whole_app
 
 OPTIONS = {leaf.name: leaf for leaf in leaves() if leaf.section in ("", "fit", "predict", "output", "layers")}

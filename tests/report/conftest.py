@@ -15,7 +15,7 @@ from terminal import succeed
 from zoo import community_run, once, small_world
 
 from sdm.options.reading import make_options
-from sdm.workflow.run import run
+from sdm.run.run import run
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,9 +16,8 @@ from evil import EVIL
 from terminal import succeed
 
 from sdm.errors import DataError
-from sdm.report.pages.index import make_pages
+from sdm.kinds.pages import PAGES, make_page, make_pages
 from sdm.report.pages.maps.live_map import NOTHING, live_map, map_layers
-from sdm.report.pages.registry import PAGES, make_page
 from sdm.report.results import Results, find_results, read_results
 
 SHARED = ("fit", "map", "curves", "importance", "records", "settings", "odmap")

@@ -16,9 +16,9 @@ from evil import EVIL, EVIL_LAYER
 from PIL import Image
 from report_runs import project
 
+from sdm.kinds.pages import write_page
 from sdm.maps.projection.change import COLOURS
 from sdm.report.figures.projection.scenarios import draw_scenarios
-from sdm.report.pages.registry import write_page
 from sdm.report.projection import StoredProjection
 from sdm.report.results import Results, read_results
 

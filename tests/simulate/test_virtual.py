@@ -17,7 +17,7 @@ from sdm.simulate.drawing import RecordDraws
 from sdm.simulate.landscape import LAYERS
 from sdm.simulate.noise import key
 from sdm.simulate.world import Simulation, read_truth, simulate
-from sdm.written_files import LISTED
+from sdm.storage.written_files import LISTED
 
 ALL = [layer.name for layer in LAYERS] + ["landcover"]
 

@@ -44,21 +44,21 @@ def maxent(
     sdm maxent --shim bin, then  PATH=$PWD/bin:$PATH java -jar maxent.jar -e layers -s bradypus.csv -o out -a
     """
     if shim is not None:
-        from sdm.workflow.java.shim import write_shim
+        from sdm.java.shim import write_shim
 
         console.say(
             f"written: {write_shim(shim)}; put its folder first on your PATH: export PATH={shim.resolve()}:$PATH"
         )
         return
     from sdm._version import __version__
-    from sdm.workflow.java.command import read_command
+    from sdm.java.command import read_command
 
     command = read_command(words or [])
     if command["printversion"]:
         console.say(f"sdm {__version__}, for MaxEnt version 3.4.4")
         return
     with helped(charts=command["responsecurves"] or command["jackknife"]):
-        from sdm.workflow.java.run import run_java
+        from sdm.java.run import run_java
 
         if command.ignored:
             console.log.info("flags that change nothing here: %s", ", ".join(command.ignored))

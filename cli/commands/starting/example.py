@@ -34,7 +34,7 @@ def example(
 
     sdm example first, then  sdm fit first/run.yaml
     """
-    from sdm.commit import claim, staging
+    from sdm.storage.commit import claim, staging
 
     here = folder is None
     place = Path() if folder is None else folder

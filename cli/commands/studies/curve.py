@@ -44,7 +44,7 @@ def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kin
     options = from_words(inputs, given)
     from dataclasses import asdict
 
-    from sdm.workflow.studies.curves import run_curve
+    from sdm.run.studies.curves import run_curve
 
     with console.progress(options.output.folder) as progress:
         result = run_curve(options, kind, command=command_line(), progress=progress)

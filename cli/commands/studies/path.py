@@ -28,6 +28,6 @@ def path(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None
 
     sdm path records.csv layers/ --strata grid:50km --bias effort.tif -o results
     """
-    from sdm.workflow.studies.paths import run_path
+    from sdm.run.studies.paths import run_path
 
     do_run(console, inputs, given, run_path)

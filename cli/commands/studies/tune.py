@@ -9,7 +9,7 @@ from sdm_cli.runs import do_run
 
 if TYPE_CHECKING:
     from sdm.options.definitions import RunOptions
-    from sdm.workflow.run import RunResult
+    from sdm.run.run import RunResult
 
 
 @partial(with_run_options, sections=["tune", "classes"], short="tune")
@@ -30,7 +30,7 @@ def tune(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None
     """
 
     def run(options: "RunOptions", **ways: Any) -> "RunResult":
-        from sdm.workflow.studies.tuning import run_tuning
+        from sdm.run.studies.tuning import run_tuning
 
         return run_tuning(options, **ways)
 

@@ -20,11 +20,11 @@ from rasterio.env import ensure_env_with_credentials
 from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.io import DatasetReader
 
-from sdm.addresses import gdal_place, is_remote, place_name, place_suffix
 from sdm.data.opening.virtual import is_virtual, rasters_of, refused, text_head
 from sdm.data.rasters import remote
 from sdm.errors import DataError
-from sdm.reading import refuse_special
+from sdm.storage.addresses import gdal_place, is_remote, place_name, place_suffix
+from sdm.storage.reading import refuse_special
 
 WARNING_FILTERS = threading.Lock()  # Python has one set of them for all threads
 # Formats that hold their own values, in one file or in files of the same name. Absent on purpose: VRT, GTI, STACIT,

@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from sdm.errors import DataError
-from sdm.reading import read_limited
+from sdm.storage.reading import read_limited
 
 _HEAD_BYTES = 1024  # by which GDAL recognises a format
 _PLAIN = "VRTSourcedRasterBand"  # a band that is made of parts of rasters

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from rasterio.windows import Window
 
-from sdm.addresses import place_name
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.errors import DataError
+from sdm.storage.addresses import place_name
 from sdm.values import dataclass
 
 MOST_BYTES = 128 << 20  # of all layers; larger ones are read again

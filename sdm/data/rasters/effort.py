@@ -12,7 +12,6 @@ import numpy as np
 from rasterio.windows import Window
 
 from sdm._jit import jit
-from sdm.addresses import place_name
 from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.cells import all_valid
 from sdm.data.rasters.distance import DEGREE_KM, cell_km
@@ -20,6 +19,7 @@ from sdm.data.rasters.globe import in_one_piece
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
+from sdm.storage.addresses import place_name
 from sdm.values import dataclass
 
 REACH = 4.0  # of a kernel, in bandwidths

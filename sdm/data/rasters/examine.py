@@ -13,13 +13,13 @@ import numpy as np
 from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
-from sdm.addresses import is_remote
 from sdm.data.categories import Categories, read_categories
 from sdm.data.opening.rasters import open_raster
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint
 from sdm.executors.ahead import ahead, own_threads
+from sdm.storage.addresses import is_remote
 from sdm.values import dataclass
 
 CELLS = 600_000  # to look at in a layer

@@ -12,7 +12,6 @@ import numpy as np
 from rasterio.crs import CRS
 from rasterio.env import set_gdal_config
 
-from sdm.addresses import is_remote, part_place, place_name, place_stem
 from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.opening.rasters import open_raster
 from sdm.data.place import has_place, refuse_place_names, without_place
@@ -22,6 +21,7 @@ from sdm.data.rasters.netcdf import PLAIN, band_names
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.variables import select_variables
 from sdm.errors import DataError, OptionError, name_list
+from sdm.storage.addresses import is_remote, part_place, place_name, place_stem
 from sdm.values import dataclass
 
 __all__ = ["Layer", "Stack", "open_stack"]

@@ -8,8 +8,8 @@ from time import monotonic
 import rasterio
 from rasterio.env import get_gdal_config, set_gdal_config
 
-from sdm.addresses import place_name, without_secrets
 from sdm.errors import HIDDEN, DataError, hide_secrets
+from sdm.storage.addresses import place_name, without_secrets
 
 TRIES = 3  # how often a file is opened or read, where a connection was cut
 _PATIENCE = {

@@ -17,7 +17,6 @@ from rasterio.errors import RasterioError
 from rasterio.vrt import WarpedVRT
 from rasterio.windows import Window
 
-from sdm.addresses import is_remote
 from sdm.data.opening.rasters import forget, open_raster, reason_of
 from sdm.data.place import PLACE, place_values, refuse_place_names
 from sdm.data.rasters import remote
@@ -26,6 +25,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
 from sdm.errors import DataError
 from sdm.executors.ahead import own_threads
+from sdm.storage.addresses import is_remote
 from sdm.values import dataclass
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows

@@ -22,7 +22,7 @@ from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, Row
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.data.vectors import VECTOR, read_vector, split_layer
 from sdm.errors import DataError, OptionError
-from sdm.reading import refuse_special
+from sdm.storage.reading import refuse_special
 from sdm.values import dataclass
 
 # Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory. Beside

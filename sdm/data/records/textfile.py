@@ -19,7 +19,7 @@ import numpy as np
 
 from sdm.data.records.frames import pd
 from sdm.errors import DataError
-from sdm.reading import open_zipped, refuse_special
+from sdm.storage.reading import open_zipped, refuse_special
 
 HEAD_BYTES = 1 << 16
 SAMPLE_ROWS = 100

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 from rasterio.errors import RasterioError
 
-from sdm.commit import publishing
 from sdm.data.opening.rasters import open_local
 from sdm.errors import OutputError
 from sdm.models.colours import MAGMA, RED_TO_BLUE, VIRIDIS, hex_colour, ramp_colour
+from sdm.storage.commit import publishing
 from sdm.values import dataclass
 
 ENDINGS = (".qml", ".sld")

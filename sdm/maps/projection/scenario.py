@@ -14,7 +14,6 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.errors import DataError, OptionError
-from sdm.files import safe_names
 from sdm.maps.cells import KnownCells
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.novelty import MEASURES, NoveltyMaps
@@ -31,6 +30,7 @@ from sdm.maps.projection.change import (
 )
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.rasters import BINARY_NODATA, BLOCK, NODATA, Raster, write_rasters
+from sdm.storage.files import safe_names
 from sdm.types import Array, Progress
 from sdm.values import dataclass
 

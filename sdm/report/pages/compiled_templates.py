@@ -11,8 +11,8 @@ import jinja2
 from jinja2.bccache import Bucket, BytecodeCache
 
 from sdm.errors import OutputError
-from sdm.files import write_bytes
-from sdm.user_cache import private_folder
+from sdm.storage.files import write_bytes
+from sdm.storage.user_cache import private_folder
 
 _DIGEST = hashlib.sha256().digest_size
 

@@ -4,30 +4,23 @@ It is made of `summary.csv` alone, whatever the number of species: no folder of 
 inside the page; the browser draws those that are shown, and loads their pictures when they come into view.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from sdm.errors import DataError
-from sdm.files import write_text
 from sdm.report.pages.frame import MAIN_FIGURES, KeyFigure, render
-from sdm.report.pages.registry import write_page
-from sdm.report.pages.scenario_index import write_projection_index
 from sdm.report.pages.words import figure
-from sdm.report.previews import write_preview
 from sdm.report.results import (
     GROUP,
     SCENARIOS,
-    Results,
     Row,
-    find_projections,
-    find_results,
     number,
-    read_results,
     read_rows,
 )
 from sdm.report.summary import HEAD, SUMMARY, SUMMARY_PARQUET, TAIL, group_failures
+from sdm.storage.files import write_text
 
 NAME = "index.html"
 SCRIPT = "index.js"
@@ -61,57 +54,6 @@ MEDIANS = {
     "auc": "AUC", "cbi.val.avg": "Boyce index", "auc_train": "training AUC",
 }  # fmt: skip
 IN_TABLE_ALONE = ("gain", "log_loss_train", "entropy", "multiplier")  # in `summary.csv`, and not on the page
-
-
-def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | None = None) -> list[Path]:
-    """Write the pages of results of any kind, and the index of every run over several species.
-
-    The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
-    numbers in them. Projections in the folder `scenarios` of a results folder, and what species share in the folder
-    `group`, are made with it. `planned` returns how many species the run of a folder was given, if that is known.
-    """
-    written = []
-    for place in map(Path, places):
-        found = [read_results(path) for path in find_results(place)]
-        previews = [None if results.kind == "projection" else write_preview(results) for results in found]
-        written += [write_page(results) for results in found]
-        if not place.is_dir():
-            continue
-        for folder in dict.fromkeys([place, *(results.folder for results in found)]):
-            written += _projection_pages(folder / SCENARIOS)
-        group = place / GROUP / f"{GROUP}.json"
-        if group.is_file() and all(results.folder != group.parent for results in found):
-            written.append(write_page(read_results(group)))
-        if sum(results.kind == "projection" for results in found) > 1:
-            written.append(write_projection_index(place))
-        elif any(results.folder != place for results in found):
-            given = None if planned is None else planned(place)
-            written.append(write_index(place, given, _rows(place, list(zip(found, previews)))))
-    return written
-
-
-def _projection_pages(folder: Path) -> list[Path]:
-    """Write the pages of the projections in a folder, and their index where there are several."""
-    pages = [write_page(read_results(path)) for path in find_projections(folder)]
-    return [*pages, write_projection_index(folder)] if len(pages) > 1 else pages
-
-
-def _rows(folder: Path, found: Sequence[tuple[Results, Path | None]]) -> list[Row]:
-    """Return the rows of the summary with the page and the preview of every species; without a summary, those of the
-    results that were found."""
-    shown, made = {}, []
-    for results, preview in found:
-        inside = results.folder.relative_to(folder).as_posix()
-        page, small = (path and path.relative_to(folder).as_posix() for path in (results.page, preview))
-        shown[inside] = {"page": page or "", "preview": small or ""}
-        numbers = {**results.numbers, **(results.tree("cross_validation").get("mean") or {})}
-        own = {
-            key: str(numbers[key]) for key in ("status", *COLUMNS) if isinstance(numbers.get(key), (str, int, float))
-        }
-        made.append({"species": results.title, **own, "folder": inside})
-    summary = folder / SUMMARY
-    rows = read_rows(summary) if summary.is_file() else made
-    return [{**row, **shown.get(row.get("folder", ""), {})} for row in rows]
 
 
 def write_index(folder: Path, planned: int | None = None, rows: Sequence[Row] | None = None) -> Path:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sdm.files import write_text
 from sdm.report.charts import TOP
 from sdm.report.pages.frame import render
 from sdm.report.pictures import thumbnail
@@ -16,6 +15,7 @@ from sdm.report.projection import (
     worst_change,
 )
 from sdm.report.results import Results, find_projections, number, read_results
+from sdm.storage.files import write_text
 
 # Columns of figures: title, what it is of, and its digits (0: a whole number).
 COLUMNS = (

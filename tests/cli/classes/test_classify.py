@@ -17,7 +17,7 @@ from sdm.errors import OptionError
 from sdm.models.classes import ClassModel
 from sdm.options.applies import applies
 from sdm.options.reading import leaves, make_options
-from sdm.workflow.run import run as run_models
+from sdm.run.run import run as run_models
 
 # The penalty is given where a test is not about its choice: trying penalties is most of a run.
 FIXED = ("--rm", "0.2")

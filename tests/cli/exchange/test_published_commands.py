@@ -14,9 +14,9 @@ import pytest
 from conftest import ROOT
 from terminal import rows, succeed
 
-from sdm.workflow.java.command import read_command
-from sdm.workflow.java.run import run_java
-from sdm.workflow.java.translation import run_options
+from sdm.java.command import read_command
+from sdm.java.run import run_java
+from sdm.java.translation import run_options
 
 SAMPLE = ROOT / "sample_data"
 # The help page of Java Maxent, section on batch running: a command, and the same with short forms.

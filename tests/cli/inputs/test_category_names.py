@@ -10,7 +10,7 @@ from terminal import PLAIN, as_json, fail, model_answer, rows, succeed
 
 from sdm import load_model
 from sdm.models.interface import ModelVariable
-from sdm.workflow.checking import check_run
+from sdm.run.checking import check_run
 
 NAMES = {1: "water", 2: "forest", 3: "meadow", 4: "bog", 5: "rock", 6: "rock", 7: "town"}
 

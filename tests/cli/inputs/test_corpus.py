@@ -15,7 +15,7 @@ from inputs.reading import inputs_of, options_of, refusal, same_tables, scenario
 from terminal import BARE, as_json, model_answer, read, scenario_file
 
 from sdm.errors import DataError
-from sdm.workflow.checking import check_run
+from sdm.run.checking import check_run
 
 PLAIN = (*BARE, "--no-report")
 number_in = re.compile(r"bio_?(\d+)").search

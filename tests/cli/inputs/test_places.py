@@ -13,10 +13,10 @@ from shapely.geometry import Polygon, box
 from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, succeed, write_table
 
 from sdm.errors import OptionError
+from sdm.kinds.registry import task_of
+from sdm.kinds.species.inputs import prepare_species
 from sdm.options.reading import make_options
-from sdm.workflow.checking import check_run
-from sdm.workflow.registry import task_of
-from sdm.workflow.species.inputs import prepare_species
+from sdm.run.checking import check_run
 
 LEAN = (*BARE, *PLAIN)
 HEAD = ("species", "longitude", "latitude")

@@ -14,7 +14,7 @@ from terminal import BARE, PLAIN, as_json, fail, model_answer, rows, sdm
 
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import dump_yaml
-from sdm.workflow.checking import check_run
+from sdm.run.checking import check_run
 
 LEAN = (*BARE, *PLAIN)
 

@@ -14,7 +14,7 @@ from sdm.data.rasters.examine import examine
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError
 from sdm.options.reading import dump_yaml
-from sdm.workflow.checking import check_run
+from sdm.run.checking import check_run
 
 
 def untag(folder: Path, code: float = -9999, *names: str, dtype: str = "float32") -> Path:

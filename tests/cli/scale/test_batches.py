@@ -14,10 +14,10 @@ from terminal import fail, rows, sdm, write_table
 
 from sdm.executors.here import Here
 from sdm.options.reading import make_options
-from sdm.workflow.run import run
-from sdm.workflow.running import batch
-from sdm.workflow.running.job import Chosen
-from sdm.workflow.running.journal import JOURNAL, read_journal
+from sdm.run import batch
+from sdm.run.job import Chosen
+from sdm.run.journal import JOURNAL, read_journal
+from sdm.run.run import run
 
 
 def plain(found: dict[str, bytes], folder: Path) -> dict[str, bytes]:

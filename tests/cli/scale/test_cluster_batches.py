@@ -12,8 +12,8 @@ from clusters.machines import Machines, machines, until
 from simulated.flora import BROKEN, Flora, make_flora, result_bytes
 from terminal import process, sdm, start
 
-from sdm.workflow.running.journal import JOURNAL, read_journal
-from sdm.workflow.running.status import read_status
+from sdm.run.journal import JOURNAL, read_journal
+from sdm.run.status import read_status
 
 SPECIES = 28
 

@@ -11,7 +11,7 @@ from faults import KILL, Commands
 from simulated.flora import Flora, result_bytes
 from terminal import sdm
 
-from sdm.written_files import LISTED
+from sdm.storage.written_files import LISTED
 
 
 @pytest.mark.thorough

@@ -12,7 +12,7 @@ from terminal import as_json, fail, read, rows, sdm, start, succeed
 
 from sdm import load_model
 from sdm.options.reading import make_options
-from sdm.workflow.run import run
+from sdm.run.run import run
 
 SPECIES = [f"Planta_numerus{k:03d}" for k in range(5)]
 

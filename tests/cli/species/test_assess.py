@@ -12,7 +12,7 @@ from terminal import BARE, PLAIN, QUICK, as_json, fail, model_answer, picture, r
 
 from sdm import load_model
 from sdm.options.reading import make_options
-from sdm.workflow.run import run
+from sdm.run.run import run
 
 POINTS = ("--background-points", 400)
 

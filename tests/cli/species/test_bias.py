@@ -13,7 +13,7 @@ from terminal import PLAIN, QUICK, as_json, change_raster, model_answer, picture
 from sdm import load_model
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
-from sdm.workflow.run import run
+from sdm.run.run import run
 
 ACCENT = (200, 85, 61)
 

@@ -13,7 +13,7 @@ from documents.commands import ROOT, blocks, indented, understood
 
 from benchmarks.__main__ import FOLDERS
 from sdm.options.reading import leaves
-from sdm.written_files import LISTED
+from sdm.storage.written_files import LISTED
 from sdm_cli.app import whole_app
 from sdm_cli.options import normalize
 from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES

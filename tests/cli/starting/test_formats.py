@@ -15,7 +15,7 @@ from terminal import succeed
 
 import sdm
 from sdm.models.file import KINDS
-from sdm.workflow.outcome import ModelOutcome, Outcome
+from sdm.run.outcome import ModelOutcome, Outcome
 
 DOCS = ROOT / "docs"
 FORMAT = (DOCS / "model_file.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from terminal import as_json, fail, files, picture, rows, sdm, succeed
 
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
-from sdm.workflow.studies.curves import run_curve, sets
+from sdm.run.studies.curves import run_curve, sets
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--partitions", 3)
 

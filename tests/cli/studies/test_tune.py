@@ -12,9 +12,9 @@ from terminal import PLAIN, as_json, fail, model_answer, picture, rows, succeed
 from sdm import Maxent
 from sdm.assess.validation import cross_validate
 from sdm.errors import OptionError
+from sdm.kinds.registry import task_for
 from sdm.options.reading import make_options
-from sdm.workflow.registry import task_for
-from sdm.workflow.studies.tuning import run_tuning, settings_to_try
+from sdm.run.studies.tuning import run_tuning, settings_to_try
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--no-map", "--no-curves", *PLAIN)
 GRID = ("--feature-sets", "l,lq", "--multipliers", "0.5,2")
@@ -163,7 +163,7 @@ def test_folds_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatc
     """The model that was chosen has the cross-validation that chose it, unless models of the folds are mapped."""
     fitted = []
     monkeypatch.setattr(
-        "sdm.workflow.assessing.cross_validate",
+        "sdm.kinds.assessing.cross_validate",
         lambda *given, **ways: fitted.append(1) or cross_validate(*given, **ways),
     )
     words = (*GRID, "--folds", 2, *more, "-o", tmp_path / "out")
@@ -179,7 +179,7 @@ def test_folds_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatc
 
 
 def test_folds_of_a_class_model_that_chose_are_not_fitted_again(world, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("sdm.workflow.assessing.cross_validate", None)
+    monkeypatch.setattr("sdm.kinds.assessing.cross_validate", None)
     common = ("--response", "presence", "--species", rows(world.survey)[0]["species"], "--categorical", "landcover")
     words = ("--feature-sets", "l", "--multipliers", "1,3", "--folds", 2, "--no-map", "--no-curves", *PLAIN)
     words = (*words, "-o", tmp_path / "out")

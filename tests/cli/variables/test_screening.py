@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import spearmanr
 from terminal import as_json, fail, files, model_answer, picture, rows, succeed
 
+from sdm.kinds.species.inputs import prepare_species
 from sdm.options.reading import make_options
-from sdm.workflow.species.inputs import prepare_species
 
 POINTS = ("--background-points", 600)
 CATEGORICAL = ("--categorical", "landcover")

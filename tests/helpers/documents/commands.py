@@ -5,8 +5,8 @@ import shlex
 from functools import cache
 from pathlib import Path
 
+from sdm.kinds.splitting import check_testing
 from sdm.options.reading import leaves, make_options
-from sdm.workflow.splitting import check_testing
 from sdm_cli.app import whole_app
 
 ROOT = Path(__file__).parents[3]

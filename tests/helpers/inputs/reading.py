@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sdm.errors import DataError, SdmError
+from sdm.kinds.registry import task_of
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import WHERE, leaves
-from sdm.workflow.projecting.after_fit import open_for_run
-from sdm.workflow.registry import task_of
+from sdm.run.projecting.after_fit import open_for_run
 from sdm_cli.options import from_words
 
 

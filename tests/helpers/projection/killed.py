@@ -15,14 +15,14 @@ from typing import Any
 
 import geopandas  # noqa: F401 - so that children need not load it
 
-import sdm.commit
+import sdm.storage.commit
 import sdm_cli.commands.project  # noqa: F401
-from sdm.workflow.projecting import joining, projection
+from sdm.run.projecting import joining, projection
 from sdm_cli.main import main
 
 WHERE = {
     "scenario": (projection.ScenarioPass, "write"),
-    "commit": (sdm.commit, "_commit"),
+    "commit": (sdm.storage.commit, "_commit"),
     "numbers": (projection, "to_json"),
     "over": (joining, "write_agreement"),
 }

@@ -8,9 +8,9 @@ from evil import EVIL
 from shared_axes.groups import group
 
 from sdm.data.rasters.stack import Stack
+from sdm.kinds.group.outputs import write_group
 from sdm.models.group import GroupModel
 from sdm.options.reading import make_options
-from sdm.workflow.group.writing import write_group
 
 NAMES = [EVIL, "Quote \"double\" & 'single'", *(f"Genus{s % 4} epithet{s}" for s in range(18))]
 

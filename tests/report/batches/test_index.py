@@ -11,10 +11,11 @@ from PIL import Image
 from terminal import succeed
 
 from sdm.errors import DataError
-from sdm.report.pages.index import index_page, make_pages, write_index
+from sdm.kinds.pages import make_pages
+from sdm.report.pages.index import index_page, write_index
 from sdm.report.results import read_results, read_rows
 from sdm.report.summary import write_summary
-from sdm.workflow.running.journal import Journal
+from sdm.run.journal import Journal
 
 TOP = '<script type="application/json" id="rows">'
 

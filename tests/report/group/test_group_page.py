@@ -17,11 +17,11 @@ from shared_axes.written import NAMES, model_of, written
 
 from sdm.data.rasters.stack import Stack
 from sdm.estimators.shared import SharedMaxent
-from sdm.files import safe_name, safe_names
+from sdm.kinds.pages import make_page, make_pages
 from sdm.models.file import load_model
-from sdm.report.pages.index import index_page, make_pages
-from sdm.report.pages.registry import make_page
+from sdm.report.pages.index import index_page
 from sdm.report.results import read_results, read_rows
+from sdm.storage.files import safe_name, safe_names
 
 ORDER = ["map", "axes", "path", "curves", "biplot", "each", "fit", "settings"]
 

@@ -10,10 +10,8 @@ from sdm.assess.axes import axis_profiles, known_sites, response_shares, shared_
 from sdm.features.growing.monomial import Monomial
 from sdm.features.shapes import Shapes
 from sdm.features.terms import PRODUCT, Terms
-from sdm.models.group import GroupModel
-from sdm.report.charts import Biplot
-from sdm.report.group.biplot import biplot
-from sdm.report.group.tables import (
+from sdm.kinds.group.biplot import biplot
+from sdm.kinds.group.tables import (
     axis_curve_rows,
     axis_rows,
     relative_rows,
@@ -21,6 +19,8 @@ from sdm.report.group.tables import (
     species_axis_rows,
     strength_rows,
 )
+from sdm.models.group import GroupModel
+from sdm.report.charts import Biplot
 
 
 @pytest.fixture(scope="module")

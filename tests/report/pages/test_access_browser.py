@@ -11,8 +11,8 @@ from browser import Browser
 from conftest import ROOT
 from report_runs import project
 
+from sdm.kinds.pages import write_page
 from sdm.report.pages.index import write_index
-from sdm.report.pages.registry import write_page
 from sdm.report.results import read_results
 from sdm.report.summary import write_summary
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from sdm.kinds.pages import make_page
 from sdm.report.pages.cautions import cautions
-from sdm.report.pages.registry import make_page
 from sdm.report.results import Results, read_results
 
 GOOD = {"warnings": None}

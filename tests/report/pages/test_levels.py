@@ -14,12 +14,12 @@ from browser import Browser
 from rasterio.crs import CRS
 from report_runs import project, unpacked
 
+from sdm.kinds.pages import make_page, write_page
 from sdm.report.pages.maps.levels import BUDGET, TILE, unit_metres
 from sdm.report.pages.maps.live_map import LEVELS, NOTHING, live_map
 from sdm.report.pages.maps.scenario_panel import BUDGET as PANEL_BUDGET
 from sdm.report.pages.maps.scenario_panel import LEVELS as PANEL_LEVELS
 from sdm.report.pages.maps.scenario_panel import panel
-from sdm.report.pages.registry import make_page, write_page
 from sdm.report.pictures import PIXELS, read_picture, resized
 from sdm.report.projection import StoredProjection
 from sdm.report.results import Results, read_results

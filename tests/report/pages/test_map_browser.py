@@ -13,7 +13,7 @@ import rasterio
 from browser import Browser, count_colours
 from PIL import Image
 
-from sdm.report.pages.registry import write_page
+from sdm.kinds.pages import write_page
 from sdm.report.results import Results, read_results, read_rows
 
 READY = "document.querySelector('#live').dataset.ready === 'yes'"

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from sdm.files import safe_name
 from sdm.models.presence import presence_class
 from sdm.report import charts
 from sdm.report.pages.drawing.shown import shown_picture
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.results import Results, Row, column, number, rows_by, rows_of
+from sdm.storage.files import safe_name
 
 MOST_STROKES = 200  # of a rug
 BACKGROUND_COLOUR = "#9aa5ac"

@@ -1,0 +1,200 @@
+"""The results of one species under Java Maxent's names: model, tables, page, pictures and maps."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
+from sdm.errors import OptionError
+from sdm.java.command import JavaCommand
+from sdm.java.grids import GridValues, GridWriter, read_grid
+from sdm.java.translation import projections, threshold_key
+from sdm.kinds.task import ModelResult
+from sdm.models.file import load_model, save_model
+from sdm.models.java_tables import omission_place
+from sdm.models.species import Model
+from sdm.options.definitions import RunOptions
+from sdm.report.results import column, read_rows
+from sdm.report.tables import table_text
+from sdm.storage.files import write_text
+from sdm.types import Array
+
+Row = dict[str, Any]
+_ROWS = 1000  # of `_omission.csv`
+
+
+def grid_writer(command: JavaCommand, options: RunOptions, folder: Path) -> GridWriter:
+    """Return what writes the maps of a command."""
+    return GridWriter(
+        folder,
+        ".asc" if command["outputfiletype"] == "mxe" else f".{command['outputfiletype']}",
+        {"scale": options.predict.scale, "extrapolation": options.predict.extrapolation, "threads": options.threads},
+        command["writeclampgrid"],
+        command["writemess"],
+    )
+
+
+def write_outputs(
+    result: ModelResult, command: JavaCommand, options: RunOptions, folder: Path, base: str, *, alone: bool = False
+) -> tuple[Row, dict[str, GridValues]]:
+    """Write what Java Maxent writes of one model, under the name `base`. If it is `alone`, without replicates, its map
+    on the layers is not read again.
+
+    Returns
+    -------
+    row : dict
+        Its row of maxentResults.csv.
+    maps : dict
+        Its maps by the ending of their names: of the layers, and of every projection.
+    """
+    source = result.folder
+    if source is None:
+        raise OptionError(f"{result.name} has no results")
+    path = source / str(result.files["model"])
+    model = load_model(path)
+    if not isinstance(model, Model):
+        raise OptionError(f"{result.name} is a {model.called}, and maxent.jar makes models of one species")
+    logistic = options.predict.scale == "logistic"
+    mapped = source / str(result.files["map"]) if "map" in result.files else None
+    with ThreadPoolExecutor(1) as thread:  # the map as text is the larger part of the work
+        maps = thread.submit(
+            _write_maps, result, mapped, path, base, grid_writer(command, options, folder), command, options, alone
+        )
+        _write_tables(result, source, folder, base, model, logistic)
+        return _results_row(result, source, base, logistic), maps.result()
+
+
+def _write_tables(result: ModelResult, source: Path, folder: Path, base: str, model: Model, logistic: bool) -> None:
+    """Write everything but maps."""
+    _write_page(result, source, folder, base)
+    _copy_pictures(result, source, folder, base)
+    if "sample averages" in result.files:
+        shutil.copyfile(source / str(result.files["sample averages"]), folder / f"{base}_sampleAverages.csv")
+    _write_background(result, source, folder / f"{base}_backgroundPredictions.csv", model, logistic)
+    save_model(model, folder / f"{base}.lambdas", overwrite=True)
+    _write_omission(result, source, folder / f"{base}.lambdas", model, logistic)
+    _write_samples(result, source, folder, base, model, logistic)
+
+
+def _write_maps(
+    result: ModelResult,
+    mapped: Path | None,
+    model: Path,
+    base: str,
+    writer: GridWriter,
+    command: JavaCommand,
+    options: RunOptions,
+    alone: bool,
+) -> dict[str, GridValues]:
+    """Write the map of the layers and those of projections, with presence and absence by a rule where asked for."""
+    keep, maps = command["outputgrids"], dict[str, GridValues]()
+    rule = threshold_key(command["applythresholdrule"])
+    level = None if rule is None else float(result.numbers["thresholds"][rule][options.predict.scale])
+    if mapped is not None:
+        if not alone:
+            maps[""] = read_grid(mapped)
+        if keep:
+            writer.copy(mapped, base)
+        if level is not None and keep:
+            writer.cut(model, str(options.layers.files[0]), base, level)
+    for name, place in projections(command).items():
+        found = writer.predict(model, place, f"{base}_{name}", level, keep)
+        if found is not None:
+            maps[f"_{name}"] = found
+    return maps
+
+
+def _results_row(result: ModelResult, source: Path, base: str, logistic: bool) -> Row:
+    """Return the row of maxentResults.csv; with logistic maps its thresholds are on that scale, as Java Maxent's."""
+    row: Row = {**read_rows(source / str(result.files["results"]))[0], "Species": base}
+    if not logistic:
+        return row
+    out: Row = {}
+    words = {name: key for key, name in {**NAMES, **TEST_NAMES}.items()}
+    for head, value in row.items():
+        name = head.removesuffix(" Cloglog threshold")
+        if name != head and name in words:
+            found = result.numbers["thresholds"][words[name]]["logistic"]
+            out[f"{name} Logistic threshold"] = found
+        else:
+            out[head] = value
+    return out
+
+
+def _write_omission(result: ModelResult, source: Path, path: Path, model: Model, logistic: bool) -> None:
+    """Write `_omission.csv` with Java Maxent's columns, a row per step of the cumulative scale; areas between whole
+    percentages are interpolated."""
+    scale = "logistic" if logistic else "cloglog"
+    known = read_rows(source / str(result.files["omission"]))
+    samples = read_rows(source / str(result.files["sample predictions"]))
+    raw, percent = _thinned(model.cumulative).T
+    columns = {
+        "Raw value": raw,
+        "Corresponding cumulative value": percent,
+        f"Corresponding {scale.capitalize()} value": model.from_raw(raw, scale),
+        "Fractional area": np.interp(percent, column(known, "Cumulative threshold"), column(known, "Fractional area")),
+    }
+    for part, name in (("train", "Training omission"), ("test", "Test omission")):
+        own = np.array([float(row["Raw prediction"]) for row in samples if row["Test or train"] == part])
+        columns[name] = np.array([np.mean(own < level) if own.size else 0.0 for level in raw])
+    rows = [dict(zip(columns, map(float, row))) for row in zip(*columns.values())]
+    write_text(omission_place(path), table_text(rows), overwrite=True)
+
+
+def _thinned(table: Array) -> Array:
+    """Return at most some hundred rows of a cumulative table, in even steps of the percentage, with both ends."""
+    if len(table) <= _ROWS:
+        return table
+    steps = np.searchsorted(table[:, 1], np.linspace(table[0, 1], table[-1, 1], _ROWS))
+    return table[np.unique(np.append([0, len(table) - 1], steps).clip(max=len(table) - 1))]
+
+
+def _write_samples(result: ModelResult, source: Path, folder: Path, base: str, model: Model, logistic: bool) -> None:
+    """Write the predictions at the records; with logistic maps on that scale."""
+    rows: list[Mapping[str, Any]] = list(read_rows(source / str(result.files["sample predictions"])))
+    if logistic:
+        rows = [
+            {**{key: value for key, value in row.items() if key != "Cloglog prediction"},
+             "Logistic prediction": float(model.from_raw(float(row["Raw prediction"]), "logistic"))}
+            for row in rows
+        ]  # fmt: skip
+    write_text(folder / f"{base}_samplePredictions.csv", table_text(rows), overwrite=True)
+
+
+def _write_background(result: ModelResult, source: Path, path: Path, model: Model, logistic: bool) -> None:
+    """Write the predictions at the background, where they were asked for; with logistic maps on that scale."""
+    if "background predictions" not in result.files:
+        return
+    rows: list[Mapping[str, Any]] = list(read_rows(source / str(result.files["background predictions"])))
+    if logistic:
+        values = model.from_raw(np.array([float(row["raw"]) for row in rows]), "logistic")
+        kept = [{key: value for key, value in row.items() if key != "Cloglog"} for row in rows]
+        rows = [{**row, "Logistic": float(value)} for row, value in zip(kept, values)]
+    write_text(path, table_text(rows), overwrite=True)
+
+
+def _write_page(result: ModelResult, source: Path, folder: Path, base: str) -> None:
+    """Copy the page; its links lead to the results of sdm."""
+    if "page" not in result.files:
+        return
+    text = (source / str(result.files["page"])).read_text(encoding="utf-8")
+    inside = source.relative_to(folder).as_posix()
+    text = re.sub(r'href="(?![#/\']|[a-z]+:)', f'href="{inside}/', text)  # not in scripts, which a digest protects
+    write_text(folder / f"{base}.html", text, overwrite=True)
+
+
+def _copy_pictures(result: ModelResult, source: Path, folder: Path, base: str) -> None:
+    """Copy the picture of the map and those of the page to `plots/`."""
+    pictures = {}
+    if "picture" in result.files:
+        pictures[f"{base}.png"] = source / str(result.files["picture"])
+    if "plots" in result.files:
+        pictures |= {f"{base}_{path.name}": path for path in sorted((source / "plots").glob("*.png"))}
+    for name, path in pictures.items():
+        (folder / "plots").mkdir(exist_ok=True)
+        shutil.copyfile(path, folder / "plots" / name)

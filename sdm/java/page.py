@@ -1,0 +1,151 @@
+"""The page of a model of Java Maxent: made of its `.lambdas` file, and of the tables and maps beside it."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
+from sdm.assess.profiles import marginal
+from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD
+from sdm.kinds.pages import write_page
+from sdm.kinds.responses import varying
+from sdm.models.lambdas import read_lambdas
+from sdm.models.species import Model
+from sdm.report.metadata import write_metadata
+from sdm.report.results import Results, number, read_rows
+from sdm.report.tables import write_profiles
+
+_ENDING = "_sdm"  # of the page: Java Maxent's own has the name of the species
+_COLUMNS = {
+    "training_presences": "#Training samples",
+    "background_points": "#Background points",
+    "regularized_gain": "Regularized training gain",
+    "gain": "Unregularized training gain",
+    "iterations": "Iterations",
+    "auc_train": "Training AUC",
+    "test_presences": "#Test samples",
+    "test_gain": "Test gain",
+    "auc_test": "Test AUC",
+    "auc_test_deviation": "AUC Standard Deviation",
+    "entropy": "Entropy",
+}
+_WHOLE = ("training_presences", "background_points", "iterations", "test_presences")
+_LETTERS = {"linear": "l", "quadratic": "q", "product": "p", "hinge": "h", "threshold": "t", "category": "c"}
+
+
+def is_bare_lambdas(place: Path) -> bool:
+    """Tell whether a place is a model file of Java Maxent without results of sdm beside it."""
+    return place.suffix == ".lambdas" and place.is_file() and not place.with_suffix(".json").is_file()
+
+
+def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
+    """Write the page of a model file of Java Maxent beside it, with its response curves as a table where the averages
+    at the records are known; return what was written, the page first.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is none of Java Maxent.
+    """
+    model = read_lambdas(path)
+    files = {what: name for what, name in _beside(path).items() if (path.parent / name).is_file()}
+    made: list[Path] = []
+    averages = _averages(path, model)
+    if averages is not None:
+        profiles = [marginal(model, v, averages, "cloglog") for v in varying(model)]
+        made.append(write_profiles(path.with_name(f"{path.stem}{_ENDING}_curves.csv"), profiles))
+        files["curves"] = made[0].name
+    numbers = _numbers(path, model) | {"files": files}
+    results = Results(path.parent, f"{path.stem}{_ENDING}", "species", numbers, {}, "", "")
+    made.insert(0, write_page(results))
+    return made + (write_metadata(results) if metadata else [])
+
+
+def _beside(path: Path) -> dict[str, str]:
+    """Return the names of the files that Java Maxent writes of a model, by what they are."""
+    maps = [name for end in (".asc", ".tif", ".bil", ".grd") if (path.parent / (name := path.stem + end)).is_file()]
+    found = {
+        "model": path.name,
+        "omission": f"{path.stem}_omission.csv",
+        "sample predictions": f"{path.stem}_samplePredictions.csv",
+        "results": "maxentResults.csv",
+        "picture": f"plots/{path.stem}.png",
+    }
+    return found | ({"map": maps[0]} if maps else {})
+
+
+def _averages(path: Path, model: Model) -> np.ndarray | None:
+    """Return the averages of the variables at the records, as one row; None where they are not known."""
+    place = path.with_name(f"{path.stem}_sampleAverages.csv")
+    if not place.is_file():
+        return None
+    with place.open(newline="", encoding="utf-8") as source:
+        known = {row[0]: number(row[2]) for row in csv.reader(source) if len(row) > 2}
+    row = [known.get(name) for name in model.names]
+    return None if None in row else np.array([row], dtype=np.float64)
+
+
+def _numbers(path: Path, model: Model) -> dict[str, Any]:
+    """Return the numbers of a page, as far as the model and the row of maxentResults.csv tell them."""
+    table = path.with_name("maxentResults.csv")
+    rows = read_rows(table) if table.is_file() else []
+    row = next((row for row in rows if row.get("Species") == path.stem), {})
+    found = {key: number(row.get(name)) for key, name in _COLUMNS.items()}
+    numbers: dict[str, Any] = {key: value for key, value in found.items() if value is not None}
+    numbers |= {key: int(numbers[key]) for key in _WHOLE if key in numbers}
+    letters = "".join(letter for word, letter in _LETTERS.items() if word in _classes(model))
+    return numbers | {
+        "kind": "species",
+        "species": path.stem.replace("_", " "),
+        "software": "Java Maxent (.lambdas)",
+        "entropy": model.entropy,
+        "background_points": numbers.get("background_points", model.n_domain),
+        "features_with_weight": int(np.count_nonzero(model.weights)),
+        "classes": letters,
+        "importance": _importance(row),
+        "thresholds": _thresholds(row),
+    }
+
+
+def _classes(model: Model) -> set[str]:
+    """Return the kinds of features that have a weight, in words."""
+    words = ("linear", "quadratic", "product", "hinge", "hinge", "threshold", "category")
+    kinds = dict(zip((LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY), words))
+    return {kinds[int(kind)] for kind, weight in zip(model.terms.kind, model.terms.weight) if weight}
+
+
+def _importance(row: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """Return contributions, permutation importance and jackknife of a row of maxentResults.csv."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for key, ending in (("contribution", " contribution"), ("permutation", " permutation importance")):
+        parts = [(name.removesuffix(ending), number(text)) for name, text in row.items() if name.endswith(ending)]
+        found[key] = [{"variable": name, "percent": value} for name, value in parts if value is not None]
+    for kind, word in (("without", " without "), ("only", " with only ")):
+        for name, text in row.items():
+            measure, sign, variable = name.partition(word)
+            if sign and measure == "Training gain" and number(text) is not None:
+                jackknife = found.setdefault("jackknife", [])
+                jackknife.append({"variable": variable, "kind": kind, "train_gain": number(text)})
+    return {key: rows for key, rows in found.items() if rows}
+
+
+def _thresholds(row: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return the thresholds of a row of maxentResults.csv by their keys."""
+    ends = {
+        "cumulative": "cumulative threshold",
+        "cloglog": "Cloglog threshold",
+        "logistic": "Logistic threshold",
+        "area": "area",
+        "training_omission": "training omission",
+        "test_omission": "test omission",
+        "binomial": "binomial probability",
+    }
+    found = {}
+    for key, name in {**NAMES, **TEST_NAMES}.items():
+        known = {what: number(row.get(f"{name} {end}")) for what, end in ends.items()}
+        if known["cumulative"] is not None:
+            found[key] = {"name": name, **{what: value for what, value in known.items() if value is not None}}
+    return found

@@ -1,0 +1,209 @@
+"""A command of maxent.jar, done by sdm: a run, and its results under Java Maxent's names."""
+
+from collections.abc import Callable
+from dataclasses import field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm._version import __version__
+from sdm.assess.measures.thresholds import TEST_NAMES
+from sdm.errors import OptionError, OutputError
+from sdm.java.command import JavaCommand
+from sdm.java.grids import GridValues
+from sdm.java.outputs import grid_writer, write_outputs
+from sdm.java.plot_data import average_curves, read_curves, write_plot_data
+from sdm.java.replicates import average_row, fit_replicates
+from sdm.java.samples import replicates_by_name, with_plain_columns
+from sdm.java.translation import (
+    FOLDER,
+    divides,
+    feature_letters,
+    projections,
+    run_options,
+    species_of_samples,
+    square_root_beta,
+    threshold_key,
+)
+from sdm.kinds.task import ModelResult, Prepared, Task
+from sdm.options.definitions import RunOptions
+from sdm.report.results import add_rows
+from sdm.report.tables import table_text
+from sdm.run.job import Chosen
+from sdm.run.run import run
+from sdm.storage.files import safe_name, write_text
+from sdm.types import Progress
+from sdm.values import dataclass
+
+RESULTS = "maxentResults.csv"
+
+
+@dataclass
+class JavaRun:
+    """What a command did: the folder, lines for the terminal, warnings, and why species failed."""
+
+    folder: Path
+    lines: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+
+def run_java(command: JavaCommand, text: str = "", progress: Progress | None = None) -> JavaRun:
+    """Do what a command of maxent.jar asks for.
+
+    Parameters
+    ----------
+    command : JavaCommand
+    text : str
+        The command as it was typed, for the log.
+
+    Raises
+    ------
+    SdmError
+        If flags or inputs cannot be used, or results are there and neither `redoifexists` nor `skipifexists` is given.
+    """
+    folder = Path(command["outputdirectory"] or ".")
+    command = with_plain_columns(command)
+    whole = run_options(command)
+    _check(command, whole)
+    done = JavaRun(folder, warnings=command.warnings)
+    options = _without_existing(command, whole, folder, done)
+    if options is None:
+        return done
+    folder.mkdir(parents=True, exist_ok=True)
+    choose, rows = JavaChoice(command), list[dict[str, Any]]()
+    if divides(command):
+        made = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
+        models, failures, notices = made.models, made.failures, made.notices
+    else:
+        found = run(options, command=text, progress=progress, choose=choose)
+        whole_models = {model.name: model.whole() for model in found.models if model.error is None}
+        models = replicates_by_name(whole_models, command["replicates"])
+        if command["replicates"] > 1:
+            alone = [name for name, own in models.items() if len(own) == 1]
+            done.warnings += [f"{name} is no replicate: expected {name}_0, {name}_1 and so on" for name in alone]
+        failures = {model.name: str(model.error) for model in found.failed}
+        notices = found.notices
+    done.failed = [reason if reason.startswith(name) else f"{name}: {reason}" for name, reason in failures.items()]
+    for name, own in models.items():
+        made_rows = _write_species(name, own, command, options, folder, done)
+        rows += made_rows
+        if command["perspeciesresults"]:
+            write_text(folder / f"{safe_name(name)}Results.csv", table_text(made_rows), overwrite=True)
+    _write_results(rows, folder / RESULTS, command["appendtoresultsfile"])
+    log = [f"sdm {__version__}", text, *(f"warning: {line}" for line in done.warnings), *notices, *done.lines]
+    log += [f"error: {line}" for line in done.failed]
+    write_text(folder / Path(command["logfile"]).name, "\n".join(log) + "\n", overwrite=True)
+    return done
+
+
+def _check(command: JavaCommand, options: RunOptions) -> None:
+    """Raise for what is wrong with projections and the threshold rule, before the work."""
+    projections(command)
+    rule = threshold_key(command["applythresholdrule"])
+    tested = options.test.percent or options.test.file or divides(command)
+    if rule in TEST_NAMES and not tested:
+        name = command["applythresholdrule"]
+        raise OptionError(f"applythresholdrule={name} needs test records: give randomtestpoints=25")
+
+
+def _write_species(
+    name: str, models: list[ModelResult], command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun
+) -> list[dict[str, Any]]:
+    """Write the results of one species, whose models are one or its replicates; return its rows of the table."""
+    rows, curves = list[dict[str, Any]](), [read_curves(model) for model in models]
+    base, maps = safe_name(name), dict[str, list[GridValues]]()
+    for k, model in enumerate(models):
+        if command["writeplotdata"] or len(models) > 1:
+            write_plot_data(curves[k], folder, f"{base}_{k}" if len(models) > 1 else base)
+        alone = len(models) == 1
+        row, found = write_outputs(model, command, options, folder, base if alone else f"{base}_{k}", alone=alone)
+        rows.append(row)
+        for ending, grid in found.items():
+            maps.setdefault(ending, []).append(grid)
+        done.lines += _lines(model, row["Species"])
+        done.warnings += [text for text in model.warnings if text not in done.warnings]
+    done.names.append(name)
+    if len(models) == 1:
+        return rows
+    if command["writeplotdata"]:
+        write_plot_data(average_curves(curves), folder, base)
+    writer = grid_writer(command, options, folder)
+    for ending, grids in maps.items():
+        writer.summarise(grids, f"{base}{ending}")
+    return [*rows, average_row(rows, base)]
+
+
+@dataclass(frozen=True)
+class JavaChoice:
+    """Chooses the feature classes of a species as Java Maxent does, and writes what it writes of the training data."""
+
+    command: JavaCommand
+
+    def __call__(
+        self, task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
+    ) -> Chosen:
+        """Return the options of one species."""
+        table = task.plan(prepared, name, options).table
+        letters = feature_letters(self.command, table.n_presences)
+        update: dict[str, Any] = {"features": letters}
+        if self.command["dosqrtcat"] and self.command["beta_categorical"] < 0:
+            update["beta_categorical"] = square_root_beta(letters, table.n_presences)
+        fit = options.fit.model_copy(update=update)
+        write: Callable[[Path, dict[str, Any]], None] = partial(_write_averages, table, safe_name(name))
+        return Chosen(options.model_copy(update={"fit": fit}), {"features": letters}, write, "java")
+
+
+def _write_averages(table: Any, name: str, place: Path, files: dict[str, Any]) -> None:
+    """Write averages of the variables at the training records (of categories the most frequent one)."""
+    rows = []
+    for k, variable in enumerate(table.names):
+        values, category = table.presence[:, k], variable in table.categorical
+        codes, counts = np.unique(values, return_counts=True)
+        average = float(codes[np.argmax(counts)]) if category else float(values.mean())
+        row = {"Predictor variable": variable, "Categorical": str(category).lower(), "Sample average": average}
+        rows.append(row)
+    files["sample averages"] = f"{name}_sampleAverages.csv"
+    write_text(place / files["sample averages"], table_text(rows))
+
+
+def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun) -> RunOptions | None:
+    """Return the options without species that have results; None if none is left. Raise if they may not be replaced."""
+    if not folder.is_dir() or not (command["skipifexists"] or command["askoverwrite"]):
+        return options
+    names = options.occurrences.species or species_of_samples(command["samplesfile"])
+    there = [name for name in names if any((folder / f"{safe_name(name)}{end}.lambdas").exists() for end in ("", "_0"))]
+    if not there:
+        return options
+    if not command["skipifexists"]:
+        raise OutputError(
+            f"{folder} has results of {there[0]}: use redoifexists to replace them, or skipifexists to keep them"
+        )
+    done.lines += [f"{name}: skipped, its results are there" for name in there]
+    left = [name for name in names if name not in there]
+    chosen = options.occurrences.model_copy(update={"species": left})
+    return options.model_copy(update={"occurrences": chosen}) if left else None
+
+
+def _write_results(rows: list[dict[str, Any]], path: Path, append: bool) -> None:
+    """Write the table of all species, or add to the one that is there."""
+    if path.exists() and path.is_dir():
+        raise OptionError(f"{path} is a folder: expected the table of results")
+    if append:
+        add_rows(path, rows)
+    elif rows:
+        write_text(path, table_text(rows), overwrite=True)
+
+
+def _lines(model: ModelResult, name: str) -> list[str]:
+    """Say what was fitted."""
+    numbers = model.numbers
+    tested = numbers.get("auc_test")
+    return [
+        f"{name}: {numbers['training_presences']} training records, gain {numbers['regularized_gain']:.4f} "
+        f"(regularised), AUC {numbers['auc_train']:.4f}{'' if tested is None else f', test AUC {tested:.4f}'}; "
+        f"within {numbers['gap']:.1e} nats of the optimum"
+    ]

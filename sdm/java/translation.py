@@ -1,0 +1,223 @@
+"""A command of maxent.jar as the options of a run: what Java Maxent means by its flags, in the words of sdm."""
+
+import csv
+import math
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
+from sdm.data.records.textfile import TextTable
+from sdm.errors import DataError, OptionError
+from sdm.java.command import JavaCommand
+from sdm.kinds.inputs import is_swd
+from sdm.maxent.penalty_weights import table_numbers
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import make_options
+from sdm.storage.files import safe_name
+
+LAYER_ENDINGS = (".asc", ".tif", ".tiff", ".bil", ".grd", ".img", ".nc", ".flt", ".bip", ".bsq")
+FOLDER = "sdm"  # of the program's own results, in the output folder: a folder per species
+_LETTERS = {"linear": "l", "quadratic": "q", "product": "p", "hinge": "h", "threshold": "t"}
+_SQUARE_ROOT = ((10, 17, 30), (0.2, 0.1, 0.05))
+_BIAS_TYPES = {0: "prior", 3: "prior", 7: "records"}  # Java Maxent's numbers of what a bias file is
+_BETAS = ("beta_lqp", "beta_hinge", "beta_threshold", "beta_categorical")
+_FROM = {"q": "l2lqthreshold", "h": "hingethreshold", "p": "lq2lqptthreshold", "t": "lq2lqptthreshold"}
+
+
+def run_options(command: JavaCommand) -> RunOptions:
+    """Return the options of the run that a command asks for.
+
+    Raises
+    ------
+    OptionError
+        If the occurrence file, the layers or the output folder is not given, or flags contradict each other.
+    """
+    for name in ("samplesfile", "environmentallayers", "outputdirectory"):
+        if not command[name]:
+            raise OptionError(f"{name} is not given: expected {name}=PLACE, as for maxent.jar")
+    layers = command["environmentallayers"]
+    table = is_swd([layers])
+    effort, treatment = sampling_effort(command)
+    values: dict[str, Any] = {
+        "occurrences.file": command["samplesfile"],
+        "occurrences.species": chosen_species(command),
+        "occurrences.keep_duplicates": None if command["removeduplicates"] else True,
+        "occurrences.partial": command["allowpartialdata"],
+        "layers.files": [layers],
+        "layers.categorical": sorted(_toggled(variable_names(layers), command, "togglelayertype")),
+        "layers.exclude": sorted(_toggled(variable_names(layers), command, "togglelayerselected")),
+        "layers.nodata": [str(command["nodata"])] if "nodata" in command.given else None,
+        "background.points": None if table else command["maximumbackground"],
+        "background.bias": effort or None,
+        "background.bias_treatment": treatment if effort else None,
+        "fit.multiplier": command["betamultiplier"],
+        "fit.tolerance": command.given.get("convergencethreshold"),
+        "fit.max_iterations": command.given.get("maximumiterations"),
+        "fit.add_presences": added_presences(command, table),
+        "fit.quadratic_from": command["l2lqthreshold"],
+        "fit.hinge_from": command["hingethreshold"],
+        "fit.product_from": command["lq2lqptthreshold"],
+        **{f"fit.{name}": command[name] if command[name] >= 0 else None for name in _BETAS},
+        "test.contribution": "steps",
+        "test.percent": None if tests_by_folds(command) else command["randomtestpoints"],
+        "test.file": command["testsamplesfile"] or None,
+        "test.jackknife": command["jackknife"],
+        "predict.scale": command["outputformat"],
+        "predict.extrapolation": extrapolation(command),
+        "predict.prevalence": command["defaultprevalence"],
+        "output.folder": str(_own_folder(command)),
+        "output.overwrite": True,  # the folder is the program's own; files beside it are checked before
+        "output.curves": command["responsecurves"],
+        "output.curves_exponent": command["responsecurvesexponent"],
+        "output.background_predictions": command["writebackgroundpredictions"],
+        "output.map": not table and (command["outputgrids"] or command["replicates"] > 1),
+        "output.map_picture": command["pictures"] and not table,
+        "threads": command["threads"],
+        "seed": time.time_ns() % 2**31 if command["randomseed"] else None,
+    }
+    if not feature_letters(command, 10**9):
+        raise OptionError("no feature class is left: expected at least one of linear, quadratic, product, hinge")
+    return make_options({name: value for name, value in values.items() if value not in (None, [])})
+
+
+def divides(command: JavaCommand) -> bool:
+    """Whether replicates are made of the records of a species, and were not given as species of their own."""
+    return bool(command["replicates"] > 1 and not command["manualreplicates"])
+
+
+def tests_by_folds(command: JavaCommand) -> bool:
+    """Whether a percentage of test records is left to replicates, or is none because replicates are folds."""
+    return divides(command) or (command["replicates"] > 1 and command["replicatetype"] == "crossvalidate")
+
+
+def sampling_effort(command: JavaCommand) -> tuple[str, str]:
+    """Return the raster of sampling effort, empty if there is none, and what is done with it; of several flags Java
+    Maxent takes the last one in this order."""
+    effort, treatment = command["biasfile"], "prior"
+    if effort and command["biastype"] not in _BIAS_TYPES:
+        raise OptionError(
+            f"biastype={command['biastype']}: expected 3 (effort is divided out) or 7 (records count by one over the "
+            "effort); to use the raster as a variable, put it into the folder of the layers"
+        )
+    treatment = _BIAS_TYPES.get(command["biastype"], treatment)
+    for name, what in (("factorbiasout", "prior"), ("priordistribution", "prior"), ("debiasaverages", "records")):
+        effort, treatment = (command[name], what) if command[name] else (effort, treatment)
+    return effort, treatment
+
+
+def added_presences(command: JavaCommand, table: bool) -> str:
+    """Return which presences join the background: with layers those whose cells it does not hold, with tables all."""
+    if not command["addsamplestobackground"]:
+        return "none"
+    return "all" if table or command["addallsamplestobackground"] else "distinct"
+
+
+def _own_folder(command: JavaCommand) -> Path:
+    """Return where the results of sdm go: those of one species into a folder of its own, as those of several do."""
+    names = chosen_species(command) or species_of_samples(command["samplesfile"])
+    folder = Path(command["outputdirectory"]) / FOLDER
+    return folder / safe_name(names[0]) if len(names) == 1 else folder
+
+
+def extrapolation(command: JavaCommand) -> str:
+    """Return what is predicted outside the training range."""
+    if not command["extrapolate"]:
+        return "none"
+    if not command["doclamp"]:
+        return "free"
+    if command["fadebyclamping"] and command["minclamping"]:
+        raise OptionError("fadebyclamping and minclamping are two ways to lower a prediction: give one of them")
+    return "fade" if command["fadebyclamping"] else "lower" if command["minclamping"] else "clamp"
+
+
+def feature_letters(command: JavaCommand, records: int) -> str:
+    """Return the feature classes for a number of training records, as Java Maxent chooses them."""
+    allowed = [letter for name, letter in _LETTERS.items() if command[name]]
+    if not command["autofeature"]:
+        return "".join(allowed)
+    return "".join(letter for letter in allowed if letter == "l" or records >= command[_FROM[letter]])
+
+
+def square_root_beta(letters: str, records: int) -> float:
+    """Return the regularisation of categories by `dosqrtcat`: the geometric mean of that of linear features and of a
+    table of its own."""
+    return math.sqrt(table_numbers(letters, records)["l"] * float(np.interp(records, *_SQUARE_ROOT)))
+
+
+def threshold_key(text: str) -> str | None:
+    """Return the key of a threshold rule from its full name in Java Maxent, or from ours; None if there is none."""
+    if not text:
+        return None
+    known = {name.lower(): key for key, name in {**NAMES, **TEST_NAMES}.items()}
+    found = known.get(text.lower(), text.lower() if text.lower() in known.values() else None)
+    if found is None:
+        names = "; ".join({**NAMES, **TEST_NAMES}.values())
+        raise OptionError(f"applythresholdrule={text}: no such rule; there are {names}")
+    return found
+
+
+def projections(command: JavaCommand) -> dict[str, str]:
+    """Return the places to project to, by the names that their results have."""
+    places = [place.strip() for place in command["projectionlayers"].split(",") if place.strip()]
+    names = [Path(place).stem if is_swd([place]) else Path(place).name for place in places]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise OptionError(f"two of the projection layers are called '{twice[0]}': results would have one name")
+    for place in places:
+        if not Path(place).exists():
+            raise DataError(f"the projection layers {place} do not exist: check the path")
+    return dict(zip(names, places))
+
+
+def variable_names(layers: str) -> list[str]:
+    """Return the names of the layers of a folder, or of the variables of a table of samples with data."""
+    if is_swd([layers]):
+        return list(TextTable(_file(layers)).header[3:])
+    folder = Path(layers)
+    if not folder.is_dir():
+        raise DataError(f"environmentallayers={layers} is neither a folder nor a table: check the path")
+    return sorted({path.stem for path in folder.iterdir() if path.suffix.lower() in LAYER_ENDINGS})
+
+
+def chosen_species(command: JavaCommand) -> list[str]:
+    """Return the species that are left when some are toggled; none (all) where none is."""
+    if not command.toggles["togglespeciesselected"]:
+        return []
+    names = species_of_samples(command["samplesfile"])
+    out = _toggled(names, command, "togglespeciesselected")
+    if not (left := [name for name in names if name not in out]):
+        raise OptionError("togglespeciesselected leaves no species: give other beginnings of names")
+    return left
+
+
+def species_of_samples(samples: str) -> list[str]:
+    """Return the species of an occurrence file, by its first column, as Java Maxent has it."""
+    table = TextTable(_file(samples))
+    with Path(samples).open(newline="", encoding=table.encoding) as source:
+        rows = csv.reader(source, delimiter=table.delimiter)
+        next(rows, None)
+        return list(dict.fromkeys(row[0].strip() for row in rows if row and row[0].strip()))
+
+
+def _file(place: str) -> Path:
+    if not Path(place).is_file():
+        raise DataError(f"{place} does not exist: check the path")
+    return Path(place)
+
+
+def _toggled(names: Sequence[str], command: JavaCommand, flag: str) -> set[str]:
+    """Return the names that toggles turn round: each does it to all that begin with it, so twice is nothing."""
+    out: set[str] = set()
+    for word in command.toggles[flag]:
+        out ^= _hit(names, word, command["prefixes"])
+    return out
+
+
+def _hit(names: Iterable[str], word: str, prefixes: bool) -> set[str]:
+    """Return the names that a toggle means; in species a space and an underscore are the same."""
+    plain = word.replace(" ", "_")
+    same = {name: name.replace(" ", "_") for name in names}
+    return {name for name, text in same.items() if text == plain or (prefixes and text.startswith(plain))}

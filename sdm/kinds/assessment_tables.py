@@ -1,0 +1,268 @@
+"""What a run writes about how good a model is: tables, pictures, and maps over replicates."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.assess.measures.thresholds import Threshold, find_threshold
+from sdm.assess.uncertainty import STATISTICS
+from sdm.errors import OptionError
+from sdm.kinds.assessing import Assessed
+from sdm.kinds.task import REPLICATES, Files
+from sdm.maps.species import predict_raster, write_spread_maps
+from sdm.models.file import save_model
+from sdm.models.interface import ValueModel
+from sdm.options.definitions import RunOptions
+from sdm.report.charts import importance_chart
+from sdm.report.tables import write_rows
+from sdm.report.titled import Titled
+from sdm.storage.files import safe_name
+
+if TYPE_CHECKING:
+    from sdm.data.rasters.stack import Stack
+    from sdm.report.pictures import Picture
+
+MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
+LAND_PIXELS = 400
+PICTURES = (
+    "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
+    "variograms", "correlation", "reduction", "roc", "omission", "publication",
+)  # fmt: skip  # names in `plots/` that are not a variable's
+
+
+def write_assessment(fitted: Any, folder: Path, name: str, files: Files) -> None:
+    """Write every table of what was measured, and note their names."""
+    found = fitted.assessed
+    tables = {
+        "importance": ("importance", importance_rows(found)),
+        "jackknife": ("jackknife", [asdict(row) for row in found.jackknife]),
+        "cross-validation": ("crossValidation", found.validation.rows if found.validation else []),
+        "folds": ("folds", fold_rows(fitted.table, found)),
+        "variograms": ("variograms", variogram_rows(found)),
+        "null models": ("nullModels", [asdict(test) for test in found.nulls.tests] if found.nulls else []),
+        "calibration": ("calibration", found.survey["calibration"] if found.survey else []),
+        "bands": ("bands", band_rows(fitted)),
+        "surfaces": ("surfaces", surface_rows(fitted)),
+    }
+    write_tables(tables, folder, name, files)
+    if found.replicates:
+        files[REPLICATES] = _write_replicates(found.replicates, fitted, folder, name)
+
+
+def _write_replicates(models: Sequence[Any], fitted: Any, folder: Path, name: str) -> str:
+    """Write the models of replicates, so that `sdm project` can tell how much of a variance is theirs."""
+    (folder / REPLICATES).mkdir()
+    known = {key: fitted.model.meta[key] for key in ("species", "title") if key in fitted.model.meta}
+    for k, model in enumerate(models, start=1):
+        save_model(replace(model, meta={**model.meta, **known}), folder / REPLICATES / f"{name}_{k}.npz")
+    return REPLICATES
+
+
+def write_tables(
+    tables: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], folder: Path, name: str, files: Files
+) -> None:
+    """Write tables that have rows, each with the ending of its file, and note their names."""
+    for what, (ending, rows) in tables.items():
+        if rows:
+            files[what] = write_rows(folder / f"{name}_{ending}.csv", rows).name
+
+
+def cutoff(
+    thresholds: list[Threshold], wanted: str | float | None, on_scale: Callable[[float], float] = float
+) -> float | None:
+    """Return the cutoff of a map: a number as it is, a name as the fit defined it, on the map's scale."""
+    if wanted is None or isinstance(wanted, (int, float)):
+        return None if wanted is None else float(wanted)
+    return on_scale(find_threshold(thresholds, wanted).raw)
+
+
+def importance_rows(found: Assessed) -> list[dict[str, Any]]:
+    """Return one row per variable with both kinds of importance, the one that contributes most first.
+
+    Classes have one kind: by how much the log loss rises when a variable is shuffled.
+    """
+    if not found.contribution:
+        heads = {"variable": "variable", "percent": "percent", "log loss rise": "drop", "deviation": "drop_deviation"}
+        return [{head: getattr(row, name) for head, name in heads.items()} for row in found.permutation]
+    parts = {row.variable: row for row in found.contribution}
+    rows = [
+        {
+            "variable": row.variable,
+            "contribution": parts[row.variable].percent,
+            "permutation importance": row.percent,
+            "permutation deviation": row.deviation,
+            "gain": parts[row.variable].gain,
+            "AUC drop": row.drop,
+            "AUC drop deviation": row.drop_deviation,
+        }
+        for row in found.permutation
+    ]
+    return sorted(rows, key=lambda row: -float(row["contribution"]))
+
+
+def fold_rows(table: Any, found: Assessed) -> list[dict[str, Any]]:
+    """Return the fold of every presence, and of the background where it is divided; empty if folds overlap."""
+    split = None if found.validation is None else found.validation.split
+    if split is None or split.group is None:
+        return []
+    names = [*(fold.name for fold in split.folds), ""]  # the last is that of −1: never held out
+    groups = [split.group, split.background_group]
+    return [
+        {"X": x, "Y": y, "kind": kind, "fold": names[k]}
+        for (kind, xs, ys), group in zip(table.points(), groups)
+        if group is not None
+        for x, y, k in zip(xs.tolist(), ys.tolist(), group.tolist())
+    ]
+
+
+def variogram_rows(found: Assessed) -> list[dict[str, Any]]:
+    """Return the variograms that the size of blocks comes from; none if it was given."""
+    blocks = None if found.validation is None else found.validation.split.blocks
+    return [] if blocks is None else blocks.rows()
+
+
+def band_rows(fitted: Any) -> list[dict[str, Any]]:
+    """Return the responses over the replicates in long form."""
+    return [
+        {
+            "variable": band.variable,
+            "kind": band.kind,
+            "value": x,
+            "class": band.classes[k] if band.classes else "",
+            **{name: float(getattr(band, name)[k]) for name in STATISTICS},
+        }
+        for band in fitted.bands
+        for k, x in enumerate(band.x.tolist())
+    ]
+
+
+def surface_rows(fitted: Any) -> list[dict[str, Any]]:
+    """Return the responses to two variables at a time in long form."""
+    return [
+        {
+            "first": surface.variables[0],
+            "second": surface.variables[1],
+            "kind": surface.kind,
+            "first value": x,
+            "second value": y,
+            "response": float(surface.z[i, j]),
+        }
+        for surface in fitted.surfaces
+        for i, x in enumerate(surface.x.tolist())
+        for j, y in enumerate(surface.y.tolist())
+    ]
+
+
+def assessment_pictures(fitted: Any, stack: "Stack | None", options: RunOptions) -> list[Titled]:
+    """Return the pictures of what was measured; of the importance of variables, which nobody asked for, only with
+    curves."""
+    found, scale, todo = fitted.assessed, fitted.scale, list[Titled]()
+    if found.permutation and options.output.curves:
+        todo.append(Titled("importance", "assessment.draw_importance", (found.permutation, found.contribution)))
+    if found.jackknife:
+        measures = {"train_gain": "jackknife"}
+        if fitted.test is not None:
+            measures |= {"test_gain": "jackknife_test_gain", "test_auc": "jackknife_test_auc"}
+        for measure, title in measures.items():
+            todo.append(Titled(title, "assessment.draw_jackknife", (found.jackknife, measure)))
+    split = None if found.validation is None else found.validation.split
+    places = [(x, y) for _, x, y in fitted.table.points()]
+    known = [all(np.isfinite(part).all() for part in place) for place in places]
+    if split is not None and split.group is not None and known[0] and len(split.folds) <= MOST_FOLDS:
+        measured = f", {split.background} background" if len(places) > 1 else ""
+        ways = {
+            "background": places[1] if len(places) > 1 and known[1] else None,
+            "background_group": split.background_group,
+            "geographic": stack is not None and stack.crs is not None and stack.crs.is_geographic,
+            "land": _land(stack),
+            "outlines": split.outlines,
+            "title": fitted.name,
+            "said": f"{len(split.folds)} folds, {split.method}{measured}",
+        }
+        given = places[0], split.group, [fold.name for fold in split.folds]
+        todo.append(Titled("folds", "assessment.draw_folds", given, ways))
+    if split is not None and split.blocks is not None:
+        todo.append(Titled("variograms", "variables.draw_variograms", (split.blocks,)))
+    if found.survey is not None:
+        todo.append(Titled("calibration", "assessment.draw_calibration", (found.survey["calibration"],)))
+    if fitted.bands:
+        shown, order = options.output.curve_scale(scale), {"order": variable_order(found)}
+        todo.append(Titled("bands", "assessment.draw_bands", (fitted.bands, shown), order))
+    for surface in fitted.surfaces:
+        title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
+        todo.append(Titled(title, "assessment.draw_surface", (surface, scale)))
+    if fitted.roc and options.output.curves:
+        todo.append(Titled("roc", "assessment.draw_roc", (fitted.roc, _scores(fitted.numbers))))
+        if omission := getattr(fitted, "omission", None):
+            todo.append(Titled("omission", "assessment.draw_omission", (omission,)))
+    return todo
+
+
+def variable_order(found: Any) -> Sequence[str]:
+    """Return the variables of an assessed model, the most important first, as its page shows them."""
+    rows = ([asdict(row) for row in part] for part in (found.permutation, found.contribution))
+    return importance_chart(*rows).names
+
+
+def publication_picture(fitted: Any, raster: Path, **ways: Any) -> Titled:
+    """Return the figure for a paper; the importance of variables and responses to them must be known."""
+    found = fitted.assessed
+    if not found.permutation or not ways["profiles"]:
+        raise OptionError(
+            "output.publication shows responses and the importance of variables, and output.curves=false or "
+            "test.importance=false leaves them out: leave one of the options out"
+        )
+    ways |= {name: [asdict(row) for row in getattr(found, name)] for name in ("permutation", "contribution")}
+    return Titled("publication", "composed.draw_publication", (raster,), {"species": fitted.name, **ways})
+
+
+def _scores(numbers: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the AUC of training and of test data, from the numbers of any kind of model."""
+    measures = numbers.get("measures") or {}
+    found = {}
+    for data, key in (("training", "auc_train"), ("test", "auc_test")):
+        own = measures.get(data)
+        found[data] = own.get("mean_auc") if isinstance(own, dict) else numbers.get(key)
+    return found
+
+
+def _land(stack: "Stack | None") -> "Picture | None":
+    """Return where the first layer that is a file of this machine has values, for a map of folds."""
+    from sdm.report.pictures import read_picture
+
+    for layer in () if stack is None else stack.layers:
+        path = Path(layer.path)
+        if not layer.computed and not layer.resample and path.is_file():
+            picture = read_picture(path, LAND_PIXELS, layer.band)
+            known = ~np.isin(picture.values, np.array(layer.nodata, dtype=np.float32))
+            return replace(picture, values=np.where(known, picture.values, np.nan).astype(np.float32))
+    return None
+
+
+def write_value_maps(
+    model: ValueModel,
+    replicates: Sequence[ValueModel],
+    level: float | None,
+    stack: "Stack",
+    raster: Path,
+    of: str,
+    common: dict[str, Any],
+) -> Files:
+    """Write presence and absence by a cutoff, and the spread over replicates, beside a map; return their names.
+
+    `of` is what the map is of, such as ``map`` or ``projection warmer``; `common` are arguments that all maps share.
+    """
+    files: Files = {}
+    if replicates:
+        paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
+        about = {**common.get("tags", {}), "model_id": model.identity}
+        write_spread_maps(replicates, stack, paths, **{**common, "tags": about})
+        files |= {f"{name} {of}": path.name for name, path in paths.items()}
+    if level is not None:
+        binary = raster.with_name(f"{raster.stem}_thresholded.tif")
+        predict_raster(model, stack, binary, threshold=level, **common)
+        files[f"thresholded {of}"] = binary.name
+    return files

@@ -1,0 +1,185 @@
+"""Which variables a model of a run is fitted to, where the options leave some out; for every kind of model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.splits.folds import Split
+from sdm.assess.variables.choice import LISTED, VariableChoice, listed_drops
+from sdm.assess.variables.correlation import measure_collinearity
+from sdm.assess.variables.reduction import reduce_variables
+from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
+from sdm.errors import OptionError, name_list
+from sdm.executors.opening import workers
+from sdm.kinds.splitting import FOLDS, method, with_default_folds
+from sdm.kinds.task import Files, Prepared, Task
+from sdm.options.definitions import RunOptions
+from sdm.report.tables import write_rows
+from sdm.report.titled import make_plots
+from sdm.types import Progress
+
+LEAST = 2  # variables that there must be to leave some out
+
+
+def chooses(options: RunOptions) -> bool:
+    """Tell whether the options leave variables out."""
+    own = options.layers
+    return own.drop_correlated is not None or own.drop_vif is not None or reduces(options)
+
+
+def reduces(options: RunOptions) -> bool:
+    """Tell whether variables are left out by their importance at held-out records."""
+    return options.layers.reduce or options.layers.reduce_to is not None
+
+
+def refuse_choice(options: RunOptions, what: str) -> None:
+    """Raise if variables are to be left out where there are none."""
+    own = options.layers
+    for name in ("drop_correlated", "drop_vif", "reduce", "reduce_to"):
+        if getattr(own, name) not in (None, False):
+            raise OptionError(f"layers.{name}={getattr(own, name)!r} does not apply to {what}: leave it out")
+
+
+def choose_variables(
+    task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None = None
+) -> Prepared:
+    """Return the inputs of a run with only the variables of one model that are kept, and the choice among `chosen`.
+
+    Records that are set aside for testing take no part.
+    """
+    own = options.layers
+    plan = task.plan(prepared, name, with_default_folds(options) if reduces(options) else options)
+    table = plan.table
+    if own.reduce_to is not None and own.reduce_to >= len(table.names):
+        there = f"there are {len(table.names)} variables"
+        raise OptionError(f"layers.reduce_to={own.reduce_to}: {there}, expected a smaller number")
+    with workers(options) as pool:
+        choice = uncorrelated(task, table, options, pool, progress)
+        if reduces(options) and len(choice.kept) >= LEAST:
+            base = task.estimator(options, table.categorical)
+            ways: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "to": own.reduce_to}
+            rest = table.pick(choice.kept)
+            steps = reduce_variables(rest, base, plan.split, task.assessor, executor=pool, progress=progress, **ways)
+            gone = [Dropped(step.dropped, "reduction", step.importance) for step in steps[1:] if step.kept]
+            choice = replace(choice, steps=tuple(steps), dropped=(*choice.dropped, *gone))
+    narrowed: Prepared = task.narrow(prepared, name, choice.kept)
+    return replace(narrowed, chosen={**prepared.chosen, name: replace(choice, table=table)})
+
+
+def uncorrelated(
+    task: Task, table: Any, options: RunOptions, executor: Any = None, progress: Progress | None = None
+) -> VariableChoice:
+    """Leave variables of a table out by their correlations, and then by their variance inflation factors."""
+    own, (noun, values) = options.layers, table.environment()
+    found = measure_collinearity(values, table.names, table.categorical)
+    gains: dict[str, float] = {}
+    dropped: list[Dropped] = []
+    if own.drop_correlated is not None:
+
+        def ask(names: Sequence[str]) -> dict[str, float]:
+            return task.single_gains(table, options, names, executor, progress)
+
+        dropped, gains = drop_correlated(found, own.drop_correlated, ask)
+    if own.drop_vif is not None:
+        gone = {one.variable for one in dropped}
+        dropped += drop_inflated(found, own.drop_vif, [name for name in found.names if name not in gone])
+    return VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains)
+
+
+def foresee_choice(table: Any, options: RunOptions) -> list[str]:
+    """Say what can be known of the choice without fitting: variables that are correlated, and large VIF."""
+    own, (noun, values) = options.layers, table.environment()
+    found = measure_collinearity(values, table.names, table.categorical)
+    over, facts = f"over {found.n:,} {noun}", []
+    if own.drop_correlated is not None:
+        near = (abs(found.pearson) > own.drop_correlated).sum(axis=1) > 1
+        names = [name for name, is_near in zip(found.names, near) if is_near]
+        some = f"{len(names)} of {len(table.names)} variables have |r| above {own.drop_correlated:g} with another"
+        facts.append(f"{some}, {over}{f': {name_list(names, LISTED)}' if names else ''}")
+    if own.drop_vif is not None:
+        gone = drop_inflated(found, own.drop_vif)
+        some = f"{len(gone)} of {len(table.names)} variables have a VIF above {own.drop_vif:g}, one after the other"
+        facts.append(f"{some}, {over}{f': {listed_drops(gone)}' if gone else ''}")
+    return facts
+
+
+def chosen_in_folds(
+    task: Task, prepared: Prepared, name: str, split: Split | None, options: RunOptions, progress: Progress | None
+) -> tuple[Any, Split] | None:
+    """Return the training table with all variables, and folds that choose among them by their own training part.
+
+    So the held-out records of a fold have no say in its variables. None where nothing was chosen by the records, where
+    the reduction, which needs all folds, chose, and where the folds' models are mapped, all on the same layers.
+    """
+    choice = prepared.chosen.get(name)
+    if choice is None or split is None or not nests(options):
+        return None
+    folds = []
+    with workers(options) as pool:
+        for fold in split.folds:
+            own = uncorrelated(task, fold.training(choice.table), options, pool, progress)
+            folds.append(replace(fold, variables=own.kept))
+    return choice.table, replace(split, folds=tuple(folds))
+
+
+def nests(options: RunOptions) -> bool:
+    """Tell whether every fold can choose its variables by itself."""
+    return options.layers.drop_correlated is not None and not reduces(options) and not options.output.uncertainty
+
+
+def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> list[str]:
+    """Say what was left out and why, and who had a say in it."""
+    own, total = options.layers, len(choice.names)
+    over = f"over {choice.found.n:,} {choice.noun}"
+    limits = {"correlation": ("drop_correlated", own.drop_correlated), "vif": ("drop_vif", own.drop_vif)}
+    notes, rest = [], total
+    for by, (option, limit) in limits.items():
+        if limit is None:
+            continue
+        gone = choice.left_out(by)
+        which = f"{len(gone)} of {rest} variables left out, {over}: {listed_drops(gone)}" if gone else ""
+        notes.append(f"{option} {limit:g}: {which or f'no variable left out of {rest}, {over}'}")
+        rest -= len(gone)
+    if choice.steps:
+        notes.append(_reduction_note(choice, options))
+    if choice.dropped:
+        notes.append(f"variables: {len(choice.kept)} of {total} kept: {', '.join(choice.kept)}")
+    if choice.found.constant:
+        flat = choice.found.constant
+        notes.append(f"{len(flat)} variables have one value, take no part in correlations and stay: {', '.join(flat)}")
+    if (method(options.test) is not None or reduces(options)) and (choice.gains or choice.steps):
+        if nested:
+            notes.append("every fold chose among correlated variables by its own training records")
+        else:
+            notes.append(
+                "held-out records of the folds had a say in the choice of variables, which flatters the figures of the "
+                "folds a little: records that are set aside with --test-percent, or a --test file, do not"
+            )
+    return notes
+
+
+def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
+    first, last = choice.steps[0], [step for step in choice.steps if step.kept][-1]
+    gone = choice.left_out("reduction")
+    told = "" if method(options.test) is not None else f" ({FOLDS} random folds, as none were asked for)"
+    losses = f"held-out loss {first.loss:.4f} ± {first.error:.4f} with {len(first.names)} variables"
+    if not gone:
+        return f"reduce: no variable left out, {losses}{told}"
+    now = f"{last.loss:.4f} ± {last.error:.4f} with {len(last.names)}"
+    return f"reduce: {len(gone)} variables left out, {losses}, {now}{told}: {listed_drops(gone)}"
+
+
+def write_choice(choice: VariableChoice, options: RunOptions, folder: Path, files: Files) -> None:
+    """Write `variables.csv`, the steps of the reduction, and pictures of both."""
+    from sdm.report.figures.variables import draw_correlation, draw_reduction
+    from sdm.report.paper import paper_of
+
+    paper = paper_of(options.output)
+    files["variables"] = write_rows(folder / "variables.csv", choice.rows()).name
+    plots = make_plots(folder, files)
+    if len(choice.found.names) >= LEAST:
+        draw_correlation(choice.found, plots / "correlation.png", options.layers.drop_correlated or 0.7, paper)
+    if choice.steps:
+        files["reduction"] = write_rows(folder / "reduction.csv", choice.step_rows()).name
+        draw_reduction(choice.step_rows(), plots / "reduction.png", paper)

@@ -1,0 +1,171 @@
+"""A class model on points, or on proportions, that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.assess.measures.classes import measure_classes
+from sdm.conditional.targets import scale_proportions
+from sdm.data.nodata import NodataCodes
+from sdm.data.records.columns import named_column, row_count
+from sdm.data.records.frames import pd
+from sdm.data.records.occurrences import as_text
+from sdm.data.records.rows import FileRows
+from sdm.data.untagged import blank_codes, refuse_codes
+from sdm.data.variables import said_variables
+from sdm.data.vectors import VECTOR, split_layer
+from sdm.errors import DataError, OptionError
+from sdm.kinds.classes.points import read_class_points, selected
+from sdm.kinds.inputs import row_rules
+from sdm.kinds.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.models.classes import ClassModel
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import make_options
+from sdm.options.several import ClassOptions
+from sdm.types import Array
+
+
+def evaluate_classes(
+    model: ClassModel,
+    options: RunOptions,
+    *,
+    class_column: str | None = None,
+    proportions: Sequence[str] = (),
+    select: Mapping[str, str] | Sequence[str] = (),
+) -> dict[str, Any]:
+    """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own."""
+    notices: list[str] = []
+    where = _where(model, class_column, proportions)
+    file = Path(str(options.occurrences.file))
+    chosen: Any = select or _selection(model, file, notices)
+    column, shares = where.get("class_column"), where.get("proportions") or []
+    classes = ClassOptions(column=column, proportions=shares, select=chosen)
+    options = options.model_copy(update={"classes": classes})
+    try:
+        found = _from_layers if options.layers.files else _from_table
+        values, target, rows = found(model, options, notices)
+    except OptionError as error:
+        if class_column is None and column and f"no column '{column}'" in str(error):
+            hint = "the model was fitted to a column of that name; name another one with --class-column"
+            raise OptionError(f"{error}; {hint}") from error
+        raise
+    whole = np.isfinite(values).all(axis=1)
+    if not whole.all():
+        notices.append(f"{row_count(int(np.count_nonzero(~whole)))} without a value of every variable left out")
+        values, target, rows = values[whole], target[whole], rows[whole]
+    if target.ndim == 2 and (blank := np.isnan(target).any(axis=1)).any():
+        notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion left out")
+        values, target, rows = values[~blank], target[~blank], rows[~blank]
+    targets = _targets(model, target, rows, file.name, notices)
+    measures = measure_classes(model.distributions(values), targets, model.shares)
+    return {
+        "title": model.meta.get("title"),
+        "classes": list(model.labels),
+        "notices": notices,
+        "warnings": [text for text in [measures.warning("evaluation")] if text],
+        **measures.numbers(model.labels),
+        **{name: dict(zip(model.labels, getattr(measures, name).tolist())) for name in ("recall", "precision")},
+        "confusion": measures.confusion.tolist(),
+    }
+
+
+def _where(model: ClassModel, class_column: str | None, proportions: Sequence[str]) -> dict[str, Any]:
+    """Return where a file has the classes: as the user says, or else as the model's file does."""
+    if class_column and proportions:
+        raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
+    where = {"class_column": class_column} if class_column else {"proportions": proportions}
+    if not class_column and not proportions:
+        where = {name: model.meta[name] for name in ("class_column", "proportions") if model.meta.get(name)}
+    if not where:
+        raise OptionError(
+            "the model's file does not say in which column its classes were: name it with --class-column, or name the "
+            "--proportions of several columns"
+        )
+    named = make_options({"classes.proportions": where.get("proportions")}).classes.proportions
+    if named and (odd := set(named) ^ set(model.labels)):
+        raise OptionError(
+            f"--proportions {','.join(named)}: expected one column for each class of the model, which are "
+            f"{', '.join(model.labels)}; '{min(odd)}' is not in both"
+        )
+    return where
+
+
+def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[str, str]:
+    """Return the choice of records that a model was fitted with, as far as a file has its columns."""
+    stored = model.meta.get("select")
+    known: dict[str, str] = stored if isinstance(stored, dict) else {}
+    if known and split_layer(file)[0].suffix.lower() not in VECTOR:
+        header = open_text(file).header
+        known = {column: value for column, value in known.items() if column in header}
+    notices += [f"only records with {column}={value}, as the model was fitted" for column, value in known.items()]
+    return known
+
+
+def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, Any, NDArray[np.int64]]:
+    """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
+    layers = options.layers
+    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+    records = read_class_points(options, str(options.occurrences.file), notices).records
+    notices += stack.notices
+    shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None
+    values, index = values_at(stack, records, "points", notices, options.occurrences.drop_suspicious)
+    target = records.species.astype(str) if shares is None else np.column_stack(shares)
+    return values, target[index], records.row[index]
+
+
+def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, Any, NDArray[np.int64]]:
+    """Return the values of a table's columns, labels or proportions, and rows."""
+    text = open_text(str(options.occurrences.file))
+    if options.classes.column:
+        label = named_column(options.classes.column, text.header, text.path.name)
+    wanted = model.labels if options.classes.proportions else []
+    shares = [named_column(name, text.header, text.path.name) for name in wanted]
+    check_columns(model, text)
+    rows = FileRows.read(text, set() if shares else {label}, rules=row_rules(options, absences=True))
+    columns: dict[str, Any] = {
+        name: rows.frame[name] if name in model.categorical else rows.numbers(name) for name in model.names
+    }
+    proportions = [rows.numbers(name) for name in shares]
+    rows.leave_out(~selected(rows.frame, options.classes.select, text.path.name), "that were not selected")
+    if not shares:
+        rows.leave_out(as_text(rows.frame[label]) == "", "without a class")
+    keep = rows.sift()
+    notices += rows.notes
+    if not keep.any():
+        raise DataError(f"file '{text.path.name}' has no row with a class: expected one row per point")
+    row, columns = rows.row[keep], {name: np.asarray(column)[keep] for name, column in columns.items()}
+    codes = NodataCodes.read(options.layers.nodata)
+    table, blanked = blank_codes(pd.DataFrame(columns), codes)
+    refuse_codes(table, codes, text.path.name)
+    notices += [*blanked, said_variables(model.names, model.categorical)]
+    values = model.encoder.encode(table)
+    if shares:
+        return values, np.column_stack(proportions)[keep], row
+    return values, as_text(rows.frame[label])[keep], row
+
+
+def _targets(model: ClassModel, target: Any, rows: NDArray[np.int64], source: str, notices: list[str]) -> Array:
+    """Return target distributions `(C, n)` of labels or proportions."""
+    if not len(target):
+        raise DataError(f"no point of '{source}' has a value of every variable, and a class: expected some to measure")
+    if target.ndim == 2:
+        return scale_proportions(target, rows)
+    place = {label: c for c, label in enumerate(model.labels)}
+    place |= {str(code): place[label] for label, code in model.codes.items() if str(code) not in place}
+    strange = target[[label not in place for label in target.tolist()]]
+    if strange.size:
+        names = [f"'{name}'" for name in sorted(set(strange.tolist()))]
+        others = f" (and {', '.join(names[1:6])}{', …' if len(names) > 6 else ''})" if len(names) > 1 else ""
+        raise DataError(
+            f"the model does not know class {names[0]}{others}, which {strange.size:,} points of '{source}' have; "
+            f"it knows {', '.join(model.labels)}: rename such points, or leave them out"
+        )
+    codes = np.array([place[label] for label in target.tolist()])
+    for c in sorted(set(range(len(model.labels))) - set(codes.tolist())):
+        notices.append(f"no point of class '{model.labels[c]}': nothing is known of how well it is found")
+    return np.eye(len(model.labels))[codes].T.copy()

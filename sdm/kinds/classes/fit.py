@@ -1,0 +1,273 @@
+"""One class model: fitted, tested, and every number, curve and cutoff gathered."""
+
+import inspect
+import logging
+from collections.abc import Sequence
+from dataclasses import field, replace
+from typing import Any
+
+import numpy as np
+
+from sdm._version import __version__
+from sdm.assess.class_assessor import CLASSES, targets_of
+from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
+from sdm.assess.measures.presence_absence import measure_predictions
+from sdm.assess.measures.thresholds import Curve, Threshold
+from sdm.assess.profiles import Band, Profile, Surface, marginal
+from sdm.assess.splits.folds import Split
+from sdm.assess.validation import CrossValidation
+from sdm.data.rasters.stack import Stack
+from sdm.data.site_sample import ClassSample
+from sdm.errors import OptionError
+from sdm.estimators.classes import ConditionalMaxent
+from sdm.kinds.assessing import Assessed, assess
+from sdm.kinds.classes.inputs import ClassPrepared
+from sdm.kinds.responses import make_bands, make_surfaces, read_pairs, varying
+from sdm.kinds.splitting import set_sites_aside, split_sites
+from sdm.maxent.solution import CONVERGED
+from sdm.models.classes import ClassModel
+from sdm.models.presence import PresenceOf, presence_class
+from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on
+from sdm.types import Array, Progress
+from sdm.values import dataclass
+
+log = logging.getLogger("sdm")
+
+# Of Java Maxent's thresholds, those that have a meaning for a probability of presence.
+CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
+RENAMED = {"folds": "penalty_folds"}  # parameters of the estimator whose options have another name
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """The sites of one model, divided: what trains, what tests, and the folds."""
+
+    table: ClassSample
+    test: ClassSample | None
+    split: Split | None
+
+
+@dataclass
+class ClassFit:
+    """A fitted class model."""
+
+    name: str
+    table: ClassSample  # what it was fitted to
+    test: ClassSample | None
+    model: ClassModel
+    presence: PresenceOf | None  # where the classes are presence and absence
+    measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
+    numbers: dict[str, Any]
+    notes: list[str]
+    assessed: Assessed
+    thresholds: list[Threshold] = field(default_factory=list)  # cutoffs of the probability of presence
+    roc: list[dict[str, float]] = field(default_factory=list)  # omission and false presences against the cutoff
+    profiles: list[ClassProfile] = field(default_factory=list)  # of all classes
+    curves: list[Profile] = field(default_factory=list)  # of presence alone
+    bands: list[Band] = field(default_factory=list)
+    surfaces: list[Surface] = field(default_factory=list)
+    scale: str = "probability"
+
+
+def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
+    """Return the estimator that the options describe."""
+    fit = options.fit
+    features = fit.families if fit.model == "structural" else fit.features
+    given: dict[str, Any] = {"features": features, "seed": options.seed, "categorical": list(categorical)}
+    for name in inspect.signature(ConditionalMaxent).parameters:
+        given.setdefault(name, getattr(fit, RENAMED.get(name, name), None))
+    # What has no value here has the estimator's own default.
+    return ConditionalMaxent(**{name: value for name, value in given.items() if value is not None})
+
+
+def plan_classes(
+    sample: ClassSample,
+    options: RunOptions,
+    test: ClassSample | None = None,
+    stack: Stack | None = None,
+    whole: ClassSample | None = None,
+) -> ClassPlan:
+    """Divide the sites; what cannot work is refused before anything is fitted.
+
+    `whole` are the training sites with all variables, where some were left out: folds depend on all of them.
+    """
+    if options.predict.threshold is not None:
+        check_cutoff(sample.class_names, "predict.threshold")
+    if options.output.surfaces:
+        check_cutoff(sample.class_names, "output.surfaces")
+    read_pairs(options.output.surfaces, sample.names)
+    if test is None:
+        train = set_sites_aside(sample, options)
+        sample, test = sample.take(train), None if train.all() else sample.take(~train)
+    return ClassPlan(sample, test, split_sites(sample if whole is None else whole, options, stack))
+
+
+def check_cutoff(labels: Sequence[str], option: str) -> None:
+    """Raise if a cutoff is asked for, and the classes are not presence and absence."""
+    if presence_class(labels) is None:
+        listed = ", ".join(labels)
+        raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
+
+
+def fit_classes(
+    plan: ClassPlan,
+    prepared: ClassPrepared,
+    options: RunOptions,
+    progress: Progress | None,
+    nested: tuple[ClassSample, Split] | None = None,
+    validated: CrossValidation | None = None,
+) -> ClassFit:
+    """Fit one class model and measure it; `nested` and `validated` as for `assess`."""
+    table, test = plan.table, plan.test
+    log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
+    base = class_estimator(options, table.categorical)
+    with going_on(progress, f"fitting {len(table.class_names)} classes"):
+        fitted = CLASSES.fit(table, base, progress=progress)
+    notes, solution = list(fitted.notes_), fitted.solution_
+    if solution.status != CONVERGED:
+        notes.append(f"{solution.status}: {solution.message}")
+    if np.isinf(fitted.multiplier_):
+        notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
+    model = _with_record(fitted.model_, table, prepared, options)
+    bases = base, _as_chosen(base, fitted)
+    ways: dict[str, Any] = {"assessor": CLASSES, "test": test, "nested": nested, "validated": validated}
+    assessed = assess(table, options, *bases, plan.split, **ways, progress=progress)
+    measures = {
+        kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
+        for kind, one in (("training", table), ("test", test))
+        if one is not None
+    }
+    out = None if assessed.validation is None else assessed.validation.out_of_fold
+    if out is not None and out.known.any():
+        known = out.known
+        measures["cross-validation"] = measure_classes(out.p[:, known], out.targets[:, known], out.constant[:, known])
+        rows = assessed.validation.rows if assessed.validation else []
+        notes += [f"fold {row['fold']}: {row['status']}" for row in rows if row["status"] != CONVERGED]
+    held = table if test is None else test
+    if options.test.importance:
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
+        assessed.permutation = permute_classes(model, held.values, targets_of(held, model.classes), **shuffled)
+    result = ClassFit(table.title, table, test, model, None, measures, {}, notes, assessed)
+    here = presence_class(model.labels)
+    if here is not None:
+        _measure_presence(result, PresenceOf(model, here), out, options)
+    if options.output.curves:
+        result.profiles = class_profiles(result.model, table.values, options.predict.clamped)
+    result.numbers = _numbers(result, fitted, len(table) + (0 if test is None else len(test)))
+    return result
+
+
+def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> ConditionalMaxent:
+    """Return the estimator with the penalties that were chosen, so that fits to one variable need not choose."""
+    chosen: dict[str, Any] = {"regularization": fitted.regularization_, "entropy": fitted.entropy_}
+    if np.isfinite(fitted.multiplier_):
+        chosen["multiplier"] = fitted.multiplier_
+    if hasattr(fitted, "lam_"):
+        chosen |= {"lam": fitted.lam_, "beta": fitted.beta_}
+    return CLASSES.with_setting(base, chosen)
+
+
+def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options: RunOptions) -> None:
+    """Add cutoffs, the ROC curve, the measures of presence against absence, and the curves of presence."""
+    table, test, c = result.table, result.test, presence.c
+    p, inside = presence.predict(table.values), targets_of(table, presence.model.classes)[c] >= 0.5
+    at_test = None if test is None else presence.predict(test.values)
+    there = None if test is None else targets_of(test, presence.model.classes)[c] >= 0.5
+    tested = None if at_test is None or there is None or not there.any() else at_test[there]
+    curve = Curve(p[inside], p[~inside], lambda raw: 100.0 * np.asarray(raw), tested)
+    result.thresholds = [cutoff for cutoff in curve.thresholds(0.0) if cutoff.key in CUTOFFS]
+    known = {cutoff.key: cutoff.raw for cutoff in result.thresholds}
+    result.model = replace(presence.model, meta={**presence.model.meta, "thresholds": known})
+    result.presence = PresenceOf(result.model, c)
+    result.roc = _roc(curve, None if at_test is None or there is None else at_test[~there])
+    kind, values, here = "training", p, inside
+    if at_test is not None and there is not None:
+        kind, values, here = "test", at_test, there
+    elif out is not None and out.known.any():
+        kind, values, here = "cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5
+    if here.any() and not here.all():
+        result.assessed.survey = {"of": kind, **measure_predictions(values[here], values[~here], known["maxsss"])}
+    seen = table.values, "probability", options.predict.clamped
+    if options.output.curves:
+        result.curves = [marginal(result.presence, v, *seen) for v in varying(result.presence)]
+        replicates = [PresenceOf(one, c) for one in result.assessed.replicates]
+        result.bands = make_bands(result.presence, replicates, *seen)
+    result.surfaces = make_surfaces(result.presence, options.output.surfaces, *seen)
+
+
+def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
+    """Return false presences and omission against the cutoff, at training sites and at test sites if there are some."""
+    rows = []
+    for row in curve.sweep(lambda raw: np.asarray(raw), 1.0):
+        false = {"Training false presences": row.pop("Fractional area")}
+        if absences is not None and absences.size:
+            false["Test false presences"] = float(np.mean(absences >= row["Threshold"]))
+        rows.append({"Threshold": row.pop("Threshold"), **false, **row})
+    return rows
+
+
+def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared, options: RunOptions) -> ClassModel:
+    """Add to a model where it came from, for whoever maps or measures it later."""
+    named = [prepared.levels.get(variable.name) for variable in model.variables]
+    titles = {} if prepared.stack is None else prepared.stack.titles
+    variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, named))
+    variables = tuple(variable.titled(titles.get(variable.name, {})) for variable in variables)
+    colours = {
+        label: "#{:02x}{:02x}{:02x}".format(*c) for label, c in prepared.colours.items() if label in model.labels
+    }
+    classes, column = options.classes, prepared.species_column
+    record: dict[str, Any] = {
+        "title": table.title,
+        "seed": options.seed,
+        "class_column": options.occurrences.response or classes.column,
+        "proportions": classes.proportions,
+        "select": {**classes.select, **({column: table.title} if column else {})},
+        "colours": colours,
+        "codes": {label: code for label, code in prepared.codes.items() if label in model.labels},
+    }
+    record = {name: value for name, value in record.items() if value or name == "seed"}
+    return replace(model, variables=variables, meta={**model.meta, **record})
+
+
+def _numbers(result: ClassFit, fitted: ConditionalMaxent, sites: int) -> dict[str, Any]:
+    solution, model = fitted.solution_, result.model
+    warnings = [text for kind, measures in result.measures.items() if (text := measures.warning(kind))]
+    return {
+        "title": result.name,
+        "version": __version__,
+        "classes": list(model.labels),
+        "sites": sites,
+        "training_sites": len(result.table),
+        "variables": list(model.names),
+        "regularization": fitted.regularization_,
+        "multiplier": fitted.multiplier_,
+        "multiplier_search": [] if fitted.multiplier_search_ is None else fitted.multiplier_search_.rows(),
+        **({"lambda": fitted.lam_, "beta": fitted.beta_} if hasattr(fitted, "lam_") else {}),
+        "status": solution.status,
+        "gap": solution.gap,
+        "iterations": solution.iterations,
+        "objective": solution.objective,
+        "order": model.alpha,
+        "feature_classes": str(fitted.features),
+        "features": fitted.feature_set_.size - 1,
+        "features_with_weight": model.weights.shape[1],
+        "measures": {name: measures.numbers(model.labels) for name, measures in result.measures.items()},
+        **result.assessed.as_dict(),
+        **({"thresholds": _cutoff_numbers(result.thresholds)} if result.thresholds else {}),
+        "warnings": warnings,
+    }
+
+
+def _cutoff_numbers(thresholds: Sequence[Threshold]) -> dict[str, Any]:
+    """Return the probability of every cutoff, and which share of presences and absences it gets wrong."""
+    return {
+        cutoff.key: {
+            "name": cutoff.name,
+            "probability": cutoff.raw,
+            "false_presences": cutoff.area,
+            "training_omission": cutoff.training_omission,
+            "test_omission": None if np.isnan(cutoff.test_omission) else cutoff.test_omission,
+        }
+        for cutoff in thresholds
+    }

@@ -1,0 +1,406 @@
+"""What class models are fitted to: points with their classes or proportions, or points drawn from a raster of classes.
+
+Presence and absence in a column (`occurrences.response`) are two classes, and every species has a sample of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from glob import glob
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.conditional.targets import check_classes, scale_proportions
+from sdm.data.background import sample_background
+from sdm.data.encode import Encoder
+from sdm.data.opening.rasters import open_raster
+from sdm.data.rasters.layers import open_stack
+from sdm.data.records.clean import Ledger, finish_cleaning, locate
+from sdm.data.records.columns import SPECIES, first_of, named_column, row_count, species_column
+from sdm.data.records.frames import pd
+from sdm.data.records.occurrences import Occurrences, as_text
+from sdm.data.records.rows import with_fate, with_left_out
+from sdm.data.records.suspicious import Suspicion
+from sdm.data.records.textfile import SAMPLE_ROWS
+from sdm.data.records.weights import uncertain_beyond_cell
+from sdm.data.site_sample import ClassSample
+from sdm.data.untagged import refuse_values
+from sdm.data.variables import hint_columns, said_variables
+from sdm.data.visits import SITE, site_groups
+from sdm.errors import DataError, OptionError, name_list
+from sdm.kinds.classes.points import Points, is_absence, read_class_points
+from sdm.kinds.inputs import check_species, open_layers, read_area
+from sdm.kinds.task import Prepared
+from sdm.models.classes import label_text
+from sdm.models.interface import category_titles
+from sdm.options.definitions import RunOptions
+from sdm.types import Array, Colour, Index
+from sdm.values import dataclass
+
+
+@dataclass
+class ClassPrepared(Prepared):
+    """What a run over classes works on; `tables` are `ClassSample`, by the title of their model."""
+
+    by_model: ClassVar[tuple[str, ...]] = (*Prepared.by_model, "tests", "ledgers")
+
+    tests: dict[str, ClassSample] = field(default_factory=dict)  # of the test file
+    ledgers: dict[str, Ledger] = field(default_factory=dict)  # the record cleaning summaries
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # categories of variables that came as text
+    colours: dict[str, Colour] = field(default_factory=dict)  # that a raster of classes gives them
+    codes: dict[str, int] = field(default_factory=dict)  # the values of named classes in that raster
+    species_column: str | None = None  # tells the species of a response apart
+
+
+def check_inputs(options: RunOptions) -> None:
+    """Raise if it is not said where the classes are, or it is said twice."""
+    own, classes, example = options.occurrences, options.classes, "'sdm classify points.csv layers/ -o results'"
+    column = own.response or classes.column
+    if classes.raster is not None:
+        if own.file or column or classes.proportions or classes.select:
+            raise OptionError("give a file of points or a raster of classes (--classes), not both")
+        if not options.layers.files:
+            raise OptionError(f"no layers: give a folder of them, as in {example}")
+        return
+    if own.file is None:
+        raise OptionError("no points: give a file with a class column first, or a raster of classes as --classes")
+    if own.response and (classes.column or classes.proportions):
+        raise OptionError("occurrences.response and classes.column or classes.proportions: give one of them")
+    if bool(column) == bool(classes.proportions):
+        raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
+
+
+def prepare_classes(options: RunOptions) -> ClassPrepared:
+    """Read the points and their values, or draw points from a raster of classes."""
+    check_inputs(options)
+    prepared = _recorded(options) if options.classes.raster is None else _drawn(options)
+    if prepared.stack is None and options.project.scenarios:
+        raise OptionError("project.scenarios needs layers, and a table was given: use 'sdm project' afterwards")
+    for sample in list(prepared.tables.values())[:1]:
+        prepared.notices.append(said_variables(sample.names, sample.categorical))
+    for title, sample in prepared.tables.items():
+        prepared.tables[title] = _frequent(sample, options, prepared.notices)
+    return prepared
+
+
+def _recorded(options: RunOptions) -> ClassPrepared:
+    """Return the points of a file: in the cells of the layers, or with the values that the file has."""
+    prepared = ClassPrepared()
+    points = read_class_points(options, str(options.occurrences.file), prepared.notices)
+    if options.layers.files:
+        prepared.stack = open_layers(options)
+        prepared.notices += prepared.stack.notices
+        prepared.warnings += prepared.stack.warnings
+        prepared.study_area = read_area(options, prepared.stack)
+        prepared.notices += prepared.study_area.notes if prepared.study_area else []
+    elif options.occurrences.drop_suspicious:
+        raise OptionError("occurrences.drop_suspicious needs layers, and a table was given: leave such rows out")
+    else:
+        prepared.notices.append("a table has no map: use 'sdm predict' with layers")
+        prepared.warnings += [] if points.table is None else hint_columns(points.table, options.layers.categorical)
+    parts = _models(points, options, prepared)
+    whole = points if len(parts) == 1 else points.without_left_out()  # those are of no model
+    for title, rows in parts.items():
+        told = len(prepared.notices)
+        try:
+            if options.occurrences.response is not None:
+                _check_both(points.records.species[rows].astype(str), title)
+            prepared.tables[title], ledger = _sample(whole.take(rows), title, options, prepared)
+            if ledger is not None:
+                prepared.ledgers[title] = ledger
+            if len(parts) > 1:
+                prepared.notices[told:] = [f"{title}: {text}" for text in prepared.notices[told:]]
+        except DataError as error:
+            if len(parts) == 1:
+                raise
+            prepared.failures[title] = str(error) if str(error).startswith(title) else f"{title}: {error}"
+    prepared.fate, prepared.fate_crs = _fate(points, parts, prepared), points.records.crs
+    if options.test.file is not None:
+        _read_tests(options, options.test.file, prepared)
+    return prepared
+
+
+def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPrepared) -> pd.DataFrame:
+    """Return a line for every row of the file: its model and class, its fate, and why."""
+    tables = []
+    for title, rows in parts.items():
+        if title in prepared.ledgers:
+            table = prepared.ledgers[title].fate
+        else:
+            reason = prepared.failures.get(title, "")
+            lines = points.records.lines().loc[rows]
+            table = with_fate(lines, np.zeros(len(lines), dtype=np.int64), [reason])
+        table = table.rename(columns={"species": "class"})
+        table.insert(2, "species", title)
+        tables.append(table)
+    whole = pd.concat(tables, ignore_index=True)
+    column = prepared.species_column
+    if column is not None:
+        nameless = as_text(points.records.extra[column]) == ""
+        points = points.leave_out(nameless, f"without a species in column '{column}'")
+    lost = points.records.left_out[~points.records.left_out["row"].isin(whole["row"])]
+    lost = lost.rename(columns={"species": "class"})
+    lost.insert(2, "species", "")
+    return with_left_out(whole, lost)
+
+
+def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dict[str, NDArray[np.bool_]]:
+    """Return the rows of every model: all of them, or those of each species where there is a response."""
+    records, own = points.records, options.occurrences
+    if own.response is None:
+        title = options.classes.title or options.classes.column or Path(records.source).stem
+        return {title: np.ones(len(records), dtype=bool)}
+    source = Path(records.source).name
+    column = prepared.species_column = _species_column(records, own.species_column, source, prepared.notices)
+    if column is None:
+        names = np.full(len(records), options.classes.title or Path(records.source).stem)
+    else:
+        names = as_text(records.extra[column])
+    known = [name for name in dict.fromkeys(names.tolist()) if name]
+    check_species(own.species, known, source)
+    if blank := int(np.count_nonzero(names == "")):
+        prepared.notices.append(f"{row_count(blank)} without a species in column '{column}' left out")
+    wanted = own.species or known
+    if len(wanted) > 1:
+        prepared.notices.append(f"{len(wanted):,} species, from column '{column}': one model each")
+    return {name: names == name for name in wanted}
+
+
+def _species_column(records: Occurrences, wanted: str | None, source: str, notices: list[str]) -> str | None:
+    """Return the column of species: named, or known by its name.
+
+    Surveys often describe their sites in words, so a column of words that nobody named is no species here.
+    """
+    header = _header(records)
+    known = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
+    if known is None:
+        sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
+        perhaps = species_column(header, sample, None, source)
+        hint = f"; if '{perhaps}' names species, say so with --species-column" if perhaps else ""
+        notices.append(f"no column of species in {source}: all rows are taken for one{hint}")
+    return known
+
+
+def _check_both(labels: NDArray[Any], species: str) -> None:
+    """Raise unless a species has presences and absences."""
+    values = set(labels.tolist())
+    if len(values) < 2:
+        what = "absences" if is_absence(values.pop()) else "presences"
+        raise DataError(f"{species}: all {len(labels):,} records are {what}: expected both presences and absences")
+
+
+def _sample(
+    points: Points, title: str, options: RunOptions, prepared: ClassPrepared, test: bool = False
+) -> tuple[ClassSample, Ledger | None]:
+    """Return the sample of one model, and its record cleaning summary."""
+    records, proportions = points.records, options.classes.proportions
+    if not proportions and not test:
+        check_classes(records.species_names)
+    ledger: Ledger | None = None
+    if prepared.stack is not None:
+        values, x, y, cell, index, ledger = _look_up(records, prepared, options)
+        names, categorical = prepared.stack.names, tuple(prepared.stack.categorical)
+    else:
+        table = points.table if points.table is not None else pd.DataFrame()
+        encoder = Encoder.learn(table, [name for name in options.layers.categorical if name in table.columns])
+        prepared.levels |= encoder.labels
+        values, index = encoder.encode(table), np.arange(len(records))
+        x, y, cell = records.x, records.y, np.arange(len(records))
+        names, categorical = encoder.names, encoder.categorical
+    target: Any = _labels(records.species[index])
+    if proportions:
+        shares = pd.DataFrame({name: records.numbers(name)[index] for name in proportions})
+        known = np.isfinite(shares.to_numpy()).all(axis=1)
+        if not known.all():
+            prepared.notices.append(f"{int((~known).sum()):,} sites with a missing proportion left out")
+            values, x, y, cell, index = (part[known] for part in (values, x, y, cell, index))
+            shares = shares.loc[known].reset_index(drop=True)
+        scale_proportions(shares.to_numpy(), records.row[index])
+        target = shares
+    column, folds = options.test.fold_column, None
+    if column and not test:
+        folds = as_text(records.extra[named_column(column, _header(records), records.source)])[index]
+    group = _grouped(records, index, cell, options.occurrences.site_column, prepared.notices)
+    if ledger is not None and not test:
+        prepared.notices.append(_account(ledger, len(x), np.unique(cell).size, bool(proportions)))
+    return ClassSample(title, tuple(names), tuple(categorical), values, target, x, y, group, folds), ledger
+
+
+def _header(records: Occurrences) -> list[str]:
+    return [str(name) for name in records.extra.columns]
+
+
+def _look_up(
+    records: Occurrences, prepared: ClassPrepared, options: RunOptions
+) -> tuple[Array, Array, Array, Index, Index, Ledger]:
+    """Return values, x, y, cell and record of all points that can be used, and the record cleaning summary."""
+    stack, keep = prepared.stack, options.occurrences.keep_duplicates
+    assert stack is not None  # noqa: S101 - there are layers
+    suspicion = Suspicion.of(options.occurrences.drop_suspicious, names=False)
+    located = locate(records, stack, study_area=prepared.study_area, suspicion=suspicion)
+    at_cells = stack.sample(*located.cells, threads=options.threads)
+    refuse_values(at_cells, stack, "cells of the points")
+    clean, ledger = finish_cleaning(located, at_cells, snap=options.occurrences.snap, remove_duplicates=keep is False)
+    prepared.notices += ledger.notices("points")
+    for name in records.species_names:
+        ledger.check(name)
+    parts = list(clean.values())
+    title = options.classes.title or Path(records.source).name
+    for part in parts:
+        doubt = uncertain_beyond_cell(records, part, stack, options.occurrences.uncertainty_column)
+        prepared.warnings += [] if doubt is None else [f"{title}, class {part.species}: {doubt}"]
+    values = np.vstack([part.values for part in parts]).astype(np.float64)
+    x, y, rows, cols, index = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y", "rows", "cols", "index")
+    )
+    return values, x, y, rows.astype(np.int64) * stack.width + cols, index, ledger
+
+
+def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None, notices: list[str]) -> Index:
+    """Number the sites of the points: those of one cell, or of one name in a column of sites."""
+    header = _header(records)
+    column = first_of(header, SITE) if wanted is None else named_column(wanted, header, Path(records.source).name)
+    if column is None:
+        return site_groups(cell)
+    group = site_groups(as_text(records.extra[column])[index], cell)
+    if (sites := np.unique(group).size) < np.unique(cell).size:
+        notices.append(f"{group.size:,} visits to {sites:,} sites, by column '{column}': a site's are tested together")
+    return group
+
+
+def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
+    """Say how many points were read and are used, in how many cells, and why the others are left out."""
+    total = ledger.total()
+    lost = Ledger({"": total}, ledger.degrees).describe("")
+    if total["duplicates"] and not one_name:
+        lost = lost.replace("in a cell that had one already", "in a cell that had one of their class already")
+    visits, lost = ": every visit counts" if cells < used else "", f"; left out: {lost}" if lost else ""
+    return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}{lost}"
+
+
+def _labels(names: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as numbers where all of them are, so that 2 comes before 10, and -2 before -1."""
+    text = names.astype(str)
+    for kind in (int, float):
+        try:
+            values = [(name, kind(name)) for name in np.unique(text).tolist()]
+        except ValueError:
+            continue
+        if all(np.isfinite(value) and label_text(value) == name for name, value in values):
+            return text.astype(np.int64 if kind is int else np.float64)
+    return text
+
+
+def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> ClassSample:
+    """Leave rare classes out if that was asked for, and refuse a class of one record."""
+    if options.classes.proportions:
+        return sample
+    least = options.classes.least
+    classes, count = np.unique(sample.target, return_counts=True)
+    if least is not None and (count < least).any():
+        rare = classes[count < least]
+        lost = int(count[count < least].sum())
+        what = f"{rare.size:,} classes of fewer than {least} records left out, {lost:,} records in all"
+        notices.append(f"{what}: {', '.join(map(str, rare))}")
+        sample = sample.take(~np.isin(sample.target, rare))
+        classes, count = np.unique(sample.target, return_counts=True)
+    if classes.size > 1 and count.min() < 2:
+        hint = "draw more with --raster-points, or" if options.classes.raster is not None else "join it to another, or"
+        raise DataError(
+            f"class '{classes[np.argmin(count)]}' has one record, expected at least two of every class: {hint} leave "
+            "such classes out with --least 2"
+        )
+    return sample
+
+
+def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None:
+    """Read the sites of the test file; one of one species tests the one model of the run, whatever either is called."""
+    quiet = replace(prepared, notices=[])
+    try:
+        points = read_class_points(options, file, quiet.notices)
+        parts = _models(points, options, quiet).items()
+        samples = {title: _sample(points.take(rows), title, options, quiet, test=True)[0] for title, rows in parts}
+    except DataError as error:
+        raise DataError(f"test sites: {error}") from error
+    if len(samples) == 1 and len(prepared.tables) == 1:
+        samples = dict(zip(prepared.tables, samples.values()))
+    for title, sample in prepared.tables.items():
+        if title not in samples:
+            prepared.notices.append(f"no test site of {title} in {file}")
+            continue
+        if strange := sorted(set(samples[title].class_names) - set(sample.class_names)):
+            known = name_list(sample.class_names)
+            raise DataError(f"test sites: '{strange[0]}' is no class of the training sites, which are {known}")
+        prepared.tests[title] = samples[title]
+
+
+def _drawn(options: RunOptions) -> ClassPrepared:
+    """Draw points at random from a raster of classes, where all layers have values."""
+    raster = Path(str(options.classes.raster))
+    if not raster.exists():
+        raise DataError(f"the raster of classes '{raster}' does not exist: check the path")
+    stack = open_layers(options)
+    inside = [layer.name for layer in stack.layers if Path(layer.path).resolve() == raster.resolve()]
+    notices = list(stack.notices)
+    if inside:
+        notices.append(f"'{inside[0]}' holds the classes, so it is not among the variables")
+        names = [name for name in stack.names if name not in inside]
+        if not names:
+            raise DataError("the raster of classes is the only layer: give layers that tell the classes apart")
+        both, stack = stack, open_layers(options, names=names)
+        name = inside[0]
+    else:
+        bands = open_stack(str(raster)).names
+        if len(bands) != 1:
+            raise DataError(f"the raster of classes '{raster.name}' has {len(bands)} bands: expected one")
+        name = bands[0]
+        files = options.layers.files if _among(raster, options.layers.files) else [*options.layers.files, str(raster)]
+        both = open_layers(options, files, [*stack.names, name])
+    area = read_area(options, stack)
+    notices += area.notes if area else []
+    drawn = sample_background(
+        both, n=options.classes.raster_points, seed=options.seed, study_area=area, threads=options.threads
+    )
+    notices += [text.replace("background points", "points") for text in drawn.notices]
+    values, order = np.asarray(drawn.values, dtype=np.float64), [both.names.index(other) for other in stack.names]
+    codes = values[:, both.names.index(name)]
+    if (odd := codes[codes != np.round(codes)]).size:
+        raise DataError(f"the raster of classes '{raster.name}' has the value {odd[0]:g}: expected whole numbers")
+    title, target = options.classes.title or name, codes.astype(np.int64)
+    named, colours = _named_classes(target, dict(both.layers[both.names.index(name)].classes)), _colour_table(raster)
+    if named:
+        notices.append(f"names of the classes, from the raster: {name_list([f'{c} {n}' for c, n in named.items()])}")
+        target = np.array([named[code] for code in target.tolist()])
+        colours = {named[code]: colours[str(code)] for code in named if str(code) in colours}
+    variables = tuple(stack.names), tuple(stack.categorical)
+    sample = ClassSample(title, *variables, values[:, order], target, drawn.x, drawn.y, np.arange(len(codes)))
+    prepared = ClassPrepared({title: sample}, stack=stack, study_area=area, notices=notices, colours=colours)
+    prepared.warnings += stack.warnings
+    prepared.codes = {label: code for code, label in named.items()}
+    return prepared
+
+
+def _named_classes(codes: NDArray[np.int64], known: dict[float, str]) -> dict[int, str]:
+    """Return what the classes of a raster are called, by their values; empty if its file has no name for any."""
+    present = np.unique(codes).tolist()
+    return dict(zip(present, category_titles(present, known))) if any(code in known for code in present) else {}
+
+
+def _among(raster: Path, files: Sequence[str]) -> bool:
+    """Tell whether a raster is one of the layers' files, though it is not among the variables that were chosen."""
+    places = [Path(match).resolve() for file in files for match in (file, *glob(file))]
+    return raster.resolve() in places or raster.resolve().parent in places
+
+
+def _colour_table(raster: Path) -> dict[str, Colour]:
+    """Return the colours that a raster's file gives its classes, if it does."""
+    with open_raster(raster) as source:
+        try:
+            table = source.colormap(1)
+        except ValueError:  # it has none
+            return {}
+    return {str(code): (int(r), int(g), int(b)) for code, (r, g, b, *_) in table.items()}

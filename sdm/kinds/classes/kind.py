@@ -1,0 +1,188 @@
+"""The task of classes: a target class, or presence and absence, at every site."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sdm.assess.class_assessor import CLASSES
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
+from sdm.features.classes import refuse_rectified
+from sdm.kinds.choosing import chosen_in_folds
+from sdm.kinds.classes.evaluating import evaluate_classes
+from sdm.kinds.classes.fit import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
+from sdm.kinds.classes.inputs import ClassPrepared, check_inputs, prepare_classes
+from sdm.kinds.classes.outputs import write_classes
+from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
+from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
+from sdm.kinds.species.kind import rule_tag, threshold_on_scale
+from sdm.kinds.splitting import check_testing
+from sdm.kinds.task import FEW, Ahead, CheckedVariables, Findings, MapResult, Task
+from sdm.maps.classes import write_class_maps
+from sdm.maps.gis.styles import publishing_maps
+from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.maps.species import predict_raster
+from sdm.models.classes import ClassModel
+from sdm.models.presence import PresenceOf
+from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.progress.telling import going_on
+from sdm.types import Array, Progress
+
+BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
+LISTED = 12  # classes whose shares are printed
+IN_SUMMARY = (
+    "sites", "features_with_weight", "tested_on", "auc", "log_loss", "constant_log_loss", "multiplier", "kappa", "gap",
+)  # fmt: skip
+
+
+class ClassTask(Task):
+    """A target class, or presence and absence, at every site; with a response, one model per species."""
+
+    kind: ClassVar[str] = "classes"
+    called: ClassVar[str] = "a class model"
+    command: ClassVar[str] = "sdm classify"
+    assessor: ClassVar[Any] = CLASSES
+    chooses_in_folds: ClassVar[bool] = True
+    maps_with: ClassVar[tuple[str, ...]] = ("threshold", "extrapolation", "novelty")
+    evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
+    lines = staticmethod(class_result_lines)
+    evaluation_lines = staticmethod(class_evaluation_lines)
+    info_lines = staticmethod(class_info_lines)
+    prepare = staticmethod(prepare_classes)
+    estimator = staticmethod(class_estimator)
+    write = staticmethod(write_classes)
+    evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        super().check_options(options)
+        refuse_rectified(options.fit.features)
+        check_testing(options)
+        check_inputs(options)
+        if options.fit.model == "committee":
+            raise OptionError("fit.model=committee averages models with a background: leave it out with classes")
+        if options.background.area in AREA_WORDS:
+            raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
+        class_estimator(options, []).check_options()
+
+    def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
+        """Divide the sites of one model."""
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        check_features(options, (prepared.tables[name] if whole is None else whole).names)
+        return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
+
+    def fit(
+        self,
+        prepared: ClassPrepared,
+        name: str,
+        options: RunOptions,
+        progress: Progress | None,
+        ahead: Ahead | None = None,
+    ) -> ClassFit:
+        """Fit and measure one class model."""
+        with going_on(progress, "dividing the sites"):
+            plan = self.plan(prepared, name, options)
+        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
+        return fit_classes(plan, prepared, options, progress, nested, prepared.validated.get(name))
+
+    def narrow(self, prepared: ClassPrepared, name: str, variables: Sequence[str]) -> ClassPrepared:
+        """Return the inputs with some of the variables of one model."""
+        tables, tests = (
+            {title: one.pick(variables) if title == name else one for title, one in part.items()}
+            for part in (prepared.tables, prepared.tests)
+        )
+        return replace(prepared, tables=tables, tests=tests, **narrow_layers(prepared, variables))
+
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return the estimator of the options without trees; penalties that are chosen are l1, by the tables."""
+        fit, changed = options.fit, dict[str, Any]()
+        if fit.model == "structural" or ":" in fit.features:
+            changed |= {"model": "maxent", "features": "auto"}
+        changed |= {"multiplier": 1.0} if fit.multiplier in (None, "auto") else {}
+        changed |= {"regularization": "l1"} if fit.regularization in (None, "auto") else {}
+        return class_estimator(options.model_copy(update={"fit": fit.model_copy(update=changed)}), categorical)
+
+    def repeat(self, options: RunOptions, name: str) -> RunOptions:
+        """Return the options with one species, if there are several."""
+        if options.occurrences.response is None or not options.occurrences.species:
+            return options
+        return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
+
+    def records(self, prepared: ClassPrepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+        """Return the record cleaning summary, one row per class."""
+        ledger = prepared.ledgers.get(name)
+        if ledger is None:
+            return None
+        rows = [{"class": row["species"], **{k: v for k, v in row.items() if k != "species"}} for row in ledger.rows()]
+        return rows, ledger.total()
+
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers of a model."""
+        if not numbers:
+            return {}
+        kind, best = list(numbers["measures"].items())[-1]
+        known = {**numbers, **best, "sites": numbers["sites"], "tested_on": kind, "auc": best["mean_auc"]}
+        return {key: known[key] for key in IN_SUMMARY}
+
+    def check(self, options: RunOptions, found: Findings) -> None:
+        """Look for what is wrong with layers and sites."""
+        if options.layers.files:
+            stack = found.attempt(lambda: open_layers(options, refuse=False))
+            if stack is not None:
+                found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
+                found.attempt(lambda: check_layers(stack, options, found))
+                found.variables = CheckedVariables(stack.names, stack.categorical, stack.notices)
+        prepared = found.attempt(lambda: prepare_classes(options))
+        if prepared is None:
+            return
+        found.facts += prepared.notices
+        found.warnings += [text for text in prepared.warnings if text not in found.warnings]
+        for title, sample in prepared.tables.items():
+            counts = sample.shares.sum(axis=1)
+            listed = ", ".join(f"{count:,.6g} {name}" for count, name in zip(counts[:LISTED], sample.class_names))
+            found.facts.append(f"{title}: {len(sample):,} usable sites ({listed})")
+            if counts.min() < FEW:
+                rare = sample.class_names[int(counts.argmin())]
+                found.warnings.append(f"{title}: class '{rare}' has fewer than {FEW} sites; results will be rough")
+
+    def map_places(self, output: Path) -> list[Path]:
+        """Return the probabilities, and beside them the most probable class and the entropy."""
+        return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
+
+    def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the probability of every class, and the most probable class."""
+        known = ~np.isnan(values).any(axis=0)
+        best = np.where(known, np.argmax(np.where(known, values, 0.0), axis=0), -1)
+        chosen = ["" if c < 0 else model.labels[c] for c in best]
+        return {**super().table_columns(model, values, scale), "class": chosen}
+
+    def map(self, model: ClassModel, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""
+        threshold, tags = ways.pop("threshold", None), {"title": str(model.meta.get("title", ""))}
+        measures = ways.pop("novelty", ())
+        places = novelty_places(measures, output)
+        if threshold is not None:
+            check_cutoff(model.labels, "--threshold")
+            presence: Any = PresenceOf.of(model)
+            level = threshold_on_scale(presence, threshold, "probability")
+            with publishing_maps([output, *places.values()]) as (place, *beside):
+                novelty = NoveltyMaps(model, dict(zip(places, beside)), measures)
+                ways |= {"novelty": novelty, "threshold": level, "tags": tags | rule_tag(threshold)}
+                summary = predict_raster(presence, stack, place, scale="probability", **ways)
+            result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+            return result.with_novelty(novelty, places)
+        files = dict(zip(("probability", *BESIDE), self.map_places(output)))
+        with publishing_maps([*files.values(), *places.values()]) as staged:
+            novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), measures)
+            maps = write_class_maps(model, stack, dict(zip(files, staged)), tags=tags, novelty=novelty, **ways)
+        numbers = maps.numbers(model.labels)
+        shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
+        more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""
+        lines = [f"written: {path} ({what})" for what, path in files.items()]
+        entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
+        lines.append(f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}")
+        return MapResult(dict(files), numbers, lines).with_novelty(novelty, places)

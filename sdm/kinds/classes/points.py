@@ -1,0 +1,159 @@
+"""Points with their classes or proportions, as files have them: coordinates to look up, or the values themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.data.records.columns import SPECIES, first_of, named_column
+from sdm.data.records.frames import pd
+from sdm.data.records.labels import ABSENT
+from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
+from sdm.data.records.samples import read_swd
+from sdm.data.records.textfile import TextTable, column_key
+from sdm.data.visits import SITE
+from sdm.errors import DataError, OptionError, name_list
+from sdm.kinds.inputs import choice_of, row_rules
+from sdm.options.definitions import RunOptions
+from sdm.values import dataclass
+
+
+@dataclass(frozen=True)
+class Points:
+    """The rows of a file, or some of them: their labels, the other columns, and their values if the file has them."""
+
+    records: Occurrences
+    table: pd.DataFrame | None = None
+
+    def take(self, rows: NDArray[np.bool_]) -> Points:
+        """Return some of the rows."""
+        table = None if self.table is None else self.table.loc[rows].reset_index(drop=True)
+        return Points(self.records.take(rows), table)
+
+    def without_left_out(self) -> Points:
+        """Return the rows without a list of those that were left out."""
+        return replace(self, records=replace(self.records, left_out=self.records.left_out[:0]))
+
+    def leave_out(self, drop: NDArray[np.bool_], reason: str) -> Points:
+        """Return the rows without some, which the records list with the reason."""
+        table = None if self.table is None else self.table.loc[~drop].reset_index(drop=True)
+        return Points(self.records.leave_out(drop, reason), table)
+
+
+def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Points:
+    """Read points with their classes or proportions; those that were not selected are left out."""
+    own, classes = options.occurrences, options.classes
+    column, source = own.response or classes.column, Path(file).name
+    if options.layers.files:
+        records = read_occurrences(
+            file,
+            crs=own.crs,
+            species_column=column,
+            x_column=own.x_column,
+            y_column=own.y_column,
+            columns=_beside(options),
+            numeric=classes.proportions,
+            rules=row_rules(options, absences=own.response is not None),
+            layer=own.layer if file == own.file else None,
+            noun=None if column is None else "class",
+        )
+        points = Points(records)
+    elif own.layer is not None:
+        raise OptionError(
+            f"occurrences.layer={own.layer!r} needs points and layers, and a table was given: leave it out"
+        )
+    else:
+        points = _read_table(options, file, column)
+        records = points.records
+    lost = " (in the whole file)" if classes.select else ""
+    notices += [note + lost if note[:1].isdigit() else note for note in records.notes]
+    records = replace(records, notes=())
+    if column is None:
+        records = replace(records, species=np.full(len(records), "sites", dtype=object))
+    points = replace(points, records=records)
+    keep = selected(records.extra, classes.select, source)
+    if own.response is not None:
+        check_presence(records, own.response, source)
+    points = points.leave_out(~keep, f"without {' and '.join(f'{k}={v}' for k, v in classes.select.items())}")
+    notices += points.records.notes
+    return points
+
+
+def _beside(options: RunOptions) -> list[str]:
+    """Return the columns that are wanted beside class and coordinates."""
+    own, classes = options.occurrences, options.classes
+    species = [own.species_column] if own.species_column else list(SPECIES) if own.response else []
+    sites = [own.site_column] if own.site_column else list(SITE)
+    folds = [options.test.fold_column] if options.test.fold_column else []
+    return [*classes.proportions, *classes.select, *species, *sites, *folds]
+
+
+def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
+    """Read a table whose columns are the variables, but for those that say something else of a row."""
+    own, header = options.occurrences, TextTable(Path(file)).header if Path(file).is_file() else []
+    named = [column, *options.classes.proportions, *options.classes.select, own.species_column, own.site_column]
+    named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
+    wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
+    rules = row_rules(options, absences=own.response is not None)
+    swd = read_swd(
+        file,
+        categorical=options.layers.categorical,
+        text_columns=wanted,
+        choice=choice_of(options),
+        nodata=options.layers.nodata,
+        rules=rules,
+    )
+    label = swd.text[named_column(column, header, Path(file).name)].to_numpy(dtype=object) if column else swd.species
+    records = Occurrences(
+        label, swd.x, swd.y, own.crs or "EPSG:4326", swd.row, swd.text.reset_index(drop=True), swd.source, swd.notes
+    )
+    whole = swd.table.notna().all(axis=1).to_numpy() & (label != "")
+    if not whole.any():
+        raise DataError(f"no row of '{Path(file).name}' has a class and a value of every variable: expected some")
+    points = Points(replace(records, left_out=swd.left_out), swd.table.reset_index(drop=True))
+    return points.leave_out(~whole, "without a class, or a value of every variable,")
+
+
+def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
+    """Return which rows of a table have the wanted value in every column that was named."""
+    keep = np.ones(len(table), dtype=bool)
+    header = [str(known) for known in table.columns]
+    for column, value in select.items():
+        name = column if column in header else first_of(header, [column_key(column)])
+        if name is None:
+            raise OptionError(
+                f"{source} has no column '{column}' to select by: besides class and coordinates it has "
+                f"{name_list(header)}"
+            )
+        keep &= as_text(table[name]) == value
+        if not keep.any():
+            raise OptionError(f"no record has '{value}' in column '{name}' of {source}: check --select")
+    return keep
+
+
+def check_presence(records: Occurrences, column: str, source: str) -> None:
+    """Raise unless a column holds two values, one of which says absence."""
+    values = sorted({str(name) for name in records.species})
+    if len(values) == 2 and sum(map(is_absence, values)) == 1:
+        return
+    expected = "--response expects two values, presence and absence, such as 1 and 0, or present and absent"
+    instead = f"for classes use 'sdm classify --class-column {column}'"
+    if len(values) > 2 and any(map(is_absence, values)) and all(name.isascii() and name.isdigit() for name in values):
+        most = max(map(int, values))
+        raise OptionError(
+            f"column '{column}' of {source} holds counts from 0 to {most:,}: {expected}; write 1 in place of counts "
+            f"above 0 ({instead})"
+        )
+    quoted = name_list([f"'{name}'" for name in values], 5)
+    what = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
+    what += " only" if len(values) == 1 else ""
+    raise OptionError(f"column '{column}' of {source} holds {what}: {expected}; {instead}")
+
+
+def is_absence(word: str) -> bool:
+    """Tell whether a word says that a species was not found."""
+    return word.strip().lower() in ABSENT

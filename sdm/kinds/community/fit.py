@@ -1,0 +1,209 @@
+"""A joint model, the same species without associations, and a GLM: fitted to all sites, tested on held-out ones."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm._version import __version__
+from sdm.assess.measures.community import marginal_loss
+from sdm.assess.splits.folds import Fold, Split
+from sdm.data.encode import Encoder
+from sdm.data.rasters.stack import Stack
+from sdm.data.site_sample import CommunitySample
+from sdm.estimators.community import JointModel
+from sdm.estimators.glm import fit_glm
+from sdm.joint.labels import read_labels
+from sdm.joint.levels import RandomEffect
+from sdm.kinds.community.inputs import Community
+from sdm.kinds.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
+from sdm.kinds.splitting import set_sites_aside, split_sites
+from sdm.models.community import FittedJoint
+from sdm.models.interface import category_titles
+from sdm.options.definitions import GRAPH_WORDS, RunOptions
+from sdm.progress.telling import going_on, step_by_step
+from sdm.types import Progress
+from sdm.values import dataclass
+
+KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
+FEATURES = "lq"  # what 'auto' means to a joint model
+
+
+@dataclass
+class JointFit:
+    """A joint model, the same without edges, and how good both and a GLM are."""
+
+    name: str
+    numbers: dict[str, Any]
+    notes: list[str]
+    community: Community
+    joint: FittedJoint
+    stacked: FittedJoint  # the same object where the graph has no edge
+    training: dict[str, dict[str, Any]]  # measures of every model at the sites that it was fitted on, by name
+    testing: SiteTest | None  # measures at held-out sites
+    tuning: dict[str, list[dict[str, Any]]]  # what cross-validation tried, for the two that have a C
+
+
+@dataclass(frozen=True)
+class CommunityPlan:
+    """The sites of a community, and how they are divided."""
+
+    table: CommunitySample
+    split: Split | None
+
+
+def plan_community(
+    community: Community, options: RunOptions, stack: Stack | None, whole: CommunitySample | None = None
+) -> CommunityPlan:
+    """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted.
+
+    `whole` are the sites with all variables, where some were left out: folds depend on all of them.
+    """
+    sample = community.sample()
+    if not options.test.percent:
+        return CommunityPlan(sample, split_sites(sample if whole is None else whole, options, stack))
+    train = set_sites_aside(sample, options)
+    fold = Fold("1", np.flatnonzero(train), np.flatnonzero(~train))
+    return CommunityPlan(sample, Split("percent", (fold,), None, None, "full"))
+
+
+def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress | None = None) -> dict[str, float]:
+    """Return the gain of a GLM with one continuous variable alone over the constant model, in nats per site."""
+    species = tuple(map(str, sample.target.columns))
+    labels = read_labels(sample.target, species, len(sample))
+    shares = np.array([float(np.mean(known[known >= 0])) for known in labels.T])
+    constant = marginal_loss(labels, np.broadcast_to(shares, labels.shape))
+    gains = {}
+    for name in step_by_step(names, progress, "single variables"):
+        x = sample.values[:, [sample.names.index(name)]]
+        model = fit_glm(x, labels, Encoder((name,), (), {}), species)
+        gains[name] = constant - marginal_loss(labels, model.predict_proba(x))
+    return gains
+
+
+def make_model(options: RunOptions, graph: Any, categorical: Sequence[str], traits: Any = None) -> JointModel:
+    """Return the model that the options ask for, not fitted; `traits` are those of its species."""
+    own, fit = options.joint, options.fit
+    ways: dict[str, Any] = {"c": own.cost, "lam": own.shrinkage, "method": own.posterior, "rounds": own.rounds}
+    limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
+    # What has no value here has the estimator's own default.
+    ways |= {name: value for name, value in limits.items() if value is not None}
+    if own.random_effect is not None:
+        ways |= {"random_effect": own.random_effect, "random_spread": own.random_spread}
+    if traits is not None:
+        ways["traits"] = traits
+    return JointModel(
+        own.learner, graph, feature_classes(options), categorical=list(categorical), seed=options.seed, **ways
+    )
+
+
+def feature_classes(options: RunOptions) -> str:
+    """Return the feature classes of a joint model."""
+    return FEATURES if options.fit.features == "auto" else options.fit.features
+
+
+def fit_community(
+    community: Community, plan: CommunityPlan, options: RunOptions, progress: Progress | None = None
+) -> JointFit:
+    """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
+    x, y, categorical = community.predictors, community.sites.labels, community.categorical
+    values, group, split, levels = plan.table.values, community.sites.group, plan.split, community.sites.level
+    known_of = (categorical, community.traits)
+    with going_on(progress, f"fitting the {WHAT['joint']}"):
+        joint = make_model(options, community.edges, *known_of).fit(x, y, WHAT["joint"], group, progress)
+    notes, stacked = list(joint.notes_), joint
+    if len(joint.forest_.edges):
+        with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
+            stacked = make_model(options, "none", *known_of).fit(x, y, WHAT["stacked"], group, progress)
+    labels = read_labels(y, joint.species_, len(y))
+    for model in (joint, stacked):
+        model.model_.meta.update(_record(options, community))
+    glm = fit_glm(values, labels, joint.model_.encoder, joint.species_)
+    own = {"joint": joint.model_, "stacked": stacked.model_, "glm": glm}
+    known = {name: at_training(model, values, labels, levels) for name, model in own.items()}
+    for name in ("joint", "stacked"):
+        own[name].meta["at_training"] = known[name]
+    training = {name: measure(model, values, labels, known[name], levels) for name, model in own.items()}
+    testing = None
+    if split is not None:
+        if 0 < len(split.folds) < options.test.folds:
+            notes.append(f"{options.test.folds} folds were asked for, the sites make {len(split.folds)}")
+
+        def fit(name: str, graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
+            if name == "glm":
+                at = [joint.species_.index(one) for one in species]
+                return fit_glm(values[train], labels[train][:, at], joint.model_.encoder, tuple(species))
+            model = make_model(options, graph, *known_of)
+            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).model_
+
+        testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress, levels)
+        notes += testing.notes
+    tuning = {name: model.tuning_ for name, model in (("joint", joint), ("stacked", stacked)) if model.tuning_}
+    fitted = JointFit("joint", {}, notes, community, joint.model_, stacked.model_, training, testing, tuning)
+    fitted.numbers = describe_fit(fitted, options)
+    return fitted
+
+
+def _record(options: RunOptions, community: Community) -> dict[str, Any]:
+    graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
+    record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
+    if options.joint.presence_above is not None:
+        record["presence_above"] = options.joint.presence_above
+    return {**record, "source": Path(community.sites.source).name, **_category_names(community)}
+
+
+def _category_names(community: Community) -> dict[str, Any]:
+    """Return the names that the layers' files have for the categories of the sites, by variable and code."""
+    out = {}
+    for name, known in ({} if community.stack is None else community.stack.titles).items():
+        codes = [code for code in np.unique(community.environment[name]).tolist() if code == round(code)]
+        if any(code in known for code in codes):
+            out[name] = dict(zip((str(int(code)) for code in codes), category_titles(codes, known)))
+    return {"category_names": out} if out else {}
+
+
+def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
+    """Return the numbers of a run: data, models, and their measures."""
+    joint, stacked = run.joint, run.stacked
+    keys = ("learner", "C", "lambda", "gap", "status", "iterations")
+    tested = run.testing
+    return {
+        **{key: joint.meta[key] for key in (*keys, "sites", "missing", "graph", "features", "seed", "version")},
+        "species": list(joint.species),
+        "variables": list(joint.encoder.names),
+        "categorical": list(joint.encoder.categorical),
+        "edges": len(joint.forest.edges),
+        "stacked": {key: stacked.meta[key] for key in keys},
+        **({"bound": joint.meta["bound"]} if "bound" in joint.meta else {}),
+        **({"fourth corner": joint.meta["fourth_corner"]} if "fourth_corner" in joint.meta else {}),
+        **({} if joint.random is None else {"random": _described(joint.random, joint.species)}),
+        "training": run.training,
+        "test": None if tested is None else _tested(tested),
+        "tuning": run.tuning,
+        "kept": {"share": KEPT, "weights": sum(row["kept"] for row in survivors(joint))},
+        "settings": options.joint.model_dump(),
+    }
+
+
+def _described(random: RandomEffect, species: Sequence[str]) -> dict[str, Any]:
+    levels = {"column": random.column, "levels": len(random.levels), "spread": random.spread}
+    return {**levels, "by species": random.by_species(species)}
+
+
+def _tested(tested: SiteTest) -> dict[str, Any]:
+    found = {"method": tested.method, "folds": tested.folds, "mean": tested.mean}
+    return found if tested.blocks is None else {**found, "blocks": tested.blocks.numbers()}
+
+
+def survivors(model: FittedJoint) -> list[dict[str, Any]]:
+    """Return every species' weights, which share of the largest each is, and whether that is more than nothing.
+
+    The bias of a species is no feature, and is not step_by_step.
+    """
+    rows = model.effects()
+    top = max((abs(row["weight"]) for row in rows if row["feature"] != "bias"), default=0.0) or 1.0
+    for row in rows:
+        row["share"] = abs(row["weight"]) / top
+        row["kept"] = row["feature"] != "bias" and row["share"] >= KEPT
+    return rows

@@ -1,0 +1,203 @@
+"""What a joint model is fitted to: sites with several species, their environment, and the graph of species."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from pathlib import Path
+
+import numpy as np
+
+from sdm.data.encode import Encoder
+from sdm.data.nodata import NodataCodes
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import clean
+from sdm.data.records.frames import pd
+from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
+from sdm.data.records.rows import with_fate, with_left_out
+from sdm.data.records.suspicious import Suspicion
+from sdm.data.records.textfile import TextTable
+from sdm.data.site_sample import CommunitySample
+from sdm.data.sites import NamedColumns, SiteTable, read_site_table
+from sdm.data.untagged import blank_codes, refuse_codes, refuse_values
+from sdm.data.variables import hint_columns, said_variables
+from sdm.errors import DataError, OptionError
+from sdm.joint.labels import species_names
+from sdm.kinds.inputs import is_swd, open_layers, row_rules
+from sdm.options.definitions import GRAPH_WORDS, RunOptions
+from sdm.report.tables import unquoted
+from sdm.values import dataclass
+
+
+@dataclass
+class Community:
+    """What a joint model is fitted on."""
+
+    sites: SiteTable  # those with a value of every variable
+    environment: pd.DataFrame
+    stack: Stack | None = None  # where the environment comes from layers
+    edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
+    notes: list[str] = field(default_factory=list)
+    fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # every row of the table of sites, and its fate
+    categorical: tuple[str, ...] = ()  # variables whose values are categories
+    warnings: list[str] = field(default_factory=list)
+    random: str | None = None  # the column of the random effect, if there is one
+    traits: pd.DataFrame | None = None  # one row per species, which the index names
+
+    @property
+    def predictors(self) -> pd.DataFrame:
+        """The environment, and the levels of the random effect if there is one: the X of `JointModel`."""
+        return self.environment if self.random is None else self.environment.assign(**{self.random: self.sites.level})
+
+    def sample(self) -> CommunitySample:
+        """Return the sites as numbers, to be divided."""
+        sites, names, categorical = self.sites, tuple(map(str, self.environment.columns)), self.categorical
+        values = Encoder.learn(self.environment, categorical).encode(self.environment)
+        return CommunitySample(
+            "sites", names, categorical, values, sites.labels, sites.x, sites.y, sites.group, sites.fold
+        )
+
+
+def read_community(options: RunOptions, names: Sequence[str] | None = None) -> Community:
+    """Read the sites, their environment, and the graph. `names` are the variables of a model that is there already."""
+    if names is not None:
+        own_layers = options.layers.model_copy(update={"variables": list(names), "exclude": []})
+        options = options.model_copy(update={"layers": own_layers})
+    if options.occurrences.file is None:
+        raise OptionError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
+    files, own = options.layers.files, options.joint
+    layers = bool(files) and not is_swd(files)
+    stack = open_layers(options, names=names) if layers else None
+    wanted = NamedColumns(
+        species=options.occurrences.species,
+        environment=() if layers else options.layers.variables,
+        exclude=() if layers else options.layers.exclude,
+        categorical=() if layers else options.layers.categorical,
+        site=options.occurrences.site_column,
+        x=options.occurrences.x_column,
+        y=options.occurrences.y_column,
+        fold=options.test.fold_column,
+        level=own.random_effect,
+        presence_above=own.presence_above,
+    )
+    table = files[0] if files and not layers else None
+    rules = row_rules(options, absences=True)
+    sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers, rules=rules)
+    notes = [*sites.notes, *(stack.notices if stack else ())]
+    if options.occurrences.layer is not None:
+        raise OptionError("occurrences.layer does not apply to sites, which are read from text tables: leave it out")
+    if stack is None and options.occurrences.drop_suspicious:
+        raise OptionError("occurrences.drop_suspicious needs layers, and tables were given: leave such sites out")
+    if stack is not None:
+        sites, environment, fate = _look_up(sites, stack, options, notes)
+    else:
+        codes = NodataCodes.read(options.layers.nodata)
+        cleaned, blanked = blank_codes(sites.environment, codes)
+        refuse_codes(cleaned, codes, Path(table or sites.source).name)
+        notes += blanked
+        sites, environment, fate = _whole(replace(sites, environment=cleaned), notes)
+        if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
+            x, y = reproject(sites.x, sites.y, options.occurrences.crs, WGS84)
+            sites = replace(sites, x=x, y=y)
+    species_names(sites.labels, list(environment.columns))
+    known = stack.categorical if stack is not None else options.layers.categorical
+    categorical = tuple(name for name in known if name in environment.columns)
+    notes.append(said_variables(list(environment.columns), categorical))
+    warnings = hint_columns(environment, categorical) if stack is None else list(stack.warnings)
+    text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
+    if options.project.scenarios and text:
+        raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --scenarios")
+    if own.random_effect in environment.columns:
+        raise OptionError(
+            f"joint.random_effect={own.random_effect!r} is a variable of the environment too: leave it out there with "
+            f"--exclude {own.random_effect}, or name another column"
+        )
+    if own.random_effect is not None and sites.level is not None:
+        notes.append(_said_levels(own.random_effect, sites.level))
+    graph = read_graph(own.graph)
+    traits = None if own.traits is None else read_traits(own.traits)
+    beside = (own.random_effect, traits)
+    return Community(sites, environment, stack, graph, notes, fate, categorical, warnings, *beside)
+
+
+def _said_levels(column: str, level: np.ndarray) -> str:
+    """Say how many levels a random effect has."""
+    missing = int(np.count_nonzero(level == ""))
+    more = f"; {missing:,} sites have none, and the mean" if missing else ""
+    return f"random effect of '{column}': {len(np.unique(level[level != ''])):,} levels{more}"
+
+
+def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
+    """Leave out sites without a value of every variable."""
+    whole = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
+    if not whole.any():
+        raise DataError(f"no site of '{Path(sites.source).name}' has a value of every variable of the environment")
+    if not whole.all():
+        notes.append(f"{np.count_nonzero(~whole):,} sites without a value of every variable left out")
+    kept = sites.take(whole)
+    fate = _records(sites, WGS84).leave_out(~whole, "without a value of every variable")
+    lines = with_fate(fate.lines(), np.zeros(len(fate), dtype=np.int64), [""])
+    return kept, pd.DataFrame(kept.environment), _of_sites(with_left_out(lines, fate.left_out))
+
+
+def _records(sites: SiteTable, crs: str) -> Occurrences:
+    """Return sites as records of one name."""
+    name = np.full(len(sites), "sites", dtype=object)
+    return Occurrences(name, sites.x, sites.y, crs, sites.row, source=sites.source, left_out=sites.left_out)
+
+
+def _of_sites(fate: pd.DataFrame) -> pd.DataFrame:
+    """Return the fate of sites, which are of no single species."""
+    return fate.drop(columns="species")
+
+
+def _look_up(
+    sites: SiteTable, stack: Stack, options: RunOptions, notes: list[str]
+) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
+    """Take the environment from layers; sites that lie in one cell each count."""
+    own = options.occurrences
+    records = _records(sites, own.crs or WGS84)
+    suspicion = Suspicion.of(own.drop_suspicious, names=False)
+    points, ledger = clean(records, stack, snap=own.snap, remove_duplicates=False, suspicion=suspicion)
+    notes += ledger.notices("sites")
+    found = points["sites"]
+    refuse_values(found.values, stack, "sites")
+    if ledger.describe("sites"):
+        notes.append(f"sites left out: {ledger.describe('sites')}")
+    kept = replace(sites.take(found.index), x=found.x, y=found.y)
+    environment = pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
+    return kept, environment, _of_sites(ledger.fate)
+
+
+def read_traits(place: str) -> pd.DataFrame:
+    """Return a table of traits, indexed by the names of the species, which are in its first column."""
+    path = Path(place)
+    if not path.is_file():
+        raise OptionError(f"joint.traits={place!r} does not exist: expected a table with one row per species")
+    text = TextTable(path)
+    if len(text.header) < 2:
+        raise DataError(f"file '{path.name}' has one column: expected names of species, and one column per trait")
+    frame, row = text.read(as_text={text.header[0]})
+    names = as_text(frame[text.header[0]])
+    if (blank := np.flatnonzero(names == "")).size:
+        raise DataError(f"file '{path.name}', row {row[blank[0]]}: expected the name of a species first, got nothing")
+    table = pd.DataFrame({name: frame[name] for name in text.header[1:]})
+    return table.set_index(pd.Index([unquoted(name) for name in names]))
+
+
+def read_graph(graph: str) -> str | list[tuple[str, str]]:
+    """Return a graph by its name, or the edges of a table: its first two columns, one row per edge."""
+    if graph in GRAPH_WORDS:
+        return graph
+    path = Path(graph)
+    if not path.is_file():
+        raise OptionError(f"joint.graph={graph!r}: expected one of {', '.join(GRAPH_WORDS)}, or a table of edges")
+    text = TextTable(path)
+    if len(text.header) < 2:
+        raise DataError(f"file '{path.name}' has one column: expected two names of species per row, one row per edge")
+    names = text.header[:2]
+    frame, row = text.read(as_text=set(names))
+    bad = np.flatnonzero(frame[names].isna().any(axis=1).to_numpy())
+    if bad.size:
+        raise DataError(f"file '{path.name}', row {row[bad[0]]}: expected two names of species, got one")
+    return [(unquoted(str(a).strip()), unquoted(str(b).strip())) for a, b in frame[names].itertuples(index=False)]

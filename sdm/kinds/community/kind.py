@@ -1,0 +1,173 @@
+"""The task of communities: several species at the same sites, in one joint model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
+from sdm.features.classes import refuse_rectified
+from sdm.kinds.community.checking import check_community
+from sdm.kinds.community.evaluating import evaluate_joint
+from sdm.kinds.community.fit import CommunityPlan, JointFit, fit_community, glm_gains, plan_community
+from sdm.kinds.community.inputs import read_community
+from sdm.kinds.community.known import known_cells, known_rows, row_levels
+from sdm.kinds.community.outputs import write_joint
+from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
+from sdm.kinds.inputs import narrow_layers
+from sdm.kinds.model_inputs import SurveyFile
+from sdm.kinds.splitting import check_testing
+from sdm.kinds.task import Ahead, MapResult, Prepared, Task
+from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
+from sdm.maps.gis.styles import style_folder
+from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.models.community import FittedJoint
+from sdm.options.definitions import RunOptions
+from sdm.options.several import JointOptions
+from sdm.storage.commit import staging
+from sdm.types import Array, Progress
+
+NAME = "joint"  # what the one model of a run, and its files, are called
+RIDGED = "crf-l2"  # the learner with random effects and traits
+LAPLACE = ("shrinkage", "posterior", "rounds")  # options of the learner laplace
+
+
+class CommunityTask(Task):
+    """Several species at the same sites, in one joint model."""
+
+    kind: ClassVar[str] = "community"
+    called: ClassVar[str] = "a joint model"
+    command: ClassVar[str] = "sdm joint"
+    maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty", "known", "communities")
+    evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
+    lines = staticmethod(joint_result_lines)
+    evaluation_lines = staticmethod(joint_evaluation_lines)
+    info_lines = staticmethod(joint_info_lines)
+    check = staticmethod(check_community)
+    write = staticmethod(write_joint)
+    evaluate: ClassVar[Any] = staticmethod(evaluate_joint)
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        super().check_options(options)
+        refuse_rectified(options.fit.features)
+        joint, default, test = options.joint, JointOptions(), options.test
+        for name in LAPLACE:
+            if joint.learner != "laplace" and getattr(joint, name) != getattr(default, name):
+                raise OptionError(f"joint.{name} is for the learner laplace, not for {joint.learner}: leave it out")
+        for name in ("random_effect", "traits"):
+            if joint.learner != RIDGED and getattr(joint, name) is not None:
+                raise OptionError(f"joint.{name} is for the learner {RIDGED}, not for {joint.learner}: leave it out")
+        if joint.random_effect is None and joint.random_spread != default.random_spread:
+            raise OptionError("joint.random_spread needs a random effect: name its column with --random-effect")
+        if test.percent and (test.folds or test.split != "random") and test.replicate_kind != "subsample":
+            raise OptionError("give test.percent, or folds of sites, not both: the model is tested with one of them")
+        check_testing(options)
+
+    def prepare(self, options: RunOptions) -> Prepared:
+        """Read the sites, their environment, and the graph."""
+        community = read_community(options)
+        shared: dict[str, Any] = {"notices": community.notes, "warnings": community.warnings, "fate": community.fate}
+        return Prepared({NAME: community}, stack=community.stack, **shared)
+
+    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
+        """Divide the sites."""
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_community(prepared.tables[name], options, prepared.stack, whole)
+
+    def fit(
+        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
+    ) -> JointFit:
+        """Fit the joint model beside single models and a GLM, and test all of them."""
+        return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
+
+    def variables(self, prepared: Prepared) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the variables of the environment, and of those that are categories."""
+        community = prepared.tables[NAME]
+        return list(community.environment.columns), community.categorical
+
+    def narrow(self, prepared: Prepared, name: str, variables: Sequence[str]) -> Prepared:
+        """Return the inputs with some of the variables of the environment."""
+        community, layers = prepared.tables[name], narrow_layers(prepared, variables)
+        names = [column for column in community.environment.columns if column in variables]
+        table = replace(community, environment=community.environment[names], **layers)
+        return replace(prepared, tables={name: table}, **layers)
+
+    def single_gains(
+        self, table: Any, options: RunOptions, names: Sequence[str], executor: Any = None, progress: Any = None
+    ) -> dict[str, float]:
+        """Return by how much a GLM with one variable alone, of all species, is better than the constant model."""
+        return glm_gains(table, names, progress)
+
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers; a run has one community, and no table of several."""
+        return {"sites": numbers.get("sites"), "gap": numbers.get("gap")}
+
+    def map_places(self, output: Path) -> list[Path]:
+        """Return none: maps go to a folder."""
+        if output.suffix.lower() in (".tif", ".tiff"):
+            raise OptionError(
+                f"{output} is the name of one map, a joint model makes two per species and two of the richness: "
+                f"give a folder for them, as in -o {output.with_suffix('')}"
+            )
+        return []
+
+    def map(self, model: FittedJoint, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write two maps per species, probability and best joint labeling, and their sums, into a folder."""
+        with staging(output, overwrite=overwrite, keep=True) as stage:
+            (stage / MAPS).mkdir()
+            measures, survey = ways.pop("novelty", ()), ways.pop("known", None)
+            lines: list[str] = []
+            if survey is not None:
+                ways["known"], lines = known_cells(model, survey, stack)
+            beside = {name: stage / f"{name}.tif" for name in novelty_places(measures, stage)}
+            ways["novelty"] = novelty = NoveltyMaps(model, beside, measures)
+            maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **ways)
+            style_folder(stage)
+        files: dict[str, Path] = {}
+        numbers: dict[str, Any] = {}
+        for kind, group in (("probability", maps.species), (PRESENT, maps.present), ("richness", maps.richness)):
+            for name, one in group.items():
+                key = one.path.relative_to(stage).as_posix()  # a species may have the name of another map
+                files[key] = output / key
+                what = {"what": name} if kind == "richness" else {"what": kind, "species": name}
+                numbers[key] = {**what, **one.numbers}
+                lines.append(f"written: {files[key]} ({one.text})")
+        places = {name: output / path.name for name, path in beside.items()}
+        found: dict[str, Any] = {"maps": numbers}
+        if survey is not None:
+            found["known"] = {"cells": len(ways["known"].rows), "labels": int(np.isfinite(ways["known"].labels).sum())}
+        return MapResult(files, found, lines).with_novelty(novelty, places)
+
+    def row_values(self, model: FittedJoint, known: SurveyFile | None, text: Any, row: Any, notices: list[str]) -> Any:
+        """Return a function that predicts with the labels that a survey knows held, and the levels of the rows."""
+        labels = None if known is None else known_rows(model, known, text, row, notices)
+        levels = row_levels(model, text, row, notices)
+
+        def values(columns: Sequence[Array], scale: str | None = None, clamp: bool = True) -> Array:
+            return model.predict_proba(np.column_stack(columns).astype(np.float64), labels, clamp, levels).T
+
+        return values
+
+    def row_communities(
+        self, model: FittedJoint, columns: Any, known: SurveyFile | None, text: Any, row: Any, clamp: bool
+    ) -> list[dict[str, Any]]:
+        """Return one row per possible community of every row of a table: its probability, and its species."""
+        labels = None if known is None else known_rows(model, known, text, row, [])
+        levels = row_levels(model, text, row, [])
+        found = model.communities(np.column_stack(columns).astype(np.float64), labels, clamp, levels)
+        return [
+            {
+                "row": int(number),
+                "community": k + 1,
+                "probability": float(p),
+                "richness": int(there.sum()),
+                "species": "; ".join(name for name, label in zip(model.species, there) if label),
+            }
+            for number, own in zip(row, found)
+            if own is not None
+            for k, (there, p) in enumerate(zip(own.labels, own.probability))
+        ]

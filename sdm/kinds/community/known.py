@@ -1,0 +1,170 @@
+"""Labels that a survey knows already: they are held, and inform the species that nobody looked for."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import locate
+from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of
+from sdm.data.records.occurrences import WGS84, Occurrences, as_text
+from sdm.data.records.textfile import TextTable, column_key, to_numbers
+from sdm.data.sites import NamedColumns, SiteTable, read_site_table
+from sdm.data.visits import SITE
+from sdm.errors import DataError
+from sdm.joint.labels import read_labels
+from sdm.kinds.model_inputs import SurveyFile, open_text
+from sdm.maps.community import SurveyedCells
+from sdm.models.community import FittedJoint
+from sdm.types import Array, Index
+
+
+def species_columns(model: FittedJoint, text: TextTable) -> list[str]:
+    """Return the species of a model that are columns of a table; none if it has one row per species and site."""
+    found = [name for name in model.species if name in text.header]
+    if not found and (first_of(text.header, SPECIES) is None or first_of(text.header, PRESENCE) is None):
+        raise no_species(model, f"it has {', '.join(text.header)}")
+    return found
+
+
+def presence_above(model: FittedJoint) -> float | None:
+    """Return above which count or cover species were present in the fit of a model; None if labels were 0 and 1."""
+    stored = model.meta.get("presence_above")
+    return float(stored) if isinstance(stored, float | int) else None
+
+
+def level_column(model: FittedJoint, text: TextTable) -> str | None:
+    """Return the column of a table with the levels of a model's random effect; None if there is none."""
+    if model.random is None:
+        return None
+    name = model.random.column
+    return name if name in text.header else first_of(text.header, [column_key(name)])
+
+
+def row_levels(model: FittedJoint, text: TextTable, row: Index, notices: list[str]) -> NDArray[np.str_] | None:
+    """Return the levels of the rows of a table; None if the model has no random effect, or the table no such column."""
+    column, levels = level_column(model, text), None
+    if column is not None:
+        frame, own = text.read(as_text={column})
+        by_row = dict(zip(own.tolist(), as_text(frame[column]).tolist()))
+        levels = np.array([by_row.get(number, "") for number in row.tolist()], dtype=str)
+    notices += said_levels(model, levels, len(row))
+    return levels
+
+
+def said_levels(model: FittedJoint, levels: np.ndarray | None, rows: int) -> list[str]:
+    """Say at how many rows the mean of the levels stands for a level that the model does not know."""
+    if model.random is None:
+        return []
+    if levels is None:
+        return [f"the table has no column '{model.random.column}': the mean of its levels is used"]
+    new = model.random.unknown(levels)
+    known = f"random effect of '{model.random.column}' used at {rows - new:,} of {rows:,} rows"
+    return [f"{known}; the others have a level that the model has not seen, and the mean" if new else known]
+
+
+def no_species(model: FittedJoint, what: str) -> DataError:
+    """Return the error that a table has none of a model's species."""
+    listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
+    return DataError(f"the table of sites has none of the model's species ({listed}): {what}")
+
+
+def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple[SiteTable, Array]:
+    """Return the sites of a survey, and their labels, NaN where nobody looked; with `places` it needs coordinates."""
+    text = open_text(survey.path)
+    species = species_columns(model, text)
+    x, y = (survey.x_column, survey.y_column) if places else (None, None)
+    wanted = NamedColumns(species=species, x=x, y=y, presence_above=presence_above(model))
+    sites = read_site_table(survey.path, wanted, layers=places, labels_only=not places)
+    known = [name for name in model.species if name in sites.labels.columns]
+    if not known:
+        raise no_species(model, f"it has {', '.join(sites.labels.columns)}")
+    labels = read_labels(sites.labels[known], model.species, len(sites))
+    if not (labels >= 0).any():
+        raise DataError(f"no site of '{Path(survey.path).name}' has a known label of the model's species")
+    return sites, np.where(labels < 0, np.nan, labels)
+
+
+def combined_labels(labels: Array, group: Index, size: int) -> Array:
+    """Return the labels of groups of sites: present if any site has the species, absent if all that were searched lack
+    it, NaN where nobody looked."""
+    out = np.full((size, labels.shape[1]), np.nan)
+    np.fmax.at(out, group, labels)
+    return out
+
+
+def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[SurveyedCells, list[str]]:
+    """Return the cells of layers in which labels are known, and lines that say so."""
+    sites, labels = read_known(model, survey, places=True)
+    name = Path(survey.path).name
+    searched: NDArray[np.bool_] = np.asarray(np.isfinite(labels).any(axis=1))
+    nobody = np.full(len(sites), "", dtype=object)
+    records = Occurrences(nobody, sites.x, sites.y, survey.crs or WGS84, sites.row, source=sites.source)
+    found = locate(records, stack)
+    kept = searched[found.record]
+    if not kept.any():
+        raise DataError(
+            f"no site of '{name}' with a known label lies on the layers: check coordinates and their system (--crs)"
+        )
+    cells, cell = np.unique(found.cell[kept], return_inverse=True)
+    held = combined_labels(labels[found.record[kept]], cell, len(cells))
+    species = int(np.isfinite(held).any(axis=0).sum())
+    lines = [
+        f"known labels of {int(kept.sum()):,} sites of '{name}' held in {len(cells):,} cells: "
+        f"{int(np.isfinite(held).sum()):,} labels of {species} species"
+    ]
+    if away := int(searched.sum() - kept.sum()):
+        lines.append(f"{away:,} sites of '{name}' lie on no cell of the layers: they inform none")
+    return SurveyedCells(found.rows[cells], found.cols[cells], held), lines
+
+
+def known_rows(
+    model: FittedJoint, survey: SurveyFile, points: TextTable, row: Index, notices: list[str]
+) -> NDArray[np.float64]:
+    """Return the labels that are known at the rows of a table, `(n, S)`: the survey is the table itself, or is joined
+    by names of sites, by coordinates, or row by row."""
+    sites, labels = read_known(model, survey, places=False)
+    text = open_text(survey.path)
+    theirs, ours, how = _keys(survey, text, points)
+    if how == "row by row" and len(theirs) != len(ours):
+        raise DataError(
+            f"'{text.path.name}' has {len(theirs):,} rows and '{points.path.name}' {len(ours):,}, and no column names "
+            "the sites in both: add a column 'site' to both, or coordinates"
+        )
+    place = {key: k for k, key in enumerate(dict.fromkeys(theirs.values()))}
+    named = [k for k, number in enumerate(sites.row.tolist()) if number in theirs]
+    at = np.array([place[theirs[sites.row[k]]] for k in named], dtype=np.int64)
+    held = combined_labels(labels[named], at, len(place) + 1)  # the last is that of rows which the survey does not have
+    out = held[[place.get(ours.get(number), len(place)) for number in row.tolist()]]
+    informed = int(np.isfinite(out).any(axis=1).sum())
+    if not informed:
+        raise DataError(f"no row of '{points.path.name}' has a known label in '{text.path.name}' (joined {how})")
+    notices.append(f"known labels of '{text.path.name}' (joined {how}) held at {informed:,} of {len(row):,} rows")
+    return out
+
+
+def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[dict[int, Any], dict[int, Any], str]:
+    """Return what tells the rows of two tables apart, by row number, and how that is called."""
+    same = text.path.resolve() == points.path.resolve()
+    site = first_of(text.header, SITE)
+    if site is not None and site in points.header and not same:
+        return _column_keys(text, [site]), _column_keys(points, [site]), f"by column '{site}'"
+    named = [survey.x_column, survey.y_column]
+    pairs = [named if set(named) <= {*part.header} else list(coordinate_pair(part.header)) for part in (text, points)]
+    if all(None not in pair for pair in pairs) and not same:
+        first, second = (_column_keys(part, pair) for part, pair in zip((text, points), pairs))
+        return first, second, "by coordinates"
+    first, second = ({int(n): k for k, n in enumerate(part.read(as_text=set())[1])} for part in (text, points))
+    return first, second, "row by row"
+
+
+def _column_keys(text: TextTable, names: list[Any]) -> dict[int, Any]:
+    """Return the name of a site, or its coordinates, by row number; rows without one have none."""
+    if len(names) == 1:
+        frame, row = text.read(as_text=set(names))
+        return {int(k): word for k, word in zip(row, as_text(frame[names[0]])) if word}
+    frame, row = text.read(as_text=set())
+    x, y = (to_numbers(frame[name])[0].tolist() for name in names)
+    return {int(k): (a, b) for k, a, b in zip(row, x, y) if a == a and b == b}

@@ -1,0 +1,246 @@
+"""The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.assess.axes import shared_numbers
+from sdm.assess.splits.spatial import blocks
+from sdm.data.background import Background
+from sdm.data.encode import NamedNumbers
+from sdm.data.place import Region, without_place
+from sdm.data.rasters.distance import DEGREE_KM
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.estimators.ensemble import Ensemble
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.on_axes import OnAxes
+from sdm.estimators.shared import SharedMaxent
+from sdm.kinds.group.checking import SHARED, check_several, random_share
+from sdm.models.file import load_model
+from sdm.models.group import GroupModel
+from sdm.models.interface import name_categories
+from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on, step_by_step
+from sdm.types import Array, Index, Progress
+from sdm.values import dataclass
+
+MEAN_STRENGTH = 1.4  # of the axes in an ensemble, where the committee limits what the choice of it can spoil
+POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others
+FOLDS = 5  # blocks of sites that choose the strength
+_PARTS = (6, 12, 24)  # of the longer side of the extent that a block measures: the first that gives enough blocks
+
+
+@dataclass(frozen=True)
+class GroupFits:
+    """The axes of a run: of all training records, and without each fold; or those of a file, on which new species are
+    placed. Beside axes with features of place, an ensemble has others of the environment alone."""
+
+    model: GroupModel
+    without: Mapping[str, GroupModel] = field(default_factory=dict)
+    placing: bool = False
+    environment: "GroupFits | None" = None
+
+    @property
+    def identity(self) -> list[str]:
+        """What results depend on."""
+        own = [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
+        return own if self.environment is None else [*own, *self.environment.identity]
+
+    def estimator(self, species: str, options: RunOptions, base: Maxent) -> Maxent:
+        """Return the estimator of one species: on the axes, or the mean of that and of a committee."""
+        placed = self._on_axes(species, options)
+        if options.fit.model == SHARED:
+            return placed
+        environment = None if self.environment is None else self.environment._on_axes(species, options)
+        return Ensemble(placed, **base.get_params(), environment=environment)
+
+    def _on_axes(self, species: str, options: RunOptions) -> OnAxes:
+        predict = options.predict
+        common: dict[str, Any] = {"prevalence": predict.prevalence, "unseen": predict.unseen}
+        common |= {"temperature": predict.temperature, "add_presences": options.fit.add_presences}
+        member = None if self.placing else species
+        return OnAxes(self.model, member, without=dict(self.without) or None, **common)
+
+    def numbers(self, species: str, fitted: Maxent) -> dict[str, Any]:
+        """Return what the results of a species say of the group (JSON values)."""
+        if not self.placing:
+            return shared_numbers(self.model, species)
+        group = self.model
+        return {
+            "rank": group.rank,
+            "explained": group.explained.tolist(),
+            "shared": 1.0,
+            "own": 0.0,
+            "records": None,
+            "places": (fitted.on_axes_ if isinstance(fitted, Ensemble) else fitted).place_.tolist(),  # type: ignore[attr-defined]
+            "relatives": [],
+            "strength": group.strength,
+            "gap": None,
+            "species": len(group.species),
+            "spatial": bool(group.meta.get("spatial", False)),
+        }
+
+
+def fit_group(
+    plans: Mapping[str, Any],
+    options: RunOptions,
+    *,
+    around: Background | None = None,
+    degrees: bool = True,
+    progress: Progress | None = None,
+) -> GroupFits:
+    """Fit the axes of a run to the training records of its species, and again without the records of each fold.
+
+    `plans` are the divided records of every species that can be fitted. `around` are random cells, which get a small
+    part of the base measure, so that it is not zero where nobody looked. `degrees` is whether
+    coordinates are longitudes and latitudes.
+    """
+    check_several(plans)
+    ways: dict[str, Any] = {"around": around, "degrees": degrees}
+    fitted = _fit_axes(plans, options, place=options.fit.spatial, progress=progress, **ways)
+    if options.fit.model == SHARED or not options.fit.spatial:
+        return fitted
+    return replace(fitted, environment=_fit_axes(plans, options, place=False, progress=progress, **ways))
+
+
+def _fit_axes(
+    plans: Mapping[str, Any],
+    options: RunOptions,
+    *,
+    place: bool,
+    around: Background | None,
+    degrees: bool,
+    progress: Progress | None,
+) -> GroupFits:
+    """Fit axes with features of place, where there are variables of place, or without."""
+    whole = {name: one.table for name, one in plans.items()}
+    chooser = _estimator(options, options.fit.strength or ("auto" if options.fit.model == SHARED else MEAN_STRENGTH))
+    with going_on(progress, "shared axes of the group"):
+        model = _fit(chooser, _Rows.of(whole, around, options, place), options, degrees, progress)
+    names = list(dict.fromkeys(fold.name for one in plans.values() if one.split for fold in one.split.folds))
+    without: dict[str, GroupModel] = {}
+    again = _estimator(options, model.strength)
+    for name in step_by_step(names, progress, "shared axes without each fold"):
+        part = {}
+        for species, one in plans.items():
+            folds = [] if one.split is None else [fold for fold in one.split.folds if fold.name == name]
+            part[species] = one.table.take(folds[0].train) if folds else one.table
+        without[name] = _fit(again, _Rows.of(part, around, options, place), options, degrees, None)
+    return GroupFits(model, without)
+
+
+def read_axes(path: str) -> GroupFits:
+    """Return the axes of a file, on which species are placed."""
+    model = load_model(path)
+    if not isinstance(model, GroupModel):
+        raise OptionError(f"{Path(path).name} is a {model.called}: expected the group.npz of a run with --model shared")
+    return GroupFits(model, placing=True)
+
+
+def _estimator(options: RunOptions, strength: str | float) -> SharedMaxent:
+    fit = options.fit
+    given: dict[str, Any] = {"own": fit.own, "knots": fit.knots, "tolerance": fit.tolerance, "threads": options.threads}
+    if fit.features != "auto":
+        given["features"] = fit.features
+    known = {name: value for name, value in given.items() if value is not None}
+    return SharedMaxent(strength=strength, seed=options.seed, prevalence=options.predict.prevalence, **known)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """All sites and records of a group: sites first, then the records of each species."""
+
+    table: SampleTable  # of any of the species, for what they have in common
+    names: tuple[str, ...]
+    values: Array
+    xy: Array
+    species: NDArray[np.object_]
+    base: Array
+    weight: Array
+    region: Region | None = None  # of all species together, where variables of place are among theirs
+
+    @classmethod
+    def of(
+        cls, tables: Mapping[str, SampleTable], around: Background | None, options: RunOptions, place: bool
+    ) -> "_Rows":
+        each, sites = list(tables.values()), _distinct_backgrounds(tables)
+        base = [np.ones(one.n_background) if one.weights is None else one.weights for one in sites]
+        level = float(np.mean(base[0]))
+        values = [one.background for one in sites]
+        xy = [np.column_stack([one.background_x, one.background_y]) for one in sites]
+        if around is not None and len(around):
+            share, total = random_share(options, place), sum(float(part.sum()) for part in base)
+            base.append(np.full(len(around), share / (1.0 - share) * total / len(around)))
+            values.append(around.numbers)
+            xy.append(np.column_stack([around.x, around.y]))
+        count = sum(map(len, values))
+        records = [np.full(one.n_presences, level) if one.presence_base is None else one.presence_base for one in each]
+        own = [np.ones(one.n_presences) if one.presence_weights is None else one.presence_weights for one in each]
+        amounts = np.array([float(part.sum()) for part in own])
+        scale = amounts ** (POWER - 1.0) * amounts.sum() / np.sum(amounts**POWER)
+        own = [factor * part for factor, part in zip(scale, own)]
+        names = [name for name, one in tables.items() for _ in range(one.n_presences)]
+        known = tuple(each[0].names)
+        wanted = known if place else without_place(known)
+        kept = [known.index(name) for name in wanted]
+        return cls(
+            each[0],
+            wanted,
+            np.vstack([*values, *(one.presence for one in each)])[:, kept],
+            np.vstack([*xy, *(np.column_stack([one.presence_x, one.presence_y]) for one in each)]),
+            np.array([None] * count + names, dtype=object),
+            np.concatenate([*base, *records]),
+            np.concatenate([np.ones(count), *own]),
+            Region.around([one.region for one in each]) if place else None,
+        )
+
+
+def group_blocks(xy: Array, recorded: NDArray[np.bool_], seed: int, degrees: bool) -> Index | None:
+    """Return the block of every row, sites and records (`recorded`), for the choice of the strength; None where
+    coordinates are not known, or lie too near to each other."""
+    if not np.isfinite(xy).all():
+        return None
+    side = float(np.ptp(xy, axis=0).max()) * (DEGREE_KM if degrees else 1.0)
+    for parts in _PARTS:
+        try:
+            split = blocks(xy[recorded], xy[~recorded], side / parts, FOLDS, seed=seed, geographic=degrees)
+        except DataError:
+            continue
+        if split.group is not None and split.background_group is not None:
+            out = np.empty(len(xy), dtype=np.int64)
+            out[recorded], out[~recorded] = split.group, split.background_group
+            return out
+    return None
+
+
+def _fit(
+    estimator: SharedMaxent, rows: _Rows, options: RunOptions, degrees: bool, progress: Progress | None
+) -> GroupModel:
+    """Fit the axes of a group."""
+    fresh = SharedMaxent(**estimator.get_params() | {"categorical": list(rows.table.categorical)})
+    places = None
+    if isinstance(fresh.strength, str):
+        recorded = np.array([name is not None for name in rows.species])
+        places = group_blocks(rows.xy, recorded, options.seed, degrees)
+    x = NamedNumbers(rows.values, rows.names)
+    fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
+    model, region = fresh.model_, rows.region
+    variables = name_categories(model.variables, rows.table.levels, rows.table.titles)
+    place = {} if region is None else {"region": region.as_dict()}
+    return replace(model, variables=variables, meta={**model.meta, **place})
+
+
+def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable]:
+    """Return one table for every background that is another."""
+    seen: dict[int, SampleTable] = {}
+    for one in tables.values():
+        seen.setdefault(id(one.background), one)
+    found: dict[bytes, SampleTable] = {}
+    for one in seen.values():
+        found.setdefault(one.background.tobytes(), one)
+    return list(found.values())

@@ -1,0 +1,118 @@
+"""The task of groups: the file of species on shared axes, which a run over species leaves behind."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
+from sdm.executors.painter import Painter
+from sdm.kinds.group.words import group_info_lines
+from sdm.kinds.task import Ahead, Files, Findings, Fitted, MapResult, ModelResult, Prepared, Task
+from sdm.maps.gis.styles import style_folder
+from sdm.maps.group import write_group_maps
+from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.models.group import GroupModel
+from sdm.options.definitions import RunOptions
+from sdm.storage.commit import staging
+from sdm.storage.files import safe_names
+from sdm.types import Array, Progress
+
+MAP_SCALES = tuple(scale for scale in GroupModel.scales if scale != "link")
+
+
+class GroupTask(Task):
+    """Several species on shared axes. Runs over species make such files (`sdm fit --model shared`): there are no runs
+    of this kind by itself."""
+
+    kind: ClassVar[str] = "group"
+    options_of: ClassVar[str] = "species"
+    called: ClassVar[str] = "a model of a group of species"
+    command: ClassVar[str] = "sdm fit"
+    maps_with: ClassVar[tuple[str, ...]] = ("scale", "extrapolation", "novelty")
+    info_lines = staticmethod(group_info_lines)
+
+    def map_places(self, output: Path) -> list[Path]:
+        """Return none: maps go to a folder."""
+        if output.suffix.lower() in (".tif", ".tiff"):
+            raise OptionError(
+                f"{output} is the name of one map, a model of a group makes one per species: give a folder for them, "
+                f"as in -o {output.with_suffix('')}"
+            )
+        return []
+
+    def map(self, model: GroupModel, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write one map per species into a folder."""
+        scale, measures = ways.pop("scale", None) or MAP_SCALES[0], ways.pop("novelty", ())
+        if scale not in MAP_SCALES:
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
+        beside = {name: f"{name}.tif" for name in novelty_places(measures, output)}
+        names = safe_names(model.species, taken=[*beside])
+        with staging(output, overwrite=overwrite, keep=True) as stage:
+            novelty = NoveltyMaps(model, {name: stage / file for name, file in beside.items()}, measures, scale)
+            places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
+            maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **ways)
+            style_folder(stage)
+        # By the names of files: a species may have the name of another map.
+        files = {path.name: output / path.name for path in places.values()}
+        lines = [f"written: {output / one.path.name} ({one.text})" for one in maps.values()]
+        numbers = {one.path.name: {"what": scale, "species": name, **one.numbers} for name, one in maps.items()}
+        beside_maps = {name: output / file for name, file in beside.items()}
+        return MapResult(files, {"maps": numbers}, lines).with_novelty(novelty, beside_maps)
+
+    def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return one column per species, called after the scale and the species."""
+        return {f"{scale or MAP_SCALES[0]} {name}": row.tolist() for name, row in zip(model.species, values)}
+
+    def evaluate(self, model: GroupModel, options: RunOptions, **ways: Any) -> NoReturn:
+        """Refuse: every species of a group has a model of its own, which is measured."""
+        raise OptionError(
+            "'sdm evaluate' measures the model of one species: give that of a species of the group, such as "
+            "results/Species/Species.npz"
+        )
+
+    def evaluation_lines(self, numbers: dict[str, Any]) -> NoReturn:
+        """Refuse, as there are no evaluations."""
+        self._refuse()
+
+    def prepare(self, options: RunOptions) -> Prepared:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> NoReturn:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def fit(
+        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
+    ) -> Fitted:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def write(
+        self,
+        fitted: Any,
+        prepared: Prepared,
+        options: RunOptions,
+        folder: Path,
+        files: Files,
+        painter: Painter,
+        progress: Any,
+    ) -> NoReturn:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def check(self, options: RunOptions, found: Findings) -> NoReturn:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def lines(self, result: ModelResult) -> NoReturn:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def summary_row(self, numbers: dict[str, Any]) -> NoReturn:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise OptionError(f"{self.called} is made by a run over several species: use 'sdm fit --model shared'")

@@ -1,0 +1,116 @@
+"""The page of a group of species on shared axes: what axes are, how much they explain, and who is near to whom."""
+
+from sdm.assess.axes import RELATIVES
+from sdm.kinds.group.charts import CURVED, MOST_BARS, curve_charts, place_bars, stored_biplot
+from sdm.kinds.group.tables import axis_name
+from sdm.report.charts import BarChart, Bars
+from sdm.report.pages import sections
+from sdm.report.pages.drawing.svg import svg
+from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
+from sdm.report.pages.words import figure, percent, whole
+from sdm.report.results import Results, column, number, rows_by
+from sdm.storage.files import safe_name
+
+MOST_ROWS = 10  # axes that are listed
+
+
+def group_figures(results: Results) -> list[KeyFigure]:
+    """Return the figures: species and sites, how many axes they share, and how exact the fit is."""
+    n, explained = results.numbers, column(results.table("axes"), "explained")
+    count = min(3, len(explained))
+    supported = number(n.get("supported"))
+    axes = f"the first {count} explain {percent(sum(explained[:3]))}" if n.get("rank") else "no axis entered"
+    made = f"{len(n.get('variables') or [])} variables, {whole(n.get('features'))} features"
+    return [
+        KeyFigure("Species", str(len(n["species"])), f"{whole(n.get('records_used'))} records in all"),
+        KeyFigure("Axes", whole(n.get("rank")), axes)
+        if supported is None
+        else KeyFigure(
+            "Axes", f"{whole(supported)} of {whole(n.get('rank'))}", f"supported by records left out; {axes}"
+        ),
+        KeyFigure("Sites", whole(n.get("sites")), made),
+        KeyFigure("Strength", figure(n.get("strength"), 3), f"penalty on axes {figure(n.get('penalty'), 2)}"),
+        KeyFigure("Proved gap", figure(n.get("gap"), 2), f"nats per record, {n.get('status') or 'not stored'}"),
+    ]
+
+
+def axes_section(results: Results) -> Context:
+    """Return the axes, with how much each explains."""
+    rows = results.table("axes")
+    shown = rows[:MOST_ROWS]
+    names = [f"Axis {row['axis']}" for row in shown]
+    percent = [100 * value for value in column(shown, "explained")]
+    label = "Share of the species' responses (%)"
+    chart = svg(BarChart("How much each axis explains", label, names, [Bars(label, percent)])) if rows else None
+    return {"rows": shown, "chart": chart, "left_out": max(0, len(rows) - MOST_ROWS)}
+
+
+def strength_section(results: Results) -> Context | None:
+    """Return the fits along the path of strengths, and their picture."""
+    rows = results.table("path")
+    if not rows:
+        return None
+    held = any(number(row.get("held_out")) is not None for row in rows)
+    chosen = next((row for row in rows if row.get("chosen") == "True"), None)
+    return {"rows": rows, "held": held, "chosen": chosen, "image": sections.image(results, "path picture")}
+
+
+def axis_curves(results: Results) -> Context | None:
+    """Draw what each variable does to the first axes."""
+    drawn = [svg(chart) for chart in curve_charts(results.table("axis curves"))]
+    return {"charts": drawn} if drawn else None
+
+
+def biplot_section(results: Results) -> Context | None:
+    """Draw the biplot of the first two axes; with one axis, the species along it."""
+    rows, explained = results.table("species axes"), column(results.table("axes"), "explained")
+    if not rows or not explained:
+        return None
+    if len(explained) == 1:
+        return {"bars": svg(place_bars(rows)), "left_out": max(0, len(rows) - MOST_BARS)}
+    chart = stored_biplot(results.table("sites"), rows, explained)
+    return {"chart": svg(chart), "longest": chart.longest, "named": len(chart.named), "species": len(rows)}
+
+
+def map_section(results: Results) -> Context | None:
+    """Return the pictures of the axes in colours, and one by one."""
+    colours, each = (sections.image(results, key) for key in ("colours picture", "axes picture"))
+    return {"colours": colours, "each": each} if colours or each else None
+
+
+def species_section(results: Results) -> Context | None:
+    """Return every species with its shares, its nearest relatives, and where its own page is."""
+    near = rows_by(results.table("relatives"), "species")
+    folders = results.tree("folders")
+    rows = []
+    for row in results.table("species axes"):
+        name, folder = row["species"], folders.get(row["species"])
+        inside = isinstance(folder, str) and folder not in ("", ".", "..") and not set("/\\") & set(folder)
+        rows.append(
+            {
+                "name": name,
+                "link": ["..", folder, f"{safe_name(name)}.html"] if inside else None,
+                "records": number(row.get("records")),
+                "shared": number(row.get("shared share")),
+                "own": number(row.get("own share")),
+                "places": [number(row.get(axis_name(k))) for k in range(min(CURVED, int(results.numbers["rank"])))],
+                "relatives": [(one["relative"], number(one["correlation"])) for one in near.get(name, [])[:RELATIVES]],
+            }
+        )
+    return {"rows": rows, "axes": [f"Axis {k + 1}" for k in range(min(CURVED, int(results.numbers["rank"])))]}
+
+
+GROUP_PAGE = Page(
+    lambda results: "group of species on shared axes",
+    group_figures,
+    (
+        PageSection("map", "Maps", map_section, "Maps of the axes", "group/map", lead=True),
+        PageSection("axes", "Axes", axes_section, "What the species share", "group/axes"),
+        PageSection("path", "Choice of the strength", strength_section, "How many axes, and why", "group/path"),
+        PageSection("curves", "Curves", axis_curves, "What the axes are made of", "group/curves"),
+        PageSection("biplot", "Biplot", biplot_section, "Species on the axes", "group/biplot"),
+        PageSection("each", "Species", species_section, template="group/each"),
+        sections.FIT,
+        sections.SETTINGS,
+    ),
+)

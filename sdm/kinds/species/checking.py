@@ -1,0 +1,165 @@
+"""What would go wrong in a run over species, found without fitting."""
+
+import numpy as np
+
+from sdm.data.background import background_from_points
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.effort import Effort, KernelEffort
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import clean, locate
+from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.suspicious import Suspicion
+from sdm.data.records.weights import uncertain_beyond_cell
+from sdm.data.variables import said_variables
+from sdm.data.vectors import split_layer
+from sdm.errors import DataError
+from sdm.kinds.inputs import check_layers, read_area
+from sdm.kinds.species.inputs import (
+    background_points,
+    clean_located,
+    has_cells,
+    open_species_layers,
+    prepare_species,
+    read_group,
+    read_records,
+    read_survey,
+)
+from sdm.kinds.species.sampling import accessible_areas, make_effort, weigh
+from sdm.kinds.task import FEW, CheckedVariables, Findings
+from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
+
+
+def check_species_run(options: RunOptions, found: Findings) -> None:
+    """Check files, grids, coordinates, records, layers and splits of a run over species."""
+    if options.occurrences.file is None or not has_cells(options):
+        found.attempt(lambda: _check_tables(options, found))
+        return
+    file = options.occurrences.file
+    records = found.attempt(lambda: read_records(options, file))
+    stack = found.attempt(lambda: open_species_layers(options, records, refuse=False))
+    if records is not None:
+        found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
+        found.facts += records.notes
+    if stack is None:
+        own = options.background
+        for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
+            if extra not in (*AREA_WORDS, GROUP_WORD) and not split_layer(extra)[0].exists():
+                found.problems.append(f"file '{extra}' does not exist: check the path")
+        return
+    size = f"{stack.width:,} × {stack.height:,} cells"
+    found.facts += [f"{len(stack.paths)} layers of {size}"] if stack.paths else stack.notices
+    found.facts.append(said_variables(stack.names, stack.categorical))
+    found.facts += [text for text in stack.notices if text.startswith("categorical")]
+    found.warnings += [text for text in stack.notices if stack.paths and not text.startswith("categorical")]
+    found.attempt(lambda: check_layers(stack, options, found))
+    found.variables = CheckedVariables(stack.names, stack.categorical, stack.notices)
+    area = found.attempt(lambda: _area(options, stack, found))
+    group = found.attempt(lambda: read_group(options, records))
+    effort = found.attempt(lambda: _effort(options, stack, group, found))
+    if records is not None:
+        found.attempt(lambda: _check_records(records, stack, area, effort, options, found))
+    found.attempt(lambda: _check_others(stack, area, group, effort, options, found))
+
+
+def _check_tables(options: RunOptions, found: Findings) -> None:
+    prepared = prepare_species(options)
+    found.problems += prepared.failures.values()
+    found.facts += prepared.notices
+    found.warnings += prepared.warnings
+    for species, table in prepared.tables.items():
+        _count(species, table.n_presences, found)
+
+
+def _area(options: RunOptions, stack: Stack, found: Findings) -> StudyArea | None:
+    area = read_area(options, stack)
+    if area is not None:
+        area.check(stack)
+        found.facts += area.notes
+    return area
+
+
+def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found: Findings) -> Effort | None:
+    """Read the sampling effort once: a damaged file, another grid, negative numbers, nothing but zeros."""
+    effort = make_effort(options, stack, group)
+    if effort is None:
+        return None
+    positive = sum(int(np.count_nonzero(effort.window(window) > 0)) for window in stack.windows())
+    if not positive:
+        raise DataError(f"sampling effort '{effort.name}' is zero or missing in every cell: expected some above 0")
+    found.facts.append(f"{effort.name}: sampling effort in {positive:,} of {stack.n_cells:,} cells")
+    if isinstance(effort, KernelEffort):
+        found.facts.append(f"bandwidth {effort.bandwidth:.3g} km, {effort.n_sites:,} sites")
+    return effort
+
+
+def _check_others(
+    stack: Stack,
+    area: StudyArea | None,
+    group: Occurrences | None,
+    effort: Effort | None,
+    options: RunOptions,
+    found: Findings,
+) -> None:
+    """Look the background and test files up in the layers."""
+    given = background_points(options, group)
+    if given is not None:
+        grouped = options.background.kind == GROUP_WORD
+        points = background_from_points(stack, given, study_area=area, effort=effort, one_per_cell=grouped)
+        what = "sites of the target group" if grouped else "usable background points"
+        found.facts += given.notes_beside if given.source != options.occurrences.file else []
+        found.facts.append(f"{given.source}: {len(points):,} {what}")
+        if not grouped:  # of a group, several records in a cell are what is expected
+            found.warnings += points.notices
+    if options.test.file is not None:
+        sites = read_survey(options, options.test.file)
+        found.facts += sites.notes_beside
+        suspicion = Suspicion.of(options.occurrences.drop_suspicious)
+        tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
+        found.warnings += ledger.notices("test records")
+        absent = int(np.count_nonzero(sites.absent))
+        also = f", {absent:,} absences beside" if absent else ""
+        found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
+
+
+def _check_records(
+    records: Occurrences,
+    stack: Stack,
+    area: StudyArea | None,
+    effort: Effort | None,
+    options: RunOptions,
+    found: Findings,
+) -> None:
+    located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
+    accessible_areas(options, located)
+    values = stack.sample(*located.cells, threads=options.threads)
+    points, ledger = clean_located(located, np.asarray(values), options, effort)
+    found.facts += located.tell_turned()
+    found.warnings += ledger.suspicions()
+    if options.test.fold_column:
+        labels = records.labels(options.test.fold_column)
+        names = ", ".join(np.unique(labels)[:10].tolist())
+        found.facts.append(f"folds of column '{options.test.fold_column}': {names}")
+    wanted = options.occurrences.species or records.species_names
+    for species in wanted:
+        if species not in records.species_names:
+            found.problems.append(f"species '{species}' is not in {options.occurrences.file}")
+            continue
+        try:
+            ledger.check(species)
+            if ledger.describe(species):
+                found.warnings.append(f"{species}: {ledger.describe(species)}")
+            _count(species, len(points[species]), found)
+            doubt = uncertain_beyond_cell(records, points[species], stack, options.occurrences.uncertainty_column)
+            found.warnings += [] if doubt is None else [f"{species}: {doubt}"]
+            weigh(options, records, points[species], stack)
+        except DataError as error:
+            found.problems.append(str(error))
+
+
+def _count(species: str, presences: int, found: Findings) -> None:
+    if presences < 2:
+        found.problems.append(f"{species}: {presences} usable presences, expected at least 2")
+    elif presences < FEW:
+        found.warnings.append(f"{species}: only {presences} usable presences; results will be rough below {FEW}")
+    else:
+        found.facts.append(f"{species}: {presences:,} usable presences")

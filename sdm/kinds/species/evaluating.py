@@ -1,0 +1,172 @@
+"""A model of one species on records that it has not seen."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.measures.basic import auc, auc_deviation, boyce, log_loss
+from sdm.assess.measures.presence_absence import measure_survey
+from sdm.assess.measures.support import measure_support
+from sdm.data.background import sample_background
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.rows import RowRules
+from sdm.data.records.samples import read_swd
+from sdm.data.table import Survey
+from sdm.data.variables import said_variables
+from sdm.errors import DataError, OptionError
+from sdm.kinds.inputs import row_rules
+from sdm.kinds.model_inputs import check_region, open_for, values_at
+from sdm.models.species import Model
+from sdm.options.definitions import RunOptions
+from sdm.types import Array
+
+
+def evaluate_species(
+    model: Model,
+    options: RunOptions,
+    *,
+    absences: str | Path | None = None,
+    background: str | None = None,
+    species: str | None = None,
+    truth: str | Path | None = None,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Measure a model on records, compared with absences where there are any, else with background."""
+    own, layers, file = options.occurrences, options.layers, str(options.occurrences.file)
+    if absences is not None and background is not None:
+        raise OptionError("give --absences or --background, not both: presences are compared with one of them")
+    if truth is not None and not layers.files:
+        raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
+    notices: list[str] = []
+    if layers.files:
+        stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+        check_region(model, stack)
+        notices += stack.notices
+        found = read_occurrences(
+            file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, layer=own.layer, rules=row_rules(options)
+        )
+        notices += found.notes
+        records = _of_species(found, species, model)
+        present = values_at(stack, records.take(~records.absent), "presences", notices, own.drop_suspicious)[0]
+        others, against = _others(stack, records, absences, background, own.crs, seed, notices)
+    else:
+        tables = _from_tables(model, options, absences, background, species, notices)
+        present, others, against = tables
+    numbers = {"species": model.meta.get("species"), "notices": notices, **_measure(model, present, others, against)}
+    if truth is not None:
+        numbers["truth_correlation"] = _against_truth(model, stack, truth, seed)
+    return numbers
+
+
+def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
+    """Return the records of the species that was asked for, or else of the model's; a file of one needs neither."""
+    known, own = records.species_names, str(model.meta.get("species"))
+    listed = ", ".join(known[:10])
+    if wanted is not None and wanted not in known:
+        raise OptionError(f"species '{wanted}' is not in {records.source}; there are {listed}")
+    if wanted is None and len(known) > 1 and own not in known:
+        hint = f"choose one with --species ({listed})"
+        raise OptionError(f"{records.source} holds several species, but not '{own}': {hint}")
+    chosen = wanted or (own if own in known else known[0])
+    return records.take(records.species.astype(str) == chosen)
+
+
+def _others(
+    stack: Stack,
+    records: Occurrences,
+    absences: str | Path | None,
+    background: str | None,
+    crs: str | None,
+    seed: int,
+    notices: list[str],
+) -> tuple[Array, str]:
+    """Return the values at what presences are compared with, and what that is."""
+    absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
+    if absences is not None:
+        away = read_occurrences(absences, crs=crs)
+        notices += away.notes_beside
+        more = values_at(stack, away, "absences", notices)[0]
+        return np.vstack([absent, more]), "absence"
+    if background is None and len(absent):
+        return absent, "absence"
+    if background is not None and not background.isdigit():
+        points = read_occurrences(background, crs=crs)
+        notices += points.notes_beside
+        return values_at(stack, points, "background points", notices)[0], "background"
+    drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
+    notices += drawn.notices
+    return np.asarray(drawn.values, dtype=np.float64), "background"
+
+
+def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> float:
+    """Return the correlation of the prediction with the true suitability, over cells drawn at random."""
+    known = open_stack(truth)
+    if (known.width, known.height) != (stack.width, stack.height):
+        sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
+        raise DataError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: give the truth on the layers' grid")
+    cells = sample_background(stack, n=10_000, seed=seed)
+    true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
+    valid = np.isfinite(true)
+    predicted = model.predict(np.asarray(cells.values, dtype=np.float64)[valid])
+    return float(np.corrcoef(predicted, true[valid])[0, 1])
+
+
+def _from_tables(
+    model: Model,
+    options: RunOptions,
+    absences: str | Path | None,
+    background: str | None,
+    species: str | None,
+    notices: list[str],
+) -> tuple[Array, Array, str]:
+    """Take the variables from the columns of the files; `notices` get what is to be said of them."""
+    if background is not None and background.isdigit():
+        hint = "needs --layers to draw points from; or give a table of background"
+        raise OptionError(f"--background {background} {hint}")
+    presences, rules = str(options.occurrences.file), row_rules(options)
+    known: dict[str, Any] = {"categorical": list(model.categorical), "variables": model.names}
+    known["nodata"] = options.layers.nodata
+    table = read_swd(presences, rules=rules, **known)
+    if species is not None and species not in table.species_names:
+        raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
+    present = table.table[~table.is_background if species is None else table.species == species]
+    others = absences or background
+    second = None if others is None else read_swd(others, rules=RowRules(most_bad=rules.most_bad), **known)
+    rest = table.table[table.is_background] if second is None else second.table
+    notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
+    notices.append(said_variables(model.names, model.categorical))
+    if not len(rest):
+        raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
+    against = "absence" if absences else "background" if background else "absence or background"
+    return model.encoder.encode(present), model.encoder.encode(rest), against
+
+
+def _measure(model: Model, present: Array, others: Array, against: str) -> dict[str, Any]:
+    present, others = (part[np.isfinite(part).all(axis=1)] for part in (present, others))
+    if not len(present) or not len(others):
+        counts = f"{len(present):,} presences and {len(others):,} {against} points"
+        raise DataError(f"{counts} have values: expected some of each")
+    raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
+    loss = log_loss(raw)
+    known = model.meta.get("thresholds", {})
+    numbers: dict[str, Any] = {
+        "presences": len(present),
+        "others": len(others),
+        "against": against,
+        "auc": auc(raw, raw_others),
+        "auc_deviation": auc_deviation(raw, raw_others),
+        "log_loss": loss,
+        "gain": float(np.log(model.n_domain)) - loss,
+        "omission": {key: float(np.mean(raw < known[key])) for key in ("mtp", "10p", "maxsss") if key in known},
+    }
+    if model.alpha > 1.0:
+        numbers |= measure_support(model, present)
+    if against == "absence":
+        found = measure_survey(model, Survey(present, others))
+        numbers |= {"correlation": found["cor"], "tss": found["tss"], "presence_absence": found}
+    else:
+        numbers["cbi"] = boyce(model.from_raw(raw, "cloglog"), model.from_raw(raw_others, "cloglog")).index
+    return numbers

@@ -1,0 +1,374 @@
+"""One species: fit, test, and gather every number, curve and threshold."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm._version import __version__
+from sdm.assess import fits
+from sdm.assess.importance import Contribution, percent_contribution, permutation_importance
+from sdm.assess.measures.basic import auc, auc_deviation, log_loss
+from sdm.assess.measures.performance_bound import performance_bound
+from sdm.assess.measures.presence_absence import measure_survey
+from sdm.assess.measures.support import measure_support
+from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
+from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
+from sdm.assess.splits.folds import Split
+from sdm.assess.steps import ROUNDS, contribution_by_steps
+from sdm.assess.structure import Structure, describe_structure
+from sdm.assess.validation import CrossValidation
+from sdm.data.place import ELSEWHERE
+from sdm.data.rasters.stack import Stack
+from sdm.data.table import SampleTable, Survey
+from sdm.errors import DataError, OptionError
+from sdm.estimators.committee import Committee
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.structural import StructMaxent
+from sdm.features.classes import has_growing
+from sdm.kinds.assessing import Assessed, assess
+from sdm.kinds.group.checking import ENSEMBLE, SHARED
+from sdm.kinds.inputs import check_features
+from sdm.kinds.responses import make_bands, make_surfaces, read_pairs, varying
+from sdm.kinds.splitting import make_split, set_aside
+from sdm.maps.rasters import RasterSummary
+from sdm.maxent.penalty_weights import TABULATED
+from sdm.models.interface import name_categories
+from sdm.models.species import Model
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
+from sdm.progress.telling import going_on, step_by_step
+from sdm.types import Array, Progress
+from sdm.values import dataclass
+
+if TYPE_CHECKING:
+    from sdm.kinds.group.fit import GroupFits
+
+
+@dataclass
+class SpeciesFit:
+    """A fitted species."""
+
+    table: SampleTable  # what it was fitted on: the training part
+    test: Array | None  # (k, V), values at test records
+    test_xy: tuple[Array, Array] | None  # and their coordinates
+    model: Model
+    numbers: dict[str, Any]  # everything measured, for `sp.json`
+    thresholds: list[Threshold]
+    omission: list[dict[str, float]]  # omission and area against the cumulative threshold
+    roc: list[dict[str, float]]  # the same against thresholds on the map's scale, closely enough to draw
+    profiles: list[Profile]
+    notes: list[str]
+    structure: Structure | None = None  # what a structural model is made of
+    assessed: Assessed = field(default_factory=Assessed)
+    bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
+    surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
+    scale: str = "cloglog"  # of the map and the surfaces
+    curve_scale: str = "cloglog"  # of the responses to one variable
+    mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
+    counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
+    ahead: Any = None  # its map (`MapAhead`), which was begun before the model was measured
+    drawn: set[str] = field(default_factory=set)  # titles of the pictures that were begun before it was all measured
+
+    @property
+    def name(self) -> str:
+        """The species."""
+        return self.table.species
+
+
+@dataclass(frozen=True)
+class SpeciesPlan:
+    """The records of one species, divided: what trains, values, x and y of what tests, and the folds."""
+
+    table: SampleTable
+    test: tuple[Array, Array, Array] | None
+    split: Split | None
+
+
+def plan_species(
+    table: SampleTable,
+    options: RunOptions,
+    test: tuple[Array, Array, Array] | None = None,
+    stack: Stack | None = None,
+    whole: SampleTable | None = None,
+) -> SpeciesPlan:
+    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
+
+    `test` are values, x and y of test records, if `test.percent` does not set some aside; splits that need distances or
+    cells need the layers (`stack`). `whole` is the training part with all variables, where some were left out: folds
+    depend on all of them.
+    """
+    if table.n_presences < 2:
+        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
+    if test is None:
+        table, test = set_aside(table, options)
+    read_pairs(options.output.surfaces, table.names)
+    check_features(options, (table if whole is None else whole).names)
+    return SpeciesPlan(table, test, make_split(table if whole is None else whole, options, stack))
+
+
+def fit_species(
+    plan: SpeciesPlan,
+    options: RunOptions,
+    progress: Progress | None = None,
+    *,
+    survey: Survey | None = None,
+    nested: tuple[SampleTable, Split] | None = None,
+    validated: CrossValidation | None = None,
+    group: "GroupFits | None" = None,
+    when_fitted: Callable[[Model], None] | None = None,
+    when_measured: Callable[[SpeciesFit], None] | None = None,
+) -> SpeciesFit:
+    """Fit one species and measure the result, also on the sites of a survey; `nested` and `validated` as for `assess`,
+    and `group` are the axes that it shares with others. `when_fitted` is called with the model before it is measured,
+    and `when_measured` with what is measured before its responses are.
+    """
+    table, test, split = plan.table, plan.test, plan.split
+    base = estimator(options, table.categorical)
+    if group is not None:
+        base = group.estimator(table.species, options, base)
+    with going_on(progress, "fitting"):
+        fitted = fits.fit_table(table, base, progress=progress)
+    structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
+    model = _with_record(fitted.model_, table, options)
+    values = None if test is None else test[0]
+    numbers, curve = _measure(table, fitted, model, values)
+    thresholds = curve.thresholds(model.entropy)
+    model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
+    if structure is not None:
+        model = model.with_meta(structure=structure.summary())
+    if (bound := performance_bound(fitted, options.fit.delta)) is not None:
+        model = model.with_meta(performance_bound=asdict(bound))
+    if when_fitted is not None:
+        when_fitted(model)
+    chosen: dict[str, Any] = {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
+    if structure is not None:
+        chosen |= {"lam": structure.lam, "beta": structure.beta}
+    # Fits to one variable need not choose again.
+    known = options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
+    single = estimator(known, table.categorical)
+    ways: dict[str, Any] = {"test": values, "nested": nested, "validated": validated, "progress": progress}
+    # Features of other kinds of models are found anew in every fold, and where all have a weight nothing is gained.
+    start = model if type(fitted) is Maxent and fitted.problem_.penalty.sparse else None
+    assessed = assess(table, options, base, single, split, start=start, **ways)
+    if options.test.importance:
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
+        points = (model, table.presence, table.background)
+        assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
+        if group is None:
+            assessed.contribution = _contributions(fitted, options)
+    if survey is not None:
+        assessed.survey = measure_survey(model, survey)
+    numbers |= assessed.as_dict() | {"warnings": list(table.warnings)}
+    numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
+    if structure is not None:
+        numbers["structure"] = structure.as_dict()
+    if bound is not None:
+        numbers["performance_bound"] = asdict(bound)
+    if group is not None:
+        numbers["shared"] = group.numbers(table.species, fitted)
+    scale, clamped = options.predict.scale, options.predict.clamped
+    shown = options.output.curve_scale(scale)
+    notes = [*table.notes, *fitted.notes_]
+    if "temperature_note" in model.meta:
+        notes.append(model.meta["temperature_note"])
+    found = SpeciesFit(
+        table,
+        values,
+        None if test is None else test[1:],
+        model,
+        numbers,
+        thresholds,
+        curve.table(),
+        curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
+        [],
+        notes,
+        structure,
+        assessed,
+        scale=scale,
+        curve_scale=shown,
+    )
+    if when_measured is not None:
+        when_measured(found)
+    if options.output.curves:
+        found.profiles = _profiles(table, model, None if group else known, options, progress)
+        found.bands = make_bands(model, assessed.replicates, table.presence, shown, clamped)
+    found.surfaces = make_surfaces(model, options.output.surfaces, table.presence, scale, clamped)
+    return found
+
+
+def _contributions(fitted: Maxent, options: RunOptions) -> list[Contribution]:
+    """Divide the gain of a model among its variables."""
+    if options.test.contribution == "shares":
+        return percent_contribution(fitted.problem_, fitted.coef_)
+    return contribution_by_steps(fitted.problem_, options.fit.max_iterations or ROUNDS)
+
+
+def fit_variables(
+    table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
+) -> Maxent:
+    """Fit the model of the options to a table, or to some of its columns."""
+    return fits.fit_table(table, estimator(options, table.categorical), columns, progress=progress)
+
+
+KINDS: dict[str, type[Maxent]] = {
+    "maxent": Maxent,
+    "structural": StructMaxent,
+    "committee": Committee,
+    "shared": Maxent,  # of one variable; the axes are fitted for all species together
+    "ensemble": Committee,
+}
+# Options whose names differ from the estimator's.
+RENAMED = {"penalty_folds": "folds", "penalty_repeats": "repeats", "penalty_grid": "grid"}
+INSTEAD = {
+    "features": "fit.families chooses what a structural model is made of",
+    "families": "add --model structural",
+    "lam": "add --model structural",
+    "spatial": "add --model shared",
+    "strength": "add --model shared",
+    "own": "add --model shared",
+    "axes": "add --model shared",
+}
+
+
+def check_model(fit: FitOptions) -> None:
+    """Raise for options of the model that contradict each other."""
+    taken = {*inspect.signature(KINDS[fit.model]).parameters}
+    if fit.model in (SHARED, ENSEMBLE):
+        from sdm.estimators.shared import SharedMaxent
+
+        taken = {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
+        taken |= {"multiplier", "max_iterations"} if fit.model == ENSEMBLE else set()
+    for name, field_ in FitOptions.model_fields.items():
+        value = getattr(fit, name)
+        if name != "model" and RENAMED.get(name, name) not in taken and value != field_.get_default():
+            hint = f": {INSTEAD[name]}" if name in INSTEAD and fit.model != "committee" else ""
+            raise OptionError(f"fit.{name}={value!r} does not apply to a {fit.model} model{hint}")
+    chosen = [name for name in FitOptions.model_fields if name.startswith("beta_") and getattr(fit, name) is not None]
+    if chosen and fit.beta not in (None, *TABULATED):
+        raise OptionError(
+            f"fit.{chosen[0]} is a number of Maxent's tables, and fit.beta={fit.beta!r} does without them"
+        )
+    for name in ("multiplier", "regularization"):
+        if getattr(fit, name) == "auto":
+            raise OptionError(f"fit.{name}='auto' is for classes: leave it out, or choose by 'sdm tune'")
+    if has_growing(fit.features):
+        raise OptionError(f"fit.features={fit.features!r}: trees and monomials need --model structural --families …")
+    numeric = isinstance(fit.beta, float)
+    if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
+        raise OptionError(f"fit.beta={fit.beta!r}: a structural model takes a number or auto")
+    if fit.model == "maxent" and (fit.beta == "auto" or fit.beta == 0):
+        hint = "a positive number or the name of a rule; for no penalty use --regularization none"
+        raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
+
+
+def check_place(options: RunOptions) -> None:
+    """Raise if a model with features of place is to be mapped on scenarios."""
+    if options.fit.spatial and options.project.scenarios:
+        raise OptionError(f"project.scenarios does not go with fit.spatial, for {ELSEWHERE}: leave out one of them")
+
+
+def check_contribution(options: RunOptions) -> None:
+    """Raise if Java Maxent's way to count contributions is wanted of a model that it does not have."""
+    fit = options.fit
+    if options.test.contribution == "steps" and (
+        fit.model != "maxent" or fit.entropy != 1.0 or fit.regularization not in (None, "l1")
+    ):
+        raise OptionError(
+            "test.contribution=steps is for maxent models with Shannon's entropy and an l1 penalty, as Java Maxent "
+            "has: leave it out"
+        )
+
+
+def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
+    """Return the estimator that the options describe."""
+    fit, predict = options.fit, options.predict
+    kind = KINDS[fit.model]
+    names = {RENAMED.get(name, name): name for name in FitOptions.model_fields}
+    own = {name: getattr(fit, names[name]) for name in inspect.signature(kind).parameters if name in names}
+    if "seed" in inspect.signature(kind).parameters:
+        own["seed"] = options.seed
+    own |= {"categorical": list(categorical)}
+    own |= {name: getattr(predict, name) for name in ("prevalence", "unseen", "temperature")}
+    # What has no value here has the estimator's own default.
+    return kind(**{name: value for name, value in own.items() if value is not None})
+
+
+def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model:
+    """Add to a model where it came from."""
+    variables = name_categories(model.variables, table.levels, table.titles)
+    record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
+    record["sampling"] = table.sampling
+    if table.region is not None:
+        record["region"] = table.region.as_dict()
+    return replace(model, variables=variables, meta={**model.meta, **record})
+
+
+def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
+    """Compute the numbers of a fit, and its omission curve."""
+    solution, domain = fitted.solution_, fitted.domain_
+    # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
+    columns = [domain.spread(v, a.values)[: domain.n_base] for v, a in enumerate(domain.variables)]
+    raw_domain = model.predict_columns(columns, "raw")
+    raw = model.predict(table.presence, "raw")
+    raw_test = None if test is None else model.predict(test, "raw")
+
+    numbers: dict[str, Any] = {
+        "species": table.species,
+        "version": __version__,
+        "training_presences": table.n_presences,
+        "background_points": domain.n_base,
+        "sampling": table.sampling,
+        "status": solution.status,
+        "gap": solution.gap,
+        "iterations": solution.iterations,
+        "features": model.meta["n_features"],
+        "features_with_weight": solution.n_nonzero,
+        "classes": model.meta["classes"],
+        "regularized_gain": solution.gain,
+        "gain": float(np.log(domain.n_base)) - log_loss(raw),
+        "log_loss_train": log_loss(raw),
+        "entropy": model.entropy,
+        "auc_train": auc(raw, raw_domain),
+        "mean_cloglog": float(np.mean(model.from_raw(raw_domain, "cloglog"))),
+    }
+    if "members" in model.meta:
+        numbers["members"] = model.meta["members"]
+    if model.alpha > 1.0:
+        numbers |= measure_support(model, table.presence, "train")
+    if raw_test is not None:
+        numbers |= {
+            "test_presences": len(raw_test),
+            "log_loss_test": log_loss(raw_test),
+            "test_gain": float(np.log(domain.n_base)) - log_loss(raw_test),
+            "auc_test": auc(raw_test, raw_domain),
+            "auc_test_deviation": auc_deviation(raw_test, raw_domain),
+        }
+        if test is not None and model.alpha > 1.0:
+            numbers |= measure_support(model, test, "test")
+    return numbers, Curve(raw, raw_domain, lambda values: model.from_raw(values, "cumulative"), raw_test)
+
+
+def _profiles(
+    table: SampleTable, model: Model, single: RunOptions | None, options: RunOptions, progress: Progress | None
+) -> list[Profile]:
+    """Compute every variable's curves; a constant variable has none of its own, nor has one of a model on shared axes a
+    curve of a model that knows it alone (`single` None)."""
+    scale, clamp = options.output.curve_scale(options.predict.scale), options.predict.clamped
+    out = []
+    for v in step_by_step(varying(model), progress, "response curves"):
+        out.append(marginal(model, v, table.presence, scale, clamp))
+        if single is not None:
+            out.append(only(fit_variables(table, single, [v]).model_, model, v, scale, clamp))
+        out.append(effect(model, v, table.background, clamp))
+    return out
+
+
+def _threshold_numbers(threshold: Threshold, model: Model) -> dict[str, Any]:
+    """Return what is known of a threshold; what tests give is None without tests."""
+    names = ("name", "raw", "cumulative", "area", "training_omission", "test_omission", "binomial")
+    known = {name: getattr(threshold, name) for name in names}
+    known |= {name: None for name in names[-2:] if np.isnan(known[name])}
+    return known | {scale: float(model.from_raw(threshold.raw, scale)) for scale in ("cloglog", "logistic")}

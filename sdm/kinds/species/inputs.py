@@ -1,0 +1,399 @@
+"""From files to tables: what each species is fitted on, with one pass over the layers."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from sdm.data.background import Background
+from sdm.data.place import PLACE_WARNING, Region, refuse_place_names
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.effort import Effort
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
+from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.rows import RowRules
+from sdm.data.records.samples import Swd, read_swd
+from sdm.data.records.suspicious import Suspicion
+from sdm.data.records.thinning import Thinning
+from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
+from sdm.data.table import SampleTable, Survey
+from sdm.data.untagged import UntaggedNodata
+from sdm.data.variables import hint_columns, said_variables
+from sdm.data.window import NO_CRS, window_stack
+from sdm.errors import DataError, OptionError
+from sdm.kinds.group.checking import random_share, shares_axes
+from sdm.kinds.inputs import (
+    check_species,
+    choice_of,
+    is_swd,
+    naming_features,
+    open_layers,
+    read_area,
+    row_rules,
+    with_layers,
+)
+from sdm.kinds.species import sampling
+from sdm.kinds.task import Prepared
+from sdm.options.definitions import GROUP_WORD, RunOptions
+from sdm.values import dataclass
+
+if TYPE_CHECKING:
+    from sdm.kinds.group.fit import GroupFits
+
+
+@dataclass
+class SpeciesPrepared(Prepared):
+    """What a run over species works on; `tables` are `SampleTable`."""
+
+    by_model: ClassVar[tuple[str, ...]] = (*Prepared.by_model, "tests", "surveys", "areas")
+
+    tests: dict[str, CleanPoints] = field(default_factory=dict)  # test records of a species
+    surveys: dict[str, Survey] = field(default_factory=dict)  # sites of test records, where absences are among them
+    areas: dict[str, StudyArea] = field(default_factory=dict)  # where they are drawn around records
+    effort: Effort | None = None
+    around: Background | None = None  # random cells beside a target group, for shared axes
+    group: "GroupFits | None" = None  # the axes that all species share
+
+    @property
+    def common(self) -> Any:
+        """The axes: the results of every species depend on them."""
+        return None if self.group is None else self.group.identity
+
+    def area_of(self, species: str) -> StudyArea | None:
+        """Return the study area of a species."""
+        return self.areas.get(species, self.study_area)
+
+
+def prepare_species(options: RunOptions) -> SpeciesPrepared:
+    """Read and clean the records, draw the background, and look up the layers."""
+    if options.occurrences.file is None:
+        example = "'sdm fit records.csv layers/ -o results'"
+        raise OptionError(f"no occurrence file: give it first, as in {example}, or as occurrences.file")
+    return _prepare_layers(options) if has_cells(options) else _prepare_swd(options)
+
+
+def has_cells(options: RunOptions) -> bool:
+    """Whether the domain of a run is cells, of layers or of a window, and no table of samples."""
+    files = options.layers.files
+    return options.layers.bounds is not None or bool(files and not is_swd(files))
+
+
+def given_crs(options: RunOptions) -> str | None:
+    """Return the coordinate system of records, where the options say one."""
+    return None if options.occurrences.crs == NO_CRS else options.occurrences.crs
+
+
+def read_records(options: RunOptions, file: str) -> Occurrences:
+    """Read an occurrence file under the run's options; recorded absences are left out."""
+    records = read_survey(options, file)
+    return records.leave_out(records.absent, "that record an absence")
+
+
+def read_survey(options: RunOptions, file: str) -> Occurrences:
+    """Read a file of presences, and absences where there are any, under the run's options."""
+    own = options.occurrences
+    wanted = [name for name in (own.uncertainty_column, options.test.fold_column) if name]
+    records = read_occurrences(
+        file,
+        crs=given_crs(options),
+        species_column=own.species_column,
+        x_column=own.x_column,
+        y_column=own.y_column,
+        columns=wanted,
+        numeric=[own.record_weights] if own.record_weights not in (None, UNCERTAINTY) else [],
+        rules=row_rules(options),
+        layer=own.layer if file == own.file else None,
+    )
+    if records.absent.all():
+        raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
+    return records
+
+
+def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
+    """Read the records of the target group, if one is used: by default all species of the occurrence file."""
+    if not sampling.needs_group(options):
+        return None
+    file = options.background.target_group
+    if file is None:
+        group = records if records is not None else read_records(options, str(options.occurrences.file))
+        check_group(group.species_names, group.source)
+        return group
+    try:
+        return read_records(options, file)
+    except DataError as error:
+        raise DataError(f"target group: {error}") from error
+
+
+def check_group(names: Sequence[str], source: str) -> None:
+    """Raise for a target group that is the species itself: it says nothing of where people looked."""
+    if len(names) < 2:
+        raise OptionError(
+            f"a target group of one species says nothing, and {Path(source).name} holds only '{names[0]}': give the "
+            "records of similar species with --target-group FILE, or use --background random"
+        )
+
+
+def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
+    """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
+    file, own = options.background.file, options.occurrences
+    if file is not None:  # it needs no species
+        rules = RowRules(most_bad=own.max_bad_rows)
+        return read_occurrences(file, crs=given_crs(options), x_column=own.x_column, y_column=own.y_column, rules=rules)
+    return group if options.background.kind == GROUP_WORD else None
+
+
+def open_species_layers(options: RunOptions, records: Occurrences | None, *, refuse: bool = True) -> Stack:
+    """Open the layers of a run over species as `open_layers` does, with variables of place where they are wanted; or
+    lay the window of a point pattern over the records."""
+    own = options.layers
+    if own.bounds is not None:
+        if records is None:
+            raise DataError("the window cannot be made, since no records could be read")
+        stack = window_stack(records, own.bounds, own.cells, options.occurrences.crs)
+        with naming_features(options):
+            return with_layers(stack, choice_of(options).of(stack.names, "variable"))
+    stack = open_layers(options, refuse=refuse)
+    return stack.with_place() if options.fit.spatial else stack
+
+
+def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
+    if options.background.effort_column is not None:
+        raise OptionError("background.effort_column is for tables of samples: with layers, give a raster as --bias")
+    everyone = read_records(options, str(options.occurrences.file))
+    stack = open_species_layers(options, everyone)
+    area = read_area(options, stack)
+    records = _choose_species(everyone, options.occurrences.species)
+    if options.output.map and len(records.species_names) == 1:  # maps of several are made by other processes
+        stack = stack.remembering()
+    used = said_variables(stack.names, stack.categorical)
+    notices = [*records.notes, *stack.notices, used, *(area.notes if area else [])]
+    located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
+    group = read_group(options, everyone)
+    prepared = SpeciesPrepared(stack=stack, study_area=area, notices=notices)
+    prepared.warnings += [*stack.warnings, *_place_warnings(options)]
+    prepared.areas = sampling.accessible_areas(options, located)
+    prepared.effort = effort = sampling.make_effort(options, stack, group)
+    places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
+    points = background_points(options, group)
+    for other in (points, group):
+        if other is not None and other.source != records.source:
+            notices += [text for text in other.notes_beside if text not in notices]
+    backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
+    if shares_axes(options) and options.background.kind == GROUP_WORD and random_share(options, options.fit.spatial):
+        prepared.around = sampling.random_cells(options, stack, area)
+    values = backgrounds[0].presence_values
+    if values is None:
+        values = stack.sample(*located.cells, threads=options.threads)
+    kept, ledger = clean_located(located, values, options, effort)
+    prepared.ledger, prepared.fate, prepared.fate_crs = ledger, ledger.fate, records.crs
+    notices += ledger.notices()
+    own = dict(zip(prepared.areas, backgrounds))
+    labels = records.labels(options.test.fold_column) if options.test.fold_column else None
+    notices += sampling.tell(options, effort, backgrounds[0])
+    for species, background in own.items() or [("", backgrounds[0])]:
+        notices += [f"{species}: {text}" if species else text for text in background.notices]
+    of_records = options.background.bias_treatment == "records"
+    for species in records.species_names:
+        try:
+            ledger.check(species)
+            background = own.get(species, backgrounds[0])
+            background.check(prepared.area_of(species))
+            points_of = kept[species]
+            strength = None if effort is None else effort.at(points_of.rows, points_of.cols)
+            divided, strength = (strength, None) if of_records else (None, strength)
+            weights, notes = sampling.weigh(options, records, points_of, stack, divided)
+            folds = None if labels is None else labels[points_of.index]
+            ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
+            table = SampleTable.from_stack(stack, points_of, background, **ways)
+            said = sampling.describe(options, effort, prepared.area_of(species))
+            doubt = uncertain_beyond_cell(records, points_of, stack, options.occurrences.uncertainty_column)
+            told = () if doubt is None else (f"{species}: {doubt}",)
+            region = region_of_layers(options, stack, prepared.area_of(species))
+            table = replace(table, sampling=said, notes=notes, warnings=told, region=region)
+            prepared.tables[species] = table.filled(options.seed)
+        except DataError as error:
+            prepared.failures[species] = str(error)
+    if options.test.file:
+        _read_tests(prepared, options, options.test.file)
+    return prepared
+
+
+def region_of_layers(options: RunOptions, stack: Stack, area: StudyArea | None) -> Region | None:
+    """Return where a model with features of place is fitted: in the layers, or in the study area."""
+    return Region.of_layers(stack, None if area is None else area.bounds) if options.fit.spatial else None
+
+
+def _place_warnings(options: RunOptions) -> list[str]:
+    return [PLACE_WARNING] if options.fit.spatial else []
+
+
+def clean_located(
+    located: Located, values: np.ndarray, options: RunOptions, effort: Effort | None
+) -> tuple[dict[str, CleanPoints], Ledger]:
+    """Clean records whose cells and values are known, as the options say."""
+    own = options.occurrences
+    return finish_cleaning(
+        located,
+        values,
+        snap=own.snap,
+        remove_duplicates=not own.keep_duplicates,
+        effort=None if effort is None else effort.at,
+        thinning=Thinning(own.thin_distance, own.thin_bins, tuple(own.thin_variables), own.thin_tries, options.seed),
+        uncertainty_column=own.uncertainty_column,
+        partial=own.partial,
+    )
+
+
+def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
+    for name in set(wanted) - set(records.species_names):
+        lost = records.left_out[records.left_out["species"] == name]
+        if len(lost):
+            why = ", ".join(f"{count:,} {reason}" for reason, count in lost["reason"].value_counts().items())
+            raise DataError(f"{name}: none of {len(lost):,} records can be used ({why}): change the filters")
+    check_species(wanted, records.species_names, records.source)
+    if not wanted:
+        return records
+    left = records.left_out[records.left_out["species"].isin([*wanted, ""])]
+    return replace(records.take(np.isin(records.species.astype(str), list(wanted))), left_out=left)
+
+
+def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> None:
+    """Look the test records up; a file of one species tests the one species of the run, whatever either is called."""
+    stack = cast("Stack", prepared.stack)
+    try:
+        records = read_survey(options, file)
+        prepared.notices += [text for text in records.notes_beside if text not in prepared.notices]
+        suspicion = Suspicion.of(options.occurrences.drop_suspicious)
+        ways: dict[str, Any] = {"study_area": prepared.study_area, "suspicion": suspicion}
+        prepared.tests, ledger = clean(records.take(~records.absent), stack, **ways)
+        prepared.surveys = _surveys(records, stack, ways)
+    except DataError as error:
+        raise DataError(f"test records: {error}") from error
+    prepared.notices += ledger.notices("test records")
+    for species in ledger.counts:
+        if ledger.describe(species):
+            prepared.notices.append(f"test records of {species} left out: {ledger.describe(species)}")
+    if len(prepared.tests) == 1 and len(prepared.tables) == 1:
+        prepared.tests = dict(zip(prepared.tables, prepared.tests.values()))
+        prepared.surveys = dict(zip(prepared.tables, prepared.surveys.values()))
+    for species in prepared.tables:
+        if species not in prepared.tests:
+            prepared.notices.append(f"no test record of {species} in {file}")
+
+
+def _surveys(records: Occurrences, stack: Stack, ways: dict[str, Any]) -> dict[str, Survey]:
+    """Look up the sites of every species that has absences; each visit counts, several in one cell too."""
+    if not records.absent.any():
+        return {}
+    here, away = (
+        clean(records.take(some), stack, remove_duplicates=False, **ways)[0]
+        for some in (~records.absent, records.absent)
+    )
+    return {
+        name: Survey(*(np.asarray(points[name].values, dtype=np.float64) for points in (here, away)))
+        for name in away
+        if name in here
+    }
+
+
+def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
+    """Take presences and background from tables that hold the variables already."""
+    needing = {
+        "test.file": (options.test.file, "use test.percent or test.folds with tables"),
+        "project.scenarios": (options.project.scenarios, "use 'sdm project' afterwards"),
+        "background.area": (options.background.area, "leave out the rows outside it"),
+        "background.bias": (options.background.bias, "name a column of sampling effort as background.effort_column"),
+        "occurrences.layer": (options.occurrences.layer, "leave it out, for a table has no layers"),
+        "occurrences.drop_suspicious": (options.occurrences.drop_suspicious, "leave such rows out beforehand"),
+        "occurrences.thin_distance": (options.occurrences.thin_distance, "thin the table beforehand"),
+        "occurrences.thin_bins": (options.occurrences.thin_bins, "thin the table beforehand"),
+    }
+    for name, (value, instead) in needing.items():
+        if value:
+            raise OptionError(f"{name} needs layers, and tables of samples were given: {instead}")
+    grouped = options.background.kind == GROUP_WORD
+    place = [*options.layers.files, *filter(None, [options.background.file, options.background.target_group])][:1]
+    weights = options.occurrences.record_weights
+    if weights == UNCERTAINTY:
+        raise OptionError(
+            "occurrences.record_weights=uncertainty needs layers, whose cells it compares with: name a column"
+        )
+    table = _read_table(options, str(options.occurrences.file), alone=not (place or grouped), weights=weights)
+    drawn = bool(place) and place[0] != options.background.target_group
+    background = _read_table(options, place[0], like=table.table.columns, filtered=not drawn) if place else None
+    if grouped:
+        if background is None:
+            check_group([name for name in table.species_names if name != "background"], table.source)
+        background = (table if background is None else background).sites()
+    said = sampling.describe(options, rows=table.source if background is None else background.source)
+    wanted = options.occurrences.species
+    check_species(wanted, table.species_names, table.source)
+    notes = dict.fromkeys(table.notes)
+    if background is not None and background.source != table.source:
+        name = Path(background.source).name
+        notes |= dict.fromkeys(f"{name}: {note}" if note[:1].isdigit() else note for note in background.notes)
+    prepared = SpeciesPrepared(notices=[*notes, said_variables([str(name) for name in table.table], table.categorical)])
+    prepared.warnings += hint_columns(table.table if background is None else background.table, table.categorical)
+    prepared.warnings += _place_warnings(options)
+    prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
+    prepared.fate = table.fate()
+    if wanted:
+        prepared.fate = prepared.fate[prepared.fate["species"].isin([*wanted, "background", ""])]
+    for species in table.species_names:
+        if not wanted or species in wanted:
+            try:
+                made = SampleTable.from_swd(table, species, background, partial=options.occurrences.partial)
+                made = _with_region(replace(made, sampling=said).filled(options.seed), options)
+                first = next(iter(prepared.tables.values()), made)
+                prepared.tables[species] = made.with_background_of(first)
+            except DataError as error:
+                prepared.failures[species] = str(error)
+    return prepared
+
+
+def _with_region(table: SampleTable, options: RunOptions) -> SampleTable:
+    """Return a table that knows where its places are, for features of place."""
+    if not options.fit.spatial:
+        return table
+    x, y = (np.concatenate(pair) for pair in zip(*((x, y) for _, x, y in table.points())))
+    return replace(table, region=Region.of_points(x, y))
+
+
+def _read_table(
+    options: RunOptions,
+    file: str,
+    alone: bool = False,
+    weights: str | None = None,
+    like: Collection[str] = (),
+    filtered: bool = True,
+) -> Swd:
+    """Read a table of samples; if it is alone, it must hold background too. `like` are the variables of another.
+    Filters are of records: a table of background is not `filtered`."""
+    hint = (
+        "no layers were given: give a folder of them, or a table of background points, after the occurrence file; for "
+        "a density of the points themselves, without layers, give their window as --bounds xmin,ymin,xmax,ymax"
+    )
+    columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
+    columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
+    try:
+        with naming_features(options):
+            table = read_swd(
+                file,
+                categorical=options.layers.categorical,
+                rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
+                nodata=options.layers.nodata,
+                **columns,
+            )
+    except UntaggedNodata:
+        raise
+    except DataError as error:
+        raise DataError(f"{error} ({hint})" if alone else str(error)) from error
+    if alone and not table.is_background.any():
+        raise OptionError(f"{file} has no background rows, and {hint}")
+    if options.fit.spatial:
+        return table.with_place()
+    refuse_place_names([str(name) for name in table.table], "column", f"'{Path(file).name}'")
+    return table

@@ -1,0 +1,282 @@
+"""The task of species: presences compared with a background, one model per species."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from sdm.assess.assessor import PRESENCE_ONLY
+from sdm.data.place import has_place
+from sdm.data.rasters.stack import Stack
+from sdm.data.table import Survey
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.kinds.choosing import chosen_in_folds
+from sdm.kinds.group.checking import SHARED, check_axes, check_several, shares_axes
+from sdm.kinds.inputs import narrow_layers
+from sdm.kinds.model_inputs import check_region
+from sdm.kinds.species.checking import check_species_run
+from sdm.kinds.species.evaluating import evaluate_species
+from sdm.kinds.species.fit import (
+    SpeciesPlan,
+    check_contribution,
+    check_model,
+    check_place,
+    estimator,
+    fit_species,
+    plan_species,
+)
+from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
+from sdm.kinds.species.map_ahead import map_ahead
+from sdm.kinds.species.outputs import map_species_together, write_shared, write_species
+from sdm.kinds.species.pictures import draw_measured
+from sdm.kinds.species.sampling import check_sampling
+from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
+from sdm.kinds.splitting import check_testing
+from sdm.kinds.task import Ahead, MapResult, Prepared, Task
+from sdm.maps.gis.styles import publishing_maps
+from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.maps.species import predict_raster
+from sdm.models.extrapolation import EXTRAPOLATIONS
+from sdm.models.species import SCALES, Model
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
+from sdm.progress.telling import going_on
+from sdm.types import Array, Progress
+
+if TYPE_CHECKING:
+    from sdm.kinds.group.fit import GroupFits
+
+MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
+IN_SUMMARY = (
+    "training_presences", "features_with_weight", "regularized_gain", "gain", "auc_train", "log_loss_train",
+    "auc_test", "log_loss_test", "entropy", "gap",
+)  # fmt: skip
+SINGLE_KNOTS = 50  # of models of one variable, for its gain: four times faster than all, and within 0.01 nats
+IN_SUMMARY_OF_FOLDS = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
+
+
+class SpeciesTask(Task):
+    """Presences compared with a background, one model per species."""
+
+    kind: ClassVar[str] = "species"
+    called: ClassVar[str] = "a model of one species"
+    command: ClassVar[str] = "sdm fit"
+    assessor: ClassVar[Any] = PRESENCE_ONLY
+    chooses_in_folds: ClassVar[bool] = True
+    maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold", "extrapolation", "novelty")
+    extrapolates_with: ClassVar[tuple[str, ...]] = EXTRAPOLATIONS
+    evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
+    lines = staticmethod(species_result_lines)
+    evaluation_lines = staticmethod(species_evaluation_lines)
+    info_lines = staticmethod(species_info_lines)
+    prepare = staticmethod(prepare_species)
+    check = staticmethod(check_species_run)
+    estimator = staticmethod(estimator)
+    write = staticmethod(write_species)
+    write_shared = staticmethod(write_shared)
+    map_together = staticmethod(map_species_together)
+    evaluate: ClassVar[Any] = staticmethod(evaluate_species)
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        super().check_options(options)
+        check_testing(options)
+        check_sampling(options)
+        check_model(options.fit)
+        check_contribution(options)
+        check_axes(options)
+        check_place(options)
+        estimator(options, []).check_options()
+
+    def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
+        """Fit the axes that all species share, or read those of an earlier run."""
+        if not shares_axes(options):
+            return prepared
+        if options.fit.axes is not None:
+            return self._placing(prepared, options.fit.axes)
+        from sdm.kinds.group.codes import same_codes  # only a group needs what fits axes
+        from sdm.kinds.group.fit import fit_group
+
+        prepared = replace(prepared, tables=same_codes(prepared.tables))
+        plans = {}
+        for name in prepared.tables:
+            with suppress(SdmError):  # it fails by itself, with its reason
+                plans[name] = self.plan(prepared, name, options)
+        self.check_gathered(prepared, list(plans), options)
+        if len(plans) < 2:
+            said = "one species has no group to share axes with: its model is the committee alone"
+            return replace(prepared, notices=[*prepared.notices, said])
+        stack = prepared.stack
+        group = fit_group(
+            plans,
+            options,
+            around=prepared.around,
+            degrees=stack is None or stack.crs is None or stack.crs.is_geographic,
+            progress=progress,
+        )
+        return replace(prepared, group=group)
+
+    def fits_together(self, options: RunOptions) -> bool:
+        """Whether species share axes that are fitted in this run."""
+        return shares_axes(options) and options.fit.axes is None
+
+    def check_gathered(self, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
+        """Raise if there are no axes that the species could share."""
+        if options.fit.axes is not None:
+            self._placing(prepared, options.fit.axes)
+        elif options.fit.model == SHARED:
+            check_several(names)
+        elif options.fit.spatial and len(names) < 2:
+            raise OptionError(
+                "features of place (--spatial) are those of shared axes, and one species has no group to share them "
+                "with: leave out --spatial, or place the species on the axes of a group with --axes group.npz"
+            )
+
+    def _placing(self, prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
+        """Return the inputs with the axes of a file, and every species with their variables."""
+        from sdm.kinds.group.fit import read_axes
+
+        prepared = replace(prepared, group=read_axes(axes))
+        for name in prepared.tables:
+            prepared = self._on_axes(prepared, name)
+        return prepared
+
+    def _on_axes(self, prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
+        """Return the inputs with the variables of a group, for one species."""
+        from sdm.kinds.group.codes import codes_of_group
+
+        group = cast("GroupFits", prepared.group).model
+        known, wanted = prepared.tables[name].names, group.names
+        if has_place(known) != has_place(wanted):
+            hint = "add --spatial" if has_place(wanted) else "leave out --spatial"
+            raise OptionError(
+                f"the axes of the group have {'' if has_place(wanted) else 'no '}features of place: {hint}"
+            )
+        if prepared.stack is not None:
+            check_region(group, prepared.stack, prepared.area_of(name))
+        if missing := [one for one in wanted if one not in known]:
+            raise DataError(f"the axes of the group need variables that the layers do not have: {', '.join(missing)}")
+        if tuple(known) != tuple(wanted):
+            prepared = self._arrange(prepared, name, wanted)
+        table = codes_of_group(prepared.tables[name], group)
+        return replace(prepared, tables={**prepared.tables, name: table})
+
+    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
+        """Divide the records of one species."""
+        points = prepared.tests.get(name)
+        test = None if points is None else (np.asarray(points.values, dtype=np.float64), points.x, points.y)
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_species(prepared.tables[name], options, test, stack=prepared.stack, whole=whole)
+
+    def fit(
+        self,
+        prepared: SpeciesPrepared,
+        name: str,
+        options: RunOptions,
+        progress: Progress | None,
+        ahead: Ahead | None = None,
+    ) -> Any:
+        """Fit and measure the model of one species."""
+        with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
+            plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
+        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
+        ways: dict[str, Any] = {"survey": survey, "nested": nested, "group": prepared.group}
+        ways["validated"] = prepared.validated.get(name)
+        if ahead is None:
+            return fit_species(plan, options, progress, **ways)
+        ways["when_measured"] = lambda found: draw_measured(ahead.painter, found, prepared.stack, options, ahead.place)
+        making = map_ahead(plan, prepared, options, ahead)
+        if making is None:
+            return fit_species(plan, options, progress, **ways)
+        with making:
+            return replace(fit_species(plan, options, progress, when_fitted=making.begin, **ways), ahead=making)
+
+    def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
+        """Return the inputs with some of the variables of one species."""
+        return self._arrange(prepared, name, [one for one in prepared.tables[name].names if one in variables])
+
+    def _arrange(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
+        """Return the inputs with some of the variables of one species, in the order that is given."""
+        table = prepared.tables[name]
+        at = [table.names.index(variable) for variable in variables]
+        tests, surveys = dict(prepared.tests), dict(prepared.surveys)
+        if name in tests:
+            tests[name] = replace(tests[name], values=tests[name].values[:, at])
+        if name in surveys:
+            surveys[name] = Survey(surveys[name].presence[:, at], surveys[name].absence[:, at])
+        tables = {**prepared.tables, name: table.arrange(variables)}
+        return replace(prepared, tables=tables, tests=tests, surveys=surveys, **narrow_layers(prepared, variables))
+
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return a maxent model of the options with a few knots; of other models, one with default features."""
+        own = options.fit
+        fit = own if own.model == "maxent" else FitOptions(multiplier=own.multiplier, entropy=own.entropy)
+        fit = fit if fit.knots is not None else fit.model_copy(update={"knots": SINGLE_KNOTS})
+        return estimator(options.model_copy(update={"fit": fit}), categorical)
+
+    def repeat(self, options: RunOptions, name: str) -> RunOptions:
+        """Return the options with one species; axes that species share need all of them."""
+        if shares_axes(options) and options.fit.axes is None:
+            return options
+        return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
+
+    def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+        """Return the record cleaning summary of one species."""
+        if prepared.ledger is None:
+            return None
+        own = prepared.ledger.only(name)
+        return own.rows(), own.as_dict()[name]
+
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers of a species."""
+        mean = numbers.get("cross_validation", {}).get("mean", {})
+        return {key: numbers.get(key) for key in IN_SUMMARY} | {key: mean.get(key) for key in IN_SUMMARY_OF_FOLDS}
+
+    def map_places(self, output: Path) -> list[Path]:
+        """Return the one map."""
+        return [output]
+
+    def table_columns(self, model: Model, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the one column, called after its scale."""
+        return {scale or model.scale: values[0].tolist()}
+
+    def map(self, model: Model, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write one map: suitability, or presence and absence by a threshold."""
+        scale, threshold = ways.pop("scale", None) or "cloglog", ways.pop("threshold", None)
+        if scale not in MAP_SCALES:
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
+        level = None if threshold is None else threshold_on_scale(model, threshold, scale)
+        tags = {"species": str(model.meta.get("species", ""))} | rule_tag(threshold)
+        measures = ways.pop("novelty", ())
+        places = novelty_places(measures, output)
+        with publishing_maps([output, *places.values()]) as (place, *beside):
+            novelty = NoveltyMaps(model, dict(zip(places, beside)), measures, scale)
+            ways |= {"novelty": novelty, "threshold": level, "tags": tags}
+            summary = predict_raster(model, stack, place, scale=scale, **ways)
+        result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+        return result.with_novelty(novelty, places)
+
+
+def rule_tag(threshold: str | float | None) -> dict[str, str]:
+    """Return the tag of the rule that a cutoff goes by; none if it is a number."""
+    try:
+        float(threshold or 0.0)
+    except ValueError:
+        return {"threshold_rule": str(threshold)}
+    return {}
+
+
+def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:
+    """Return a threshold on an output scale: a number as it is, a name as the model's fit defined it."""
+    try:
+        return float(threshold)
+    except ValueError:
+        pass
+    known = model.meta.get("thresholds", {})
+    if threshold not in known:
+        listed = ", ".join(known) or "none (the model was not fitted by 'sdm fit')"
+        raise OptionError(f"threshold={threshold!r}: expected a number, or one that the model has: {listed}")
+    return float(model.from_raw(known[threshold], scale))

@@ -1,0 +1,219 @@
+"""What a run does about sampling bias: effort, target group, accessible area, thinning, weights of records."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from sdm.data.background import Background, background_from_points, sample_backgrounds
+from sdm.data.rasters.accessible import Shape, accessible_area
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.effort import Effort, KernelEffort, kernel_effort, open_effort
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import CleanPoints, Located, locate
+from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.weights import record_weights
+from sdm.data.window import NO_CRS
+from sdm.errors import OptionError
+from sdm.kinds.group.checking import shares_axes
+from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
+
+RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
+
+
+def check_sampling(options: RunOptions) -> None:
+    """Raise for options about the domain and sampling bias that contradict each other, or have nothing to act on."""
+    _check_window(options)
+    own, thinned = options.background, options.occurrences
+    around, effort, grouped = own.area in AREA_WORDS, own.bias or own.effort_column, own.kind == GROUP_WORD
+    drawn = own.bias and own.bias_treatment == "sample"
+    wide = own.bandwidth != "auto" and own.bias != GROUP_WORD
+    problems = {
+        "background.file and target-group background: give one of them": grouped and own.file,
+        "background.kind=target-group and background.bias correct for the same bias twice: give one of them": (
+            grouped and effort
+        ),
+        "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": drawn and own.file,
+        "background.bias_treatment needs sampling effort: give background.bias": (
+            own.bias_treatment != "sample" and not effort
+        ),
+        "background.bias_treatment=records needs a raster of effort: give background.bias, or weigh the rows of a "
+        "table by a column (occurrences.record_weights)": own.bias_treatment == "records" and not own.bias,
+        "background.target_group is not used: add --background target-group, or --bias target-group": (
+            own.target_group and not needs_group(options)
+        ),
+        "background.random_share is of shared axes with a target group: add --model shared --background target-group": (
+            own.random_share is not None and not (grouped and shares_axes(options))
+        ),
+        "background.bandwidth is that of a target group's density: add --bias target-group": wide,
+        "background.buffer widens an area around records: add --study-area buffer or --study-area hull": (
+            own.buffer is not None and not around
+        ),
+        "background.area=buffer needs a distance in km: add --buffer, as in --buffer 200": (
+            own.area == "buffer" and own.buffer is None
+        ),
+        "occurrences.thin_bins needs a value of every variable: leave out --partial, or thin by --thin-distance": (
+            thinned.thin_bins and thinned.partial
+        ),
+        "occurrences.thin_variables are those of occurrences.thin_bins: say how many bins": (
+            thinned.thin_variables and not thinned.thin_bins
+        ),
+    }
+    for text, wrong in problems.items():
+        if wrong:
+            raise OptionError(text)
+
+
+def _check_window(options: RunOptions) -> None:
+    """Raise for options that do not go with a point pattern, or with nothing else."""
+    layers = options.layers
+    if layers.bounds is None:
+        if options.occurrences.crs == NO_CRS:
+            raise OptionError(
+                "occurrences.crs=none is for the window of a point pattern: add --bounds, or give their system"
+            )
+        return
+    problems = {
+        "layers.bounds is the window of a point pattern, which has no layers, and layers.files gives some: leave one "
+        "of them out (--study-area cuts layers)": layers.files,
+        "fit.spatial adds features of place to layers, and the variables of a point pattern are places already: leave "
+        "it out": options.fit.spatial,
+        "project.scenarios needs layers, and a point pattern has none: leave it out": options.project.scenarios,
+        "layers.categorical: the variables of a point pattern are numbers, leave it out": layers.categorical,
+    }
+    for text, wrong in problems.items():
+        if wrong:
+            raise OptionError(text)
+
+
+def needs_group(options: RunOptions) -> bool:
+    """Whether the records of a target group are used."""
+    return GROUP_WORD in (options.background.kind, options.background.bias)
+
+
+def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyArea]:
+    """Draw the area around the records of each species that has some within the layers; empty if that is not asked."""
+    if options.background.area not in AREA_WORDS:
+        return {}
+    shape, km = cast(Shape, options.background.area), options.background.buffer or 0.0
+    species = located.occurrences.species.astype(str)[located.record]
+    areas = {}
+    for name in located.occurrences.species_names:
+        some = located.record[species == name]
+        if len(some):
+            areas[name] = accessible_area(located.stack, located.x[some], located.y[some], shape, km)
+    return areas
+
+
+def make_effort(options: RunOptions, stack: Stack, group: Occurrences | None) -> Effort | None:
+    """Open the bias raster, or estimate effort from the sites of the target group."""
+    own = options.background
+    if own.bias is None or (own.bias == GROUP_WORD and group is None):
+        return None
+    if group is None or own.bias != GROUP_WORD:
+        return open_effort(own.bias, stack, nodata=options.layers.nodata, align=options.layers.align is not None)
+    located = locate(group, stack)
+    rows, cols = located.cells
+    name = f"target group {Path(group.source).name}"
+    effort = kernel_effort(stack, rows, cols, bandwidth=own.bandwidth, name=name, threads=options.threads)
+    said = located.tell_turned("records of the target group") if own.target_group else []
+    return replace(effort, notes=tuple(said))
+
+
+def make_backgrounds(
+    options: RunOptions,
+    stack: Stack,
+    areas: Sequence[StudyArea | None],
+    points: Occurrences | None,
+    effort: Effort | None,
+    cells: tuple[np.ndarray, np.ndarray],
+) -> list[Background]:
+    """Return the background in each study area; empty where an area holds none.
+
+    `points` are the user's own, or the records of the target group, None to draw cells; `cells` are looked up in the
+    same pass over the layers.
+    """
+    own = options.background
+    if own.bias_treatment == "records":
+        effort = None  # it is the records that count by it
+    if points is None:
+        return sample_backgrounds(
+            stack,
+            areas,
+            n=own.points,
+            seed=options.seed,
+            area_weighted=own.area_weighted,
+            effort=None if effort is None else effort.window,
+            treatment="prior" if own.bias_treatment == "prior" else "sample",
+            lookup_cells=cells,
+            threads=options.threads,
+        )
+    # A study area of polygons is the same for all, and records outside it are worth a notice.
+    shared = areas[0] if len(areas) == 1 else None
+    found = background_from_points(stack, points, study_area=shared, effort=effort, one_per_cell=own.kind == GROUP_WORD)
+    if len(areas) == 1:
+        return [found]
+    inside = [slice(None) if area is None else area.contains(stack, found.rows, found.cols) for area in areas]
+    return [found.take(cast(np.ndarray, which)) for which in inside]
+
+
+def random_cells(options: RunOptions, stack: Stack, area: StudyArea | None) -> Background:
+    """Return random cells of the study area, beside the sites of a target group."""
+    threads = options.threads
+    return sample_backgrounds(stack, [area], n=RANDOM_CELLS, seed=options.seed, threads=threads)[0]
+
+
+def weigh(
+    options: RunOptions, records: Occurrences, points: CleanPoints, stack: Stack, effort: np.ndarray | None = None
+) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Return the weights of presences, None if all are equal, and what the user should be told; `effort` is that in
+    their cells, where records count by one over it."""
+    own, notes = options.occurrences, tuple[str, ...]()
+    weights = None if effort is None else effort.mean() / effort
+    if own.record_weights is not None:
+        given, notes = record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
+        weights = given if weights is None else weights * given
+    return weights, notes
+
+
+def tell(options: RunOptions, effort: Effort | None, background: Background) -> list[str]:
+    """Say what is done about sampling bias, to be read before the results."""
+    told = []
+    if options.background.kind == GROUP_WORD:
+        told.append(f"background: {len(background):,} sites of the target group, one record per cell")
+    if isinstance(effort, KernelEffort):
+        told += effort.notes
+        kernel = f"a kernel of {effort.bandwidth:.3g} km over {effort.n_sites:,} sites"
+        told.append(f"sampling effort of the {effort.name}: {kernel}, written to effort.tif")
+    if effort is not None:
+        drawn = "background cells are drawn by it"
+        what = {"sample": drawn, "prior": "it is the base measure, divided out of the map"}
+        what["records"] = "every record counts by one over the effort in its cell"
+        told.append(f"sampling effort '{effort.name}': {what[options.background.bias_treatment]}")
+    return told
+
+
+def describe(
+    options: RunOptions, effort: Effort | None = None, area: StudyArea | None = None, rows: str | None = None
+) -> dict[str, Any]:
+    """Return what was done about sampling bias, for the model file and the results; `rows` is a table of background."""
+    own, records = options.background, options.occurrences
+    source = own.file if rows is None else rows
+    said: dict[str, Any] = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
+    if own.target_group is not None:
+        said["target_group"] = Path(own.target_group).name
+    if effort is not None:
+        said |= {"bias": effort.name, "bias_treatment": own.bias_treatment}
+        if isinstance(effort, KernelEffort):
+            said |= {"bandwidth_km": round(effort.bandwidth, 6), "sites": effort.n_sites}
+    if own.effort_column is not None:
+        said |= {"bias": f"column {own.effort_column}", "bias_treatment": "prior"}
+    if area is not None:
+        said["study_area"] = area.source if own.area in AREA_WORDS else Path(area.source).name
+    if records.thin_bins:
+        chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " per variable"
+        said["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"
+    given = {"thinned_to_km": records.thin_distance or None, "record_weights": records.record_weights}
+    return said | {name: value for name, value in given.items() if value is not None}

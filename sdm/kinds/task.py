@@ -1,0 +1,379 @@
+"""A task: what a run must know of one kind of model.
+
+Reading, batches, checking, predicting, evaluating and reporting are each written once, and ask the task of the kind at
+hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from sdm.data.untagged import UntaggedNodata
+from sdm.errors import BadRowsError, OptionError, SdmError
+from sdm.executors.painter import Painter
+from sdm.options.applies import check_applies
+from sdm.options.definitions import RunOptions
+from sdm.storage.files import safe_name
+from sdm.storage.reading import load_json
+from sdm.types import Progress
+from sdm.values import dataclass
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdm.assess.validation import CrossValidation
+    from sdm.assess.variables.choice import VariableChoice
+    from sdm.data.rasters.area import StudyArea
+    from sdm.data.rasters.stack import Stack
+    from sdm.data.records.clean import Ledger
+    from sdm.maps.novelty import NoveltyMaps
+    from sdm.types import Array
+
+REPLICATES = "replicates"  # the folder of a run with the models of its replicates
+FEW = 10  # records below which results are rough
+# What the file of numbers has beside what was measured.
+OUTER = ("kind", "versions", "files", "notes", "notices", "warnings", "records")
+Files = dict[str, Any]  # names of files in a folder, by what they are
+
+
+@dataclass
+class Prepared:
+    """What a run works on; tables that hold the variables have no stack, study area or ledger, and no map."""
+
+    tables: dict[str, Any] = field(default_factory=dict)  # by the model's name, in the order of the file
+    failures: dict[str, str] = field(default_factory=dict)  # models that cannot be fitted, and why
+    stack: "Stack | None" = None
+    study_area: "StudyArea | None" = None
+    ledger: "Ledger | None" = None
+    notices: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # what could mislead, whatever the model
+    fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and its fate
+    fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
+    chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # where variables were left out, by model
+    validated: "dict[str, CrossValidation]" = field(default_factory=dict)  # where folds chose settings, by model
+    of_several: bool = False  # whether this is the part of one of several models
+
+    by_model: ClassVar[tuple[str, ...]] = ("tables", "failures", "chosen")  # what there is of each model, by its name
+
+    def only(self, name: str) -> Self:
+        """Return the part of one of several models, which is little to send to another process."""
+        parts: dict[str, Any] = {
+            what: {name: known[name]} if name in (known := getattr(self, what)) else {} for what in self.by_model
+        }
+        if self.ledger is not None:
+            parts["ledger"] = self.ledger.only(name)
+        return replace(self, of_several=True, fate=self.fate_of(name), **parts)
+
+    def fate_of(self, name: str) -> "pd.DataFrame | None":
+        """Return the rows of one model; all of them if it is the only one."""
+        if self.fate is None or self.single or "species" not in self.fate:
+            return self.fate
+        return self.fate.iloc[self._rows_of.get(name, [])]
+
+    @cached_property
+    def _rows_of(self) -> dict[Any, Any]:
+        return {} if self.fate is None else dict(self.fate.groupby("species", sort=False, observed=True).indices)
+
+    @property
+    def common(self) -> Any:
+        """What the results of every model depend on beside its own part; most kinds have nothing."""
+        return None
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one model only."""
+        return not self.of_several and len(self.tables) + len(self.failures) == 1
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What maps and pictures need that are begun before a model is measured: the folder that its results will be
+    written to, and who draws."""
+
+    place: Path
+    painter: Painter
+
+
+class Fitted(Protocol):
+    """A fitted model with everything that was measured."""
+
+    @property
+    def name(self) -> str:
+        """What the model is of."""
+
+    numbers: dict[str, Any]
+    notes: list[str]
+
+
+@dataclass
+class ModelResult:
+    """One model of a run: its folder, numbers and files, or why it failed."""
+
+    name: str  # the species, the title of the classes, or the community
+    kind: str
+    folder: Path | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)  # everything that was measured, as in the JSON file
+    files: dict[str, Any] = field(default_factory=dict)  # in the folder, by what they are
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    error: str | None = None
+    records: dict[str, int] | None = None  # the record cleaning summary
+    lines: list[str] = field(default_factory=list)  # the main results as text
+
+    def whole(self) -> "ModelResult":
+        """Return the same with everything that is in its folder; of a run over many models only the place is kept."""
+        if self.numbers or self.folder is None:
+            return self
+        found = load_json(self.folder / self.files["numbers"])
+        own = {name: found[name] for name in ("files", "notes", "warnings", "records") if name in found}
+        numbers = {name: value for name, value in found.items() if name not in OUTER}
+        return replace(self, numbers=numbers, **own)
+
+    def line(self, key: str, text: str) -> str:
+        """Return a line for the terminal."""
+        return f"  {key:<11} {text}"
+
+    def outside_lines(self) -> list[str]:
+        """Return how much of the map is outside the training range, where anything is."""
+        counted = self.numbers.get("outside")
+        if not counted or not counted["cells"]:
+            return []
+        from sdm.maps.outside import Outside
+
+        return [self.line("map", Outside.of_numbers(counted).line)]
+
+    def file_lines(self, wanted: Sequence[str]) -> list[str]:
+        """Return where the results are, with the files that a person opens first."""
+        there = [what for what in wanted if what in self.files]
+        wide = max(map(len, there), default=0)
+        return [self.line("results", str(self.folder)), *(f"    {what:<{wide}} {self.files[what]}" for what in there)]
+
+
+@dataclass(frozen=True)
+class CheckedVariables:
+    """The variables of a run that is checked: names, which are categories, and notices of their layers."""
+
+    names: Sequence[str]
+    categorical: Sequence[str]
+    notices: Sequence[str]
+
+
+@dataclass
+class Findings:
+    """What a check found: problems stop a run, warnings do not."""
+
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    variables: "CheckedVariables | None" = None  # which scenarios must have too
+    bad_rows: bool = False  # whether a file had too many of them, so that the rest of it was not looked at
+
+    def attempt(self, step: Callable[[], Any]) -> Any:
+        """Do a step; what goes wrong in it becomes a problem."""
+        try:
+            return step()
+        except SdmError as error:
+            self.bad_rows |= isinstance(error, BadRowsError)
+            again = isinstance(error, UntaggedNodata) and any("--nodata none" in text for text in self.problems)
+            if str(error) not in self.problems and not again:  # counted in all cells, then again in a few
+                self.problems.append(str(error))
+            return None
+
+
+@dataclass(frozen=True)
+class MapResult:
+    """Maps that were written: where they are, by what they are, what they hold (JSON values), and what to say."""
+
+    files: dict[str, Path]
+    numbers: dict[str, Any]
+    lines: list[str]
+
+    def with_novelty(self, novelty: "NoveltyMaps", places: "Mapping[str, Path]") -> "MapResult":
+        """Return the same with what was written and counted beside the maps; how much is outside is said first."""
+        written = [f"written: {places[name]} ({text})" for name, text in novelty.texts.items()]
+        files, numbers = {**self.files, **places}, {**self.numbers, **novelty.numbers}
+        return MapResult(files, numbers, [*novelty.lines, *self.lines, *written])
+
+
+class Task(ABC):
+    """What a run must know of one kind of model; a method that is a plain function can be set as a `staticmethod`."""
+
+    kind: ClassVar[str]  # as in the options and in the model's class
+    called: ClassVar[str]  # what messages call such a model, such as `a class model`
+    command: ClassVar[str]  # that makes one, such as `sdm classify`
+    options_of: ClassVar[str]  # the kind whose options apply: that of the task unless it says otherwise
+    assessor: ClassVar[Any] = None  # how models are fitted again and measured, for kinds that can be tuned
+    chooses_in_folds: ClassVar[bool] = False  # whether `fit` lets folds choose variables (`chosen_in_folds`)
+    maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
+    evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
+    extrapolates_with: ClassVar[tuple[str, ...]] = ("clamp", "free", "none")  # values of `predict.extrapolation`
+
+    # Options
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        if options.kind not in (None, self.options_of):
+            raise OptionError(f"kind={options.kind!r} does not apply to {self.called}: leave it out")
+        check_applies(options, self.options_of, self.called)
+        self.check_extrapolation(options.predict.extrapolation)
+
+    def check_extrapolation(self, word: str) -> None:
+        """Raise for an extrapolation that does not apply."""
+        if word not in self.extrapolates_with:
+            known = ", ".join(self.extrapolates_with)
+            raise OptionError(f"predict.extrapolation={word} does not apply to {self.called}: expected one of {known}")
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:
+            cls.options_of = cls.kind
+
+    # A run
+
+    @abstractmethod
+    def prepare(self, options: RunOptions) -> Prepared:
+        """Read the inputs; what is wrong with one of several models is a failure, what is wrong with all is raised."""
+
+    def gather(self, prepared: Any, options: RunOptions, progress: Progress | None) -> Any:
+        """Fit what all models of a run share, before the first of them; most kinds share nothing."""
+        return prepared
+
+    def fits_together(self, options: RunOptions) -> bool:
+        """Tell whether models share something that is fitted to all of them, so that none is made alone."""
+        return False
+
+    def check_gathered(self, prepared: Any, names: Sequence[str], options: RunOptions) -> None:
+        """Raise for what the models whose data can be divided (`names`) cannot share; most kinds share nothing."""
+        return
+
+    @abstractmethod
+    def plan(self, prepared: Any, name: str, options: RunOptions) -> Any:
+        """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
+
+    @abstractmethod
+    def fit(
+        self, prepared: Any, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
+    ) -> Fitted:
+        """Fit one model, and measure it in every way that the options ask for. A kind may begin its map and pictures
+        meanwhile, if it is told where and with whom (`ahead`)."""
+
+    @abstractmethod
+    def write(
+        self,
+        fitted: Any,
+        prepared: Any,
+        options: RunOptions,
+        folder: Path,
+        files: Files,
+        painter: Painter,
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the model, its tables, maps and pictures into a folder, note their names, and return notes. What the
+        painter draws is there when the whole model is written."""
+
+    def map_together(
+        self, fitted: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None
+    ) -> None:
+        """Map several models, each with its inputs, in one pass over the layers, into a folder for `write` to take the
+        maps from; kinds that cannot do so map each model when it is written."""
+        return
+
+    @abstractmethod
+    def lines(self, result: ModelResult) -> list[str]:
+        """Say in a few lines of text what was fitted and how good it is."""
+
+    @abstractmethod
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers of a model, for the table of a batch."""
+
+    def file_name(self, name: str) -> str:
+        """Return what the files of a model begin with."""
+        return safe_name(name)
+
+    def repeat(self, options: RunOptions, name: str) -> RunOptions:
+        """Return the options that repeat the run for one model."""
+        return options
+
+    def records(self, prepared: Any, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+        """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
+        return None
+
+    def write_shared(self, prepared: Any, options: RunOptions, folder: Path, files: Files) -> None:
+        """Write what all models of a batch share, and note its name; most kinds have nothing."""
+        return
+
+    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
+        raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
+
+    def variables(self, prepared: Any) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the variables of a run, and of those that are categories."""
+        known = prepared.stack if prepared.stack is not None else next(iter(prepared.tables.values()))
+        return known.names, known.categorical
+
+    def narrow(self, prepared: Any, name: str, variables: Sequence[str]) -> Any:
+        """Return the inputs with some of the variables of one model: its table, test data and layers."""
+        raise OptionError(f"no variable can be left out of {self.called}: leave out --drop-correlated and the like")
+
+    def single_gains(
+        self, table: Any, options: RunOptions, names: Sequence[str], executor: Any = None, progress: Any = None
+    ) -> dict[str, float]:
+        """Return the training gain of a model with each of some variables alone: which to keep of those that agree."""
+        from sdm.assess.variables.selection import single_gains
+
+        base = self.single_estimator(options, table.categorical)
+        return single_gains(table, base, names, self.assessor, executor, progress)
+
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return the estimator of `single_gains`: that of the options, without anything that takes long to choose."""
+        return self.estimator(options, categorical)
+
+    # Other commands
+
+    @abstractmethod
+    def check(self, options: RunOptions, found: Findings) -> None:
+        """Find everything that a run would refuse, without fitting."""
+
+    @abstractmethod
+    def map_places(self, output: Path) -> list[Path]:
+        """Return the files that the maps of `sdm predict` go to; none where they go to a folder."""
+
+    @abstractmethod
+    def map(self, model: Any, stack: "Stack", output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write the maps of a model over layers.
+
+        `ways` are the options of `maps_with` that were given, and `study_area`, `threads` and `progress`.
+        """
+
+    def row_values(self, model: Any, known: Any, text: Any, row: Any, notices: list[str]) -> Any:
+        """Return a function like the model's `column_values`, for the rows of a table: with the labels that a survey
+        knows, or with other columns of the table, where the model can use them."""
+        return model.column_values
+
+    def row_communities(
+        self, model: Any, columns: Any, known: Any, text: Any, row: Any, clamp: bool
+    ) -> list[dict[str, Any]]:
+        """Return the possible communities of the rows of a table; none of a model that has no communities."""
+        return []
+
+    def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
+        return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
+
+    @abstractmethod
+    def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:
+        """Measure a model on records or sites that it has not seen; `notices` and `warnings` are among the numbers.
+
+        `options` say where they are, and how they and their layers are read; `ways` are the options of `evaluates_with`
+        that were given.
+        """
+
+    @abstractmethod
+    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
+        """Say in lines of text what an evaluation found."""
+
+    @abstractmethod
+    def info_lines(self, model: Any, features: int) -> list[str]:
+        """Say in lines of text what is in a model file, with its largest weights."""

@@ -1,0 +1,143 @@
+"""What every model leaves behind beside its own files: what repeats the run, the records, the numbers, and the page."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from typing import TYPE_CHECKING, Any
+
+from sdm.errors import HIDDEN, hide_secrets
+from sdm.executors.painter import Painter
+from sdm.kinds.assessment_tables import fold_rows
+from sdm.kinds.task import Fitted, ModelResult, Prepared, Task
+from sdm.maps.gis.package import PACKAGE, add_ranges
+from sdm.maps.gis.styles import style_folder
+from sdm.maps.vectors import write_points
+from sdm.options.applies import applies
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import dump_yaml, leaves
+from sdm.progress.telling import going_on
+from sdm.report.results import Results, read_results
+from sdm.report.tables import write_frame, write_rows
+from sdm.storage.files import to_json
+from sdm.types import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_model(
+    task: Task,
+    fitted: Fitted,
+    prepared: Prepared,
+    options: RunOptions,
+    folder: Path,
+    command: str,
+    painter: Painter,
+    progress: Progress | None = None,
+    also: Callable[[Path, dict[str, Any]], None] | None = None,
+) -> ModelResult:
+    """Write the results of one model into a folder that is there; `also` writes more. What the painter draws may be
+    there later."""
+    name = task.file_name(fitted.name)
+    files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt"}
+    notes = [*fitted.notes, *task.write(fitted, prepared, options, folder, files, painter, progress)]
+    write_run(task, task.repeat(options, fitted.name), folder, command)
+    numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
+    numbers["notices"] = list(prepared.notices)
+    numbers["warnings"] = warnings = [*prepared.warnings, *fitted.numbers.get("warnings", [])]
+    beside: dict[str, Any] = {}  # what is written while pictures are drawn
+    if prepared.single:
+        task.write_shared(prepared, options, folder, beside)
+    records = task.records(prepared, fitted.name)
+    if records is not None:
+        beside["records"] = write_rows(folder / "records.csv", records[0]).name
+        numbers["records"] = records[1]
+    write_fate(prepared, prepared.fate_of(fitted.name), options, folder, beside)
+    now = Results(folder, name, task.kind, numbers, options.model_dump(), "", "")
+    packed = None
+    if options.output.report and also is None:
+        from sdm.report.pages.maps.live_map import pack_maps
+
+        packed = pack_maps(now)
+    with going_on(progress, "pictures"):
+        files |= painter.names()
+    files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
+    if also is not None:
+        also(folder, files)
+    files |= beside
+    numbers["files"] = files
+    if options.output.gpkg:
+        _add_to_package(fitted, prepared, folder, files)
+    style_folder(folder)
+    files["numbers"] = f"{name}.json"
+    if options.output.report:
+        from sdm.report.previews import write_preview
+
+        files["page"] = f"{name}.html"
+        made = write_preview(now)
+        if made is not None:
+            files["preview"] = made.name
+    if options.output.metadata:
+        from sdm.report.metadata import metadata_files
+
+        files |= metadata_files(name)
+    (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
+    if options.output.report:
+        from sdm.kinds.pages import write_page
+
+        write_page(replace(read_results(folder / files["numbers"]), packed=packed))
+    if options.output.metadata:
+        from sdm.report.metadata import write_metadata
+
+        write_metadata(read_results(folder / files["numbers"]))
+    counts = None if records is None else records[1]
+    return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
+
+
+def _add_to_package(fitted: Fitted, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
+    """Add the folds, and the ranges of thresholded maps with their centroids, to the GeoPackage of a model."""
+    import pandas as pd
+
+    found, crs = getattr(fitted, "assessed", None), None if prepared.stack is None else prepared.stack.crs
+    folds = [] if found is None else fold_rows(fitted.table, found)  # type: ignore[attr-defined]
+    if folds:
+        table = pd.DataFrame(folds).rename(columns={"X": "x", "Y": "y"})
+        files["package"] = write_points(table, folder / PACKAGE, "folds", crs).name
+    names = {what: str(file) for what, file in files.items() if what.startswith("thresholded")}
+    rasters = {Path(file).stem: folder / file for file in names.values()}
+    if add_ranges(rasters, folder / PACKAGE, {"species": fitted.name}):
+        files["package"] = PACKAGE
+
+
+def write_fate(
+    prepared: Prepared, fate: "pd.DataFrame | None", options: RunOptions, folder: Path, files: dict[str, Any]
+) -> None:
+    """Write the fate of every record, and note the names of the files."""
+    if fate is not None:
+        files["fate of records"] = write_frame(folder / "records_fate.csv", fate).name
+        if options.output.gpkg:
+            files["package"] = write_points(fate, folder / PACKAGE, "records", prepared.fate_crs).name
+
+
+def write_run(task: Task, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
+    """Write what repeats the run, and the command that was given."""
+    head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
+    wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}
+    text = dump_yaml(options.model_copy(update={"kind": task.options_of}), wanted)
+    if HIDDEN in text:
+        head += (
+            f"# Secrets of addresses are not stored: write them in place of {HIDDEN}, or as environment variables such "
+            "as ${TOKEN}, or give\n# the layers again: "
+            f"{verb or task.command} run.yaml LAYERS -o FOLDER\n"
+        )
+    (folder / "run.yaml").write_text(head + text, encoding="utf-8")
+    (folder / "command.txt").write_text(hide_secrets(command) + "\n", encoding="utf-8")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
+    return {"python": python_version(), **{name: version(name) for name in ("numpy", "numba", "rasterio")}}

@@ -1,0 +1,351 @@
+"""A run over several species, on any number of workers: what is finished stays, whatever ends the run.
+
+Species are handed out in small units (`unit.py`). Each is put in place in one step and noted in the journal; a run that
+goes on (`--resume`) skips those that are finished and whose inputs are the same.
+"""
+
+import logging
+import os
+import shlex
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import ExitStack, contextmanager
+from dataclasses import field, replace
+from pathlib import Path
+
+from sdm.errors import OutputError, SdmError
+from sdm.executors.here import Here
+from sdm.executors.local import give_memory_back
+from sdm.executors.opening import as_done, workers
+from sdm.kinds.task import Prepared
+from sdm.kinds.writing import write_fate, write_run
+from sdm.maps.gis.package import PACKAGE
+from sdm.maps.gis.styles import style_places
+from sdm.options.definitions import RunOptions
+from sdm.progress.telling import species_stage
+from sdm.report.results import GROUP, SCENARIOS
+from sdm.report.summary import SUMMARY, SUMMARY_PARQUET, write_summary
+from sdm.report.tables import table_text
+from sdm.run.digest import Digester
+from sdm.run.job import Job
+from sdm.run.journal import DONE, JOURNAL, Journal, JournalEntry, Record
+from sdm.run.run_folder import RunFolder
+from sdm.run.stacks import STACK_BESIDE, STACK_FILES
+from sdm.run.summary import summary_rows
+from sdm.run.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
+from sdm.storage.commit import staging_species
+from sdm.storage.files import output_folder, safe_names, write_text
+from sdm.storage.written_files import read_list, refuse_obstacle, sdm_files, trim_list, write_list
+from sdm.types import Progress
+from sdm.values import dataclass
+
+log = logging.getLogger("sdm")
+
+STYLES_OF_EFFORT = tuple(path.name for path in style_places(Path("effort.tif")))
+# Files in the folder of a batch; no model has a folder of such a name.
+TABLES = (
+    *(
+        SUMMARY,
+        SUMMARY_PARQUET,
+        *STACK_FILES.values(),
+        *STACK_BESIDE,
+        "records.csv",
+        "records_fate.csv",
+        "background.csv",
+    ),
+    *(PACKAGE, "index.html", "effort.tif", *STYLES_OF_EFFORT, "run.yaml", "command.txt", JOURNAL),
+)
+TOLD = 50  # models whose results are told one by one; those of more are in the summary
+LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit
+EACH = 4  # units that every worker gets at least, so that all end at about the same time
+REFRESH = 30.0  # least seconds between summaries while a run is at work
+SELDOM = 50  # and least times that one takes
+
+
+@dataclass
+class BatchPlan:
+    """Which species a run has, where they go, and how their folder is used."""
+
+    names: list[str]  # of this run
+    known: Record  # what the journal of the folder holds
+    in_place: bool  # whether results that are there stay: `--resume`, or some species of a batch made anew
+    renewed: bool = False  # whether species are made anew though they are finished
+    all_names: list[str] = field(init=False)  # with those of earlier runs into the folder
+
+    def __post_init__(self) -> None:
+        self.all_names = list(dict.fromkeys([*(self.known.planned if self.in_place else ()), *self.names]))
+
+    def refuse_some(self, target: Path) -> None:
+        """Raise if models that are fitted together are to be made without others of their folder."""
+        others = [name for name in self.all_names if name not in self.names]
+        if others:
+            raise OutputError(
+                f"the species of {target} are fitted together, and {len(others):,} of them would be left as they are "
+                f"('{others[0]}'): give the records of all of them, use --overwrite without --species to begin anew, "
+                "or choose another folder"
+            )
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folder of every species: those that are there keep theirs."""
+        return safe_names(self.all_names, taken=[*TABLES, SCENARIOS, GROUP])
+
+    @property
+    def written(self) -> list[str]:
+        """Names of files, and of folders with a `/`, that the run may write."""
+        return [*TABLES, *(f"{name}/" for name in (SCENARIOS, GROUP, *self.folders.values()))]
+
+
+def refuse_partial(target: Path) -> None:
+    """Raise if a folder holds a run over several species already, saying how far it is."""
+    record = Journal(target).read()
+    if record.planned:
+        far = f"{record.finished:,} of {len(record.planned):,} species are finished"
+        raise OutputError(
+            f"{target} holds a run already ({far}): use --resume to go on with it, --overwrite to begin anew, or "
+            "choose another folder"
+        )
+
+
+def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, chosen: bool) -> BatchPlan | None:
+    """Return the plan of a run over several species; None if it is of one model, in a folder of its own. `chosen` is
+    whether the user named the species."""
+    names = [*prepared.tables, *prepared.failures]
+    record = Journal(target).read()
+    renewed = overwrite and chosen and set(names) < set(record.planned)
+    if len(names) == 1 and not renewed and not (resume and record.planned):
+        return None
+    if resume and target.is_dir() and not record.planned and any(target.iterdir()):
+        inside = [path.name for path in target.iterdir() if not path.name.startswith(".sdm-")]
+        if inside:
+            raise OutputError(
+                f"{target} has no journal of a run over several species, so that --resume has nothing to go on with: "
+                "choose another folder, or use --overwrite"
+            )
+    return BatchPlan(names, record, in_place=(resume or renewed) and bool(record.planned), renewed=renewed)
+
+
+class Batch:
+    """A run over several species at work."""
+
+    def __init__(
+        self, job: Job, prepared: Prepared, plan: BatchPlan, options: RunOptions, progress: Progress | None
+    ) -> None:
+        told = output_folder(options.output.folder) if len(plan.all_names) <= TOLD else None
+        self.job = replace(job, options=options.alone(), command=without_workers(job.command), told_in=told)
+        self.prepared, self.plan = replace(prepared, of_several=True), plan
+        self.options, self.progress = options, progress
+        self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})
+        self.settled: set[str] = set()  # species of this run that are finished or failed
+        self.failed: set[str] = set()
+        self.next_summary = time.monotonic() + REFRESH
+
+    @contextmanager
+    def folder(self, target: Path) -> Iterator[Path]:
+        """Give the folder to write into: the target itself, or a stage that takes its place in the end."""
+        self.target, planned, overwrite = target, self.plan.written, self.options.output.overwrite
+        with ExitStack() as held:
+            if not self.plan.in_place:
+                yield held.enter_context(staging_species(target, overwrite=overwrite, planned=planned))
+                return
+            ours = sdm_files(target)
+            for name in planned:  # said before the work, not after it
+                refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
+            write_list(target, {*read_list(target), *planned})
+            try:
+                yield target
+            finally:
+                trim_list(target)
+
+    def run(self, place: Path) -> None:
+        """Fit all species that are not finished. Their results are in their folders, the journal and the summary, also
+        if the run is ended."""
+        folder, journal = RunFolder(place), Journal(place)
+        if self.plan.in_place:
+            self._take(folder.left_over(), journal)
+        digests = self._digests()
+        todo = [name for name in self.plan.names if not self._finished(place, name, digests[name])]
+        kept = len(self.plan.names) - len(todo)
+        if kept:
+            log.info("%d of %d species are finished and unchanged: kept", kept, len(self.plan.names))
+        known = set(self.plan.known.planned) if self.plan.in_place else set()
+        journal.begin([name for name in self.plan.all_names if name not in known], self.job.command)
+        self.settled = set(self.plan.names) - set(todo)
+        self.failed &= self.settled
+        self._tell()
+        try:
+            with workers(self.options, last=True) as executor:  # they hold files of the folder
+                self._work(executor, folder, journal, todo, digests)
+        except BaseException:
+            self._end_early(place, folder, journal)
+            raise
+        finally:
+            folder.remove()
+
+    def _end_early(self, place: Path, folder: RunFolder, journal: Journal) -> None:
+        """Leave the folder of a run that is ended so that it can go on; or as it was, if nothing came to be."""
+        try:
+            self._take(folder.left_over(), journal)  # of units that were at work
+        except (OSError, SdmError) as error:  # why the run has ended is said next
+            log.debug("the notes of workers were not kept: %s", error)
+        if not self.record.entries:
+            self.clear(place)
+            return
+        try:
+            self.write_summary(place)
+        except (OSError, SdmError) as error:  # why the run has ended is said next
+            log.debug("the summary was not written: %s", error)
+        if place == self.target:
+            far = f"{self.record.finished:,} of {len(self.record.planned):,} species are finished"
+            log.warning("the run ended early: %s; to go on, give the same command with --resume", far)
+
+    def _digests(self) -> dict[str, str]:
+        digester = Digester(self.job.options, self.prepared, f"{self.job.task.kind} {_name_of(self.job.choose)}")
+        return {name: digester.digest(self.prepared.only(name)) for name in self.plan.names}
+
+    def _finished(self, place: Path, name: str, digest: str) -> bool:
+        """Whether the results of a species are all there, and made from the same inputs."""
+        entry = self.record.entries.get(name)
+        if self.plan.renewed or entry is None or entry.status != DONE or entry.digest != digest:
+            return False
+        folder = place / entry.folder
+        listed = read_list(folder)
+        return bool(listed) and all((folder / one).exists() for one in listed)
+
+    def _take(self, entries: Sequence[JournalEntry], journal: Journal) -> None:
+        journal.add(entries)
+        self.record.entries |= {entry.species: entry for entry in entries}
+        for entry in entries:
+            self._settle(entry)
+
+    def _settle(self, entry: JournalEntry) -> None:
+        """Count a species that is finished or failed, once."""
+        if entry.species not in self.settled:
+            self.settled.add(entry.species)
+            self.failed |= {entry.species} if entry.status != DONE else set()
+            self._tell()
+
+    def _work(
+        self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
+    ) -> None:
+        if here := isinstance(executor, Here):
+            give_memory_back()
+        fitted = [name for name in todo if name in self.prepared.tables]
+        token = folder.begin(self.job, sent=not here, alike=[self.prepared.only(name) for name in fitted[:2]])
+        if (check := getattr(executor, "check", None)) is not None:
+            check(folder.path)
+        folders = self.plan.folders
+        size = max(1, min(LARGEST, len(todo) // (EACH * getattr(executor, "size", 1))))
+        queue = deque(todo[first : first + size] for first in range(0, len(todo), size))
+        deaths: Counter[str] = Counter()
+        unit = 0
+        while queue:
+            batch = list(queue)
+            queue.clear()
+
+            def calls(units: list[list[str]] = batch, first: int = unit) -> Iterator[tuple[object, ...]]:
+                for k, names in enumerate(units, start=first):
+                    parts = [Part(name, folders[name], digests[name], self.prepared.only(name)) for name in names]
+                    if here:
+                        yield self.job, folder, token, k, parts, self.progress, self._settle
+                    else:
+                        yield os.path.abspath(folder.place), token, k, folder.arrays.dumps(parts)
+
+            for k, future in as_done(executor, do_unit if here else do_sent_unit, calls()):
+                notes = folder.notes(token, unit + k)
+                error = future.exception()
+                if error is None:
+                    self._take(future.result(), journal)
+                elif isinstance(error, BrokenExecutor | WorkerDied):
+                    self._take(notes.entries(), journal)
+                    queue.extend(self._again(batch[k], notes.last(), deaths, digests, journal))
+                else:
+                    raise error
+                notes.remove()
+                self._refresh(folder.place)
+            unit += len(batch)
+
+    def _again(
+        self, names: Sequence[str], last: tuple[str, str, float], deaths: Counter[str], digests: dict[str, str],
+        journal: Journal,
+    ) -> Iterator[list[str]]:  # fmt: skip
+        """Yield what is to be tried again after a worker died: the species that it had in hand by itself, unless it
+        has cost too many workers already; the others of its unit together."""
+        left = [name for name in names if name not in self.settled]
+        at = last[1] if last[1] in left else (left[0] if len(left) == 1 else None)
+        if at is None:  # the maps of all of them were at work: each by itself shows which one it was
+            yield from ([name] for name in left)
+            return
+        deaths[at] += 1
+        if deaths[at] <= self.options.retries:
+            log.warning("%s: its worker died (killed, or out of memory); it is tried again", at)
+            yield [at]
+        else:
+            times = "once" if deaths[at] == 1 else f"{deaths[at]} times"
+            reason = f"its worker died {times} (killed, or out of memory): use fewer features or background points"
+            self._take([failed_entry(self.job.task, at, f"{at}: {reason}", digests[at])], journal)
+        others = [name for name in left if name != at]
+        if others:
+            yield others
+
+    def _refresh(self, place: Path) -> None:
+        """Write the summary now and then, the more seldom the longer it takes."""
+        began = time.monotonic()
+        if began > self.next_summary:
+            self.write_summary(place)
+            self.next_summary = time.monotonic() + max(REFRESH, SELDOM * (time.monotonic() - began))
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(len(self.settled), len(self.plan.names), species_stage(len(self.failed)))
+
+    def write_summary(self, place: Path) -> None:
+        """Write the table of all species so far, and its page."""
+        write_summary(place, summary_rows(self.record))
+        if self.job.options.output.report:
+            from sdm.report.pages.index import write_index
+
+            write_index(place, len(self.record.planned))
+
+    def clear(self, place: Path) -> None:
+        """Remove what a run leaves behind of which nothing came to be."""
+        (place / JOURNAL).unlink(missing_ok=True)
+
+    def finish(self, place: Path) -> None:
+        """Write what concerns all species."""
+        task, prepared, options = self.job.task, self.prepared, self.job.options
+        write_summary(place, summary_rows(self.record))
+        if set(self.plan.names) != set(self.plan.all_names):
+            return  # the rest is of all species, and was written when they were read
+        write_run(task, options, place, self.job.command)  # first: what is shared may repeat the command
+        task.write_shared(prepared, options, place, {})
+        write_fate(prepared, prepared.fate, options, place, {})
+        if prepared.ledger is not None:
+            write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
+
+
+def without_workers(command: str) -> str:
+    """Return a command without what does not change results: who does the work, and what is said meanwhile."""
+    words, kept = shlex.split(command), list[str]()
+    while words:
+        word = words.pop(0)
+        name = word.split("=", 1)[0].replace("_", "-")
+        if name in _FLAGS:
+            continue
+        if name in _VALUES:
+            words = words if "=" in word else words[1:]
+            continue
+        kept.append(word)
+    return shlex.join(kept)
+
+
+_FLAGS = {"--resume", "--overwrite", "--output.resume", "--output.overwrite", "-q", "--quiet", "-v", "--verbose"}
+_FLAGS |= {"--json", "--debug"}
+_VALUES = {"--processes", "--retries", "--log-file", "--cluster", "--cluster.address", "--address"}
+_VALUES |= {f"--{word}{name}" for name in ("workers", "settings", "patience") for word in ("cluster-", "cluster.", "")}
+
+
+def _name_of(function: object) -> str:
+    return "" if function is None else f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"

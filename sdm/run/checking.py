@@ -1,0 +1,71 @@
+"""What would go wrong in a run, found in seconds and listed all at once, whatever the kind of model."""
+
+import os
+from functools import partial
+from pathlib import Path
+
+from sdm.errors import SdmError
+from sdm.kinds.choosing import chooses, foresee_choice
+from sdm.kinds.registry import task_of
+from sdm.kinds.task import Findings, Task
+from sdm.options.definitions import RunOptions
+from sdm.run.projecting.after_fit import check_scenarios
+from sdm.storage.files import refuse_existing
+
+
+def check_run(options: RunOptions) -> Findings:
+    """Check options, files, grids, records, layers, splits and the output folder of a run, without fitting."""
+    found = Findings()
+    task = task_of(options)
+    found.attempt(lambda: task.check_options(options))
+    sound = not found.problems
+    _check_output(options, found, task.command)
+    task.check(options, found)
+    check_scenarios(options, found)
+    if found.bad_rows:  # they are told of: look at the others
+        own = options.occurrences.model_copy(update={"max_bad_rows": 100.0})
+        options = options.model_copy(update={"occurrences": own})
+        again = Findings()
+        task.check(options, again)
+        for name in ("problems", "warnings", "facts"):
+            known = getattr(found, name)
+            known += [text for text in getattr(again, name) if text not in known]
+    if sound:  # options that contradict each other divide nothing
+        _check_splits(task, options, found)
+    return found
+
+
+def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
+    """Divide every model's records or sites as a run would; what cannot be read at all was found before."""
+    known = list(found.problems)
+    try:
+        prepared = task.prepare(options)
+    except SdmError as error:
+        found.problems += [] if known else [str(error)]
+        return
+    found.problems += [text for text in prepared.failures.values() if not known]
+    planned = []
+    for name in prepared.tables:
+        plan = found.attempt(partial(task.plan, prepared, name, options))
+        planned += [] if plan is None else [name]
+        of = "" if prepared.single else f"{name}: "
+        if plan is not None and chooses(options):
+            facts = found.attempt(partial(foresee_choice, plan.table, options))
+            found.facts += [f"{of}{text}" for text in facts or ()]
+        if plan is not None and plan.split is not None:
+            blocks = "" if plan.split.blocks is None else f" of {plan.split.blocks.text}"
+            found.facts.append(f"{of}{len(plan.split.folds)} folds, divided by: {plan.split.method}{blocks}")
+    found.attempt(lambda: task.check_gathered(prepared, planned, options))
+
+
+def _check_output(options: RunOptions, found: Findings, command: str) -> None:
+    if options.output.folder is None:
+        found.warnings.append(f"no output folder: '{command}' needs one (-o)")
+        return
+    target = Path(options.output.folder)
+    found.attempt(lambda: refuse_existing(target, overwrite=options.output.overwrite))
+    place = target
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if (not place.is_dir() and place != target) or not os.access(place, os.W_OK):
+        found.problems.append(f"{place} cannot be written: choose another output folder")

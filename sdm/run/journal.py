@@ -1,0 +1,155 @@
+"""The journal of a run over several species: a line for each that was finished or failed, added and never changed.
+
+Whoever reads it finds how far the run is, whatever ended it: a line that was cut off is left out. While a run is at
+work, the species that a worker has in hand write lines of their own to a file of that worker's task (`RunFolder`).
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, field
+from pathlib import Path
+from typing import Any
+
+from sdm.errors import DataError
+from sdm.kinds.task import ModelResult
+from sdm.storage.files import write_bytes
+from sdm.values import dataclass
+
+JOURNAL = "journal.jsonl"
+DONE, FAILED = "done", "failed"
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """How one species ended."""
+
+    species: str
+    status: str  # `done` or `failed`
+    folder: str = ""  # in the folder of the run
+    digest: str = ""  # of everything that its results depend on
+    seconds: float = 0.0
+    row: dict[str, Any] = field(default_factory=dict)  # of the summary
+    error: str | None = None
+    kind: str = ""
+    numbers: str = ""  # the file in its folder with everything that was measured
+    warnings: list[str] = field(default_factory=list)  # of this species alone
+    time: float = 0.0  # when it was written, in seconds since 1970
+    lines: list[str] = field(default_factory=list)  # what is said of it, where species are few
+
+    def result(self, target: Path) -> ModelResult:
+        """Return the same as a result, which knows where its numbers are."""
+        folder = target / self.folder if self.status == DONE else None
+        files = {"numbers": self.numbers} if self.numbers else {}
+        told = (self.warnings, self.error, None, self.lines)
+        return ModelResult(self.species, self.kind, folder, {}, files, [], *told)
+
+
+@dataclass
+class Record:
+    """What a journal holds: the species of the run in their order, and the last entry of each."""
+
+    planned: list[str] = field(default_factory=list)
+    entries: dict[str, JournalEntry] = field(default_factory=dict)
+    runs: int = 0
+    started: float = 0.0  # when the last run began
+
+    @property
+    def in_order(self) -> list[JournalEntry]:
+        """The entries in the order of the run, whichever was finished first."""
+        return [self.entries[name] for name in self.planned if name in self.entries]
+
+    @property
+    def finished(self) -> int:
+        """How many species are done."""
+        return sum(entry.status == DONE for entry in self.entries.values())
+
+
+class Journal:
+    """The journal of a folder, to add lines to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / JOURNAL
+
+    def begin(self, planned: Sequence[str], command: str) -> None:
+        """Note that a run begins, and its species."""
+        self._add([{"run": time.time(), "command": command, "species": list(planned)}])
+
+    def add(self, entries: Sequence[JournalEntry]) -> None:
+        """Note how some species ended."""
+        self._add([asdict(entry) for entry in entries])
+
+    def _add(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        if lines:
+            if (
+                os.path.lexists(self.path) and self.path.lstat().st_nlink > 1
+            ):  # another name of it is not ours to change
+                write_bytes(self.path, self.path.read_bytes(), overwrite=True)
+            append_lines(self.path, lines)
+
+    def read(self) -> Record:
+        """Return what the journal holds; nothing where there is none."""
+        return read_journal(self.path)
+
+
+def append_lines(path: Path, lines: Sequence[Mapping[str, Any]], *, durable: bool = True) -> None:
+    """Add lines to a file, and have them on the disk if they are to be `durable`; what a kill cut off before stays a
+    line of its own."""
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(errors="surrogatepass")
+    with open(path, "ab+", opener=_open_no_link) as file:
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            file.seek(end - 1)
+            text = text if file.read(1) == b"\n" else b"\n" + text
+        file.write(text)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the whole lines of a file; nothing where there is none."""
+    try:
+        if not path.is_file():  # a pipe would never end
+            return
+        with path.open("rb") as file:
+            for line in file:
+                try:
+                    found = json.loads(line.decode(errors="surrogatepass"))
+                except ValueError:  # a kill cut it off
+                    continue
+                if isinstance(found, dict):
+                    yield found
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})") from error
+
+
+def read_entry(line: Mapping[str, Any]) -> JournalEntry | None:
+    """Return the entry of a line; None if it is none."""
+    try:
+        entry = JournalEntry(**line)
+    except TypeError:
+        return None
+    whole = isinstance(entry.species, str) and entry.status in (DONE, FAILED) and isinstance(entry.folder, str)
+    inside = entry.folder == os.path.basename(entry.folder) and entry.folder not in (".", "..")
+    return entry if whole and inside else None
+
+
+def read_journal(path: Path) -> Record:
+    """Return what a journal holds."""
+    record = Record()
+    for line in read_lines(path):
+        if "run" in line:
+            record.planned += [name for name in line.get("species", ()) if isinstance(name, str)]
+            record.runs, record.started = record.runs + 1, float(line["run"])
+        elif (entry := read_entry(line)) is not None:
+            record.entries[entry.species] = entry
+    record.planned = list(dict.fromkeys([*record.planned, *record.entries]))
+    return record

@@ -1,0 +1,153 @@
+"""What is written over all scenarios: tables, maps over groups of them, figures and pages."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sdm.maps.gis.package import PACKAGE, add_ranges
+from sdm.maps.gis.styles import style_folder
+from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
+from sdm.options.definitions import RunOptions
+from sdm.progress.telling import step_by_step
+from sdm.report.tables import write_rows
+from sdm.run.projecting.opening import Opened
+from sdm.run.projecting.summary import Case, SpeciesProjection
+from sdm.run.projecting.telling import COLUMNS, field_column, projection_rows, projection_warnings
+from sdm.storage.files import safe_name, safe_names, to_json
+from sdm.types import Progress
+
+
+def write_projections(
+    species: Sequence[SpeciesProjection],
+    mapping: Sequence[dict[str, Any]],
+    options: RunOptions,
+    opened: Opened,
+    place: Path,
+    stage: Path,
+    progress: Progress | None,
+) -> None:
+    """Write tables, maps over scenarios and figures into a stage; maps of single scenarios are in `place`."""
+    write_rows(stage / "mapping.csv", list(mapping))
+    taken: set[str] = set()
+    for one in species:
+        _write_across(one, options, opened, place, stage, progress, taken)
+    columns = dict.fromkeys(field_column(name) for one in species for name in one.fields)
+    rows = [row for one in species for row in projection_rows(one)]
+    heads = [*COLUMNS[:2], *columns, *COLUMNS[2:]]
+    write_rows(stage / "scenarios.csv", [{head: row.get(head, "") for head in heads} for row in rows])
+    if options.output.gpkg:
+        for one in step_by_step(species, progress, "ranges as polygons"):
+            _add_to_package(one, place, stage)
+    for one in step_by_step(species, progress, "pictures"):
+        one.warnings, one.notices = projection_warnings(one), list(opened.notices)
+        one.files |= {"table": "scenarios.csv", "mapping": "mapping.csv"}
+        one.files |= {"pictures": _draw(one, place, stage, options)} if options.output.report else {}
+        (stage / f"{one.page}.json").write_text(to_json(one.numbers) + "\n", encoding="utf-8")
+
+
+def _add_to_package(one: SpeciesProjection, place: Path, stage: Path) -> None:
+    """Add the range of a species in the reference and in every scenario, by every rule, to the GeoPackage of all."""
+    names = [name for case in one.cases for name in case.numbers["files"]["presence"].values()]
+    rasters = {Path(name).with_suffix("").as_posix().replace("/", "_"): place / name for name in names}
+    if add_ranges(rasters, stage / PACKAGE, {"species": one.name}):
+        one.files["package"] = PACKAGE
+
+
+def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Progress | None = None) -> str | None:
+    """Write the page of every species, and of several an index, whose name is returned."""
+    from sdm.kinds.pages import write_page
+    from sdm.report.pages.scenario_index import write_projection_index
+    from sdm.report.results import read_results
+
+    for one in step_by_step(species, progress, "pages"):
+        write_page(read_results(place / f"{one.page}.json"))
+    return write_projection_index(place).name if len(species) > 1 else None
+
+
+def _draw(one: SpeciesProjection, place: Path, stage: Path, options: RunOptions) -> dict[str, str]:
+    """Draw the maps of all scenarios, what changes, and how new their environment is; return the names of the
+    pictures."""
+    from sdm.report.figures.projection.scenarios import draw_scenarios
+    from sdm.report.figures.projection.shifts import draw_change
+    from sdm.report.paper import paper_of
+
+    paper = paper_of(options.output)
+    ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}
+    drawn = {
+        what: draw_scenarios(place, one.numbers, stage / f"{one.page}_{end}.png", kind, paper)
+        for what, (end, kind) in ends.items()
+    }
+    drawn["change"] = draw_change(place, one.numbers, stage / f"{one.page}_change.png", paper)
+    return {what: path.name for what, path in drawn.items() if path is not None}
+
+
+def _write_across(
+    one: SpeciesProjection,
+    options: RunOptions,
+    opened: Opened,
+    place: Path,
+    stage: Path,
+    progress: Progress | None,
+    taken: set[str],
+) -> None:
+    """Write what scenarios say together: by groups, and by source of variance. `taken` are the names of files that are
+    there already."""
+    cases = one.scenarios
+    if len(cases) < 2:
+        return
+    (stage / "across").mkdir(exist_ok=True)
+    common: dict[str, Any] = {"threads": options.threads, "progress": progress}
+    groups = one.groups()
+    for shared, chosen in groups:
+        title = "_".join(shared.values()) or "all"
+        maps, present = _maps(one, chosen, place)
+        wanted = [*STATISTICS, *(["agreement"] if present else [])]
+        files = _free_files(f"{one.page}_{title}", wanted, taken)
+        tags = {"species": one.name, "scenario": title, "over": ", ".join(one.over), "group": title}
+        places = {key: stage / name for key, name in files.items()}
+        numbers = write_agreement(opened.grid, maps, present, places, tags, **common)
+        one.across.append(
+            {
+                "over": one.over,
+                "fields": shared,
+                "title": title,
+                "cases": len(chosen),
+                "numbers": numbers,
+                "files": files,
+            }
+        )
+    design = Design.of([case.numbers["fields"] for case in cases])
+    if len(design.levels) > 1:
+        sources = [*design.levels, REST]
+        files = _free_files(f"{one.page}_variance", sources, taken)
+        places = {source: stage / name for source, name in files.items()}
+        maps, _ = _maps(one, cases, place)
+        found = write_variance(opened.grid, maps, design, places, {"species": one.name}, **common)
+        for row in found["sources"]:
+            row["file"] = files[row["source"]]
+        one.variance = found
+    style_folder(stage / "across")
+    if not any((stage / "across").iterdir()):
+        (stage / "across").rmdir()
+
+
+def _free_files(head: str, ends: Sequence[str], taken: set[str]) -> dict[str, str]:
+    """Return files in the folder of maps over scenarios, all of which begin with the same words, and none of which is
+    `taken`; from now on they are."""
+    safe_of = safe_names(ends)
+    for k in itertools.count(1):
+        begin = safe_name(head if k == 1 else f"{head}_{k}")
+        files = {end: f"across/{begin}_{safe_of[end]}.tif" for end in ends}
+        names = {file.casefold() for file in files.values()}
+        if not names & taken:
+            break
+    taken |= names
+    return files
+
+
+def _maps(one: SpeciesProjection, cases: Sequence[Case], place: Path) -> tuple[list[Path], list[Path]]:
+    """Return the maps of suitability of cases, and those of presence by the first rule, if all of them have it."""
+    maps = [place / case.numbers["files"]["suitability"] for case in cases]
+    present = [case.numbers["files"]["presence"].get(one.rule) for case in cases]
+    return maps, [place / name for name in present if name is not None] if all(present) else []

@@ -1,0 +1,248 @@
+"""Predictions for the rows of a table: values in its columns, or taken from layers at its coordinates."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
+from sdm.data.records.columns import coordinate_pair, named_column
+from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
+from sdm.data.records.textfile import TextTable, column_key, numbers
+from sdm.errors import DataError, OptionError
+from sdm.kinds.model_inputs import SurveyFile, check_columns, open_for, open_text, values_at
+from sdm.kinds.task import MapResult, Task
+from sdm.maps.novelty import OF_VARIABLES, Novelty
+from sdm.maps.outside import Outside
+from sdm.models.extrapolation import BOTH, extrapolated
+from sdm.models.interface import FittedModel
+from sdm.novelty.exdet import NONE
+from sdm.report.tables import write_rows
+from sdm.storage.commit import publishing
+from sdm.types import Array, Index
+from sdm.values import dataclass
+
+SUFFIXES = (".csv", ".tsv", ".txt")
+DEGREES = ("lon", "lng", "wgs84")  # in the names of columns of longitudes
+
+
+@dataclass(frozen=True)
+class PointLayers:
+    """Layers that the values at points are taken from, and how they and the points are read."""
+
+    files: Sequence[str] = ()
+    nodata: float | None = None
+    align: str | None = None
+    rename: Mapping[str, str] | None = None
+    x_column: str | None = None
+    y_column: str | None = None
+    crs: str | None = None
+
+
+def check_table(points: Path, output: Path) -> None:
+    """Raise if the predictions for a table cannot go where they are to go."""
+    if output.suffix.lower() not in SUFFIXES:
+        raise OptionError(f"{points} is a table, and so are its predictions: expected -o FILE.csv, got {output}")
+    if output.resolve() == points.resolve():
+        raise OptionError(f"{output} is the table itself: give the predictions another name")
+
+
+def predict_table(
+    task: Task,
+    model: FittedModel,
+    points: Path,
+    output: Path,
+    notices: list[str],
+    layers: PointLayers,
+    *,
+    scale: str | None = None,
+    extrapolation: str = "clamp",
+    novelty: Sequence[str] = (),
+    known: SurveyFile | None = None,
+    communities: bool = False,
+) -> MapResult:
+    """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside; with
+    `communities` also a table of the possible communities of its rows."""
+    text = open_text(points)
+    x, row = _from_layers(model, text, layers, notices) if layers.files else _from_columns(model, text, layers)
+    away = _leave_out_elsewhere(model, x, notices)
+    notices += text.notes
+    columns = list(np.ascontiguousarray(x.T))
+    clamped = extrapolation != "free"
+    measured = Novelty(model, novelty, scale)
+    row_values = task.row_values(model, known, text, row, notices)
+    base = row_values(columns, scale, clamped)
+    beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if novelty else {}
+    free = (lambda: row_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
+    values = extrapolated(model, base, free, columns, extrapolation)
+    whole = ~np.isnan(base).any(axis=0)
+    made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
+    possible = task.row_communities(model, columns, known, text, row, clamped) if communities else []
+    files = {"table": output} | ({"communities": communities_place(output)} if communities else {})
+    with publishing(list(files.values())) as places:
+        _write(places[0], text, row, made)
+        if communities:
+            write_rows(places[1], possible)
+    if gaps := int(np.count_nonzero(~whole)) - away:
+        notices.append(f"{gaps:,} of {len(row):,} rows have no prediction, because a value is missing")
+    outside = _outside(model, columns, whole)
+    counted = {} if outside is None else {"outside": _row_numbers(outside)}
+    predicted = int(np.count_nonzero(~np.isnan(values).any(axis=0)))
+    lines = [] if outside is None else [outside.line.replace(" cells (", " rows (").replace("no cell", "no row")]
+    lines.append(f"written: {output} ({len(row):,} rows, {predicted:,} with a prediction: {', '.join(made)})")
+    if communities:
+        lines.append(f"written: {files['communities']} ({len(possible):,} possible communities)")
+    return MapResult(files, {"rows": len(row), "predicted": predicted, **counted}, lines)
+
+
+def communities_place(output: Path) -> Path:
+    """Return where the possible communities of the rows of a table go."""
+    return output.with_name(f"{output.stem}_communities{output.suffix}")
+
+
+def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> int:
+    """Blank rows (n, V) that are outside the region of a model with variables of place; return how many there are."""
+    region = Region.of_model(model)
+    if region is None:
+        return 0
+    here = [x[:, model.names.index(name)] if name in model.names else np.full(len(x), np.nan) for name in PLACE]
+    away = region.beyond(*here)
+    count = int(np.count_nonzero(away))
+    if count == len(x) and count:
+        raise DataError(f"{ELSEWHERE}; none of {count:,} rows lies there: give places of that region")
+    x[away] = np.nan
+    if count:
+        notices.append(f"{count:,} of {len(x):,} rows have no prediction, because they lie elsewhere: {ELSEWHERE}")
+    return count
+
+
+def _from_columns(model: FittedModel, text: TextTable, layers: PointLayers) -> tuple[Array, Index]:
+    """Return the values of a table's columns, in the order of the model, and the rows that they are in. Where a row is,
+    its coordinates say, unless there are columns of place."""
+    labels = model.encoder.labels
+    pair: list[str | None] = [None, None]
+    if any(is_place(name) and name not in text.header for name in model.names):
+        pair = _coordinate_columns(text, layers)
+    check_columns(model, text, () if None in pair else PLACE)
+    frame, row = text.read(as_text=set(labels))
+    where = {} if None in pair else _in_region(model, frame, row, text, pair, layers.crs)
+    table = {
+        name: where[name]
+        if name in where
+        else [word or None for word in as_text(frame[name])]
+        if name in labels
+        else numbers(frame[name], row, text.path.name)
+        for name in model.names
+    }
+    return model.encoder.encode(
+        {name: np.asarray(column, dtype=object) if name in labels else column for name, column in table.items()}
+    ), row
+
+
+def _coordinate_columns(text: TextTable, layers: PointLayers) -> list[str | None]:
+    """Return the columns of a table's coordinates: those that were named, else found by their names, else None."""
+    wanted = (layers.x_column, layers.y_column)
+    return [
+        found if name is None else named_column(name, text.header, text.path.name)
+        for name, found in zip(wanted, coordinate_pair(text.header))
+    ]
+
+
+def _in_region(
+    model: FittedModel, frame: Any, row: Index, text: TextTable, pair: Sequence[str | None], crs: str | None
+) -> dict[str, Array]:
+    """Return the coordinates of a table as variables of place: in the coordinates of the fit, as longitude and latitude
+    are brought to them."""
+    x, y = (numbers(frame[name], row, text.path.name) for name in pair)
+    source = crs or (WGS84 if any(word in column_key(str(pair[0])) for word in DEGREES) else None)
+    region = Region.of_model(model)
+    if source is not None and region is not None and region.crs:
+        x, y = reproject(x, y, source, region.crs)
+    return dict(zip(PLACE, (x, y)))
+
+
+def _from_layers(model: FittedModel, text: TextTable, layers: PointLayers, notices: list[str]) -> tuple[Array, Index]:
+    """Return the layers' values at a table's coordinates, NaN where there are none, and the rows."""
+    source = text.path.name
+    pair = _coordinate_columns(text, layers)
+    if None in pair:
+        raise DataError(
+            f"file '{source}' has no coordinate columns, at which layers have values; it has {', '.join(text.header)}: "
+            "name them with --x-column and --y-column"
+        )
+    frame, row = text.read(as_text=set())
+    x, y = (numbers(frame[name], row, source) for name in pair)
+    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+    if (region := Region.of_model(model)) is not None:
+        region.check_crs(stack)
+    notices += stack.notices
+    nobody = np.full(len(row), "", dtype=object)
+    records = Occurrences(nobody, x, y, layers.crs or WGS84, row, source=str(text.path))
+    found, index = values_at(stack, records, "points", notices)
+    values = np.full((len(row), len(model.names)), np.nan)
+    values[index] = found
+    return values, row
+
+
+def _texts(model: FittedModel, name: str, values: Any) -> list[Any]:
+    """Return a column of novelty: variables by their names, empty where there is none."""
+    if name in OF_VARIABLES:
+        return ["" if k in (0, NONE) else model.names[k - 1] for k in values.tolist()]
+    if values.dtype == np.uint8:
+        return ["" if flag == NONE else flag for flag in values.tolist()]
+    return list(values.tolist())
+
+
+def _outside(model: FittedModel, columns: Sequence[Any], known: Any) -> Outside | None:
+    """Return how many of the rows are outside the training range; a row has no area."""
+    seen = model.training_range
+    if seen is None:
+        return None
+    outside, counts = seen.mark(columns, known, max(len(known), 1))
+    each = {name: (int(counts[k].sum()), 0.0) for k, name in enumerate(seen.names)}
+    listed = [name for name, classes in zip(seen.names, seen.classes) if classes is not None]
+    continuous = {name: part for name, part in each.items() if name not in listed and not is_place(name)}
+    return Outside(int(known.sum()), 0.0, int(outside.sum()), 0.0, continuous, {name: each[name] for name in listed})
+
+
+def _row_numbers(outside: Outside) -> dict[str, Any]:
+    """Return what was counted as JSON values, of rows in place of cells."""
+
+    def named(part: Mapping[str, Any]) -> dict[str, Any]:
+        return {"rows": part["cells"], "share": part["share"]}
+
+    numbers = outside.numbers
+    groups = {
+        key: {name: named(part) for name, part in numbers[key].items()} for key in ("variables", "unseen_categories")
+    }
+    return {"of_rows": numbers["of_cells"], **named(numbers), **groups}
+
+
+def _write(place: Path, text: TextTable, row: Index, made: Mapping[str, Sequence[Any]]) -> None:
+    """Write the rows of a table as they are, with new columns behind its own."""
+    names = _free_names(text, list(made))
+    at = {int(number): k for k, number in enumerate(row)}
+    with place.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, delimiter=text.delimiter, lineterminator="\n")
+        writer.writerow([*text.header, *names])
+        for number, cells in text.texts():
+            if (k := at.get(number)) is not None:
+                new = [_word(column[k], text.decimal) for column in made.values()]
+                writer.writerow([*cells, *[""] * (len(text.header) - len(cells)), *new])
+
+
+def _free_names(text: TextTable, names: Sequence[str]) -> list[str]:
+    """Return the names of new columns, different from those of the table."""
+    out = [name if name not in text.header else f"predicted {name}" for name in names]
+    if taken := [name for name in out if name in text.header]:
+        raise DataError(f"file '{text.path.name}' has a column '{taken[0]}' already: rename it, or leave it out")
+    return out
+
+
+def _word(value: Any, decimal: str) -> str:
+    """Return a value as a table has it; empty where there is none."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.9g}".replace(".", decimal)
+    return str(value)

@@ -1,0 +1,198 @@
+"""A run: every model of a file, whatever their kind; one that fails does not stop the others."""
+
+import logging
+from dataclasses import field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from sdm.errors import DataError, OptionError
+from sdm.executors.ahead import run_threads
+from sdm.executors.local import load_meanwhile
+from sdm.executors.opening import check_workers, kept_workers
+from sdm.executors.painter import dismiss_painter, has_painter
+from sdm.kinds.registry import task_of
+from sdm.kinds.task import ModelResult, Prepared, Task
+from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on, step_by_step
+from sdm.report.results import add_rows, read_rows
+from sdm.run.batch import Batch, plan_batch, refuse_partial
+from sdm.run.job import Chooser, Job
+from sdm.run.journal import DONE
+from sdm.run.stacks import check_stacks, write_stacks
+from sdm.run.summary import summary_rows
+from sdm.storage.commit import claim
+from sdm.storage.files import output_folder
+from sdm.types import Progress
+from sdm.values import dataclass
+
+if TYPE_CHECKING:  # loaded where there are scenarios
+    from sdm.run.projecting.opening import Opened
+    from sdm.run.projecting.projection import ProjectionResult
+
+log = logging.getLogger("sdm")
+
+
+@dataclass
+class RunResult:
+    """What a run did: its folder, the models, what the user should be told, and the index of a batch."""
+
+    folder: Path
+    models: list[ModelResult]
+    notices: list[str]
+    index: Path | None = None
+    projection: "ProjectionResult | None" = None  # of all models, where scenarios were given
+    lines: list[str] = field(default_factory=list)  # what concerns all models
+
+    @property
+    def failed(self) -> list[ModelResult]:
+        """The models that could not be fitted."""
+        return [result for result in self.models if result.error is not None]
+
+
+def run(
+    options: RunOptions,
+    *,
+    task: Task | None = None,
+    command: str = "",
+    progress: Progress | None = None,
+    choose: Chooser | None = None,
+) -> RunResult:
+    """Read the inputs of the options, and fit, measure, map and write every model.
+
+    Results of a single model lie in the output folder itself; of several, in a folder each, beside a summary.
+
+    Parameters
+    ----------
+    task : Task, optional
+        By default that of the kind of model that the options ask for.
+    command : str
+        The command that was typed, to be kept with the results.
+    choose : callable, optional
+        Changes the options for each model after a look at its data (see `sdm.run.studies.tuning`).
+
+    Raises
+    ------
+    SdmError
+        For what concerns the whole run, or the only model. With several models a failure is in the result.
+    """
+    task = task_of(options) if task is None else task
+    task.check_options(options)
+    output = options.output
+    if output.resume and output.overwrite:
+        raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
+    check_workers(options)
+    check_stacks(options)
+    target = output_folder(output.folder)
+    if not (output.resume or output.overwrite):
+        refuse_partial(target)
+    replacing = output.overwrite or output.resume
+    with claim(target, overwrite=replacing), kept_workers(options), run_threads(options.threads):
+        load_meanwhile(*_drawing(options))  # half a second, while layers are read
+        began = perf_counter()
+        with going_on(progress, "reading records and layers"):
+            prepared = task.prepare(options)
+        log.debug("records and layers read in %.1f s", perf_counter() - began)
+        opened = None
+        if prepared.tables and (options.project.scenarios or options.project.models):
+            from sdm.run.projecting.after_fit import open_for_run
+
+            opened = open_for_run(options, *task.variables(prepared), prepared.notices)
+            prepared.notices += opened.notices if opened is not None else []
+        for notice in prepared.notices:
+            log.info(notice)
+        if not prepared.tables and not prepared.failures:
+            raise DataError(f"{options.occurrences.file} holds no species to model")
+        plan = plan_batch(target, prepared, output.resume, output.overwrite, bool(options.occurrences.species))
+        check_stacks(options, 1 if plan is None else len(plan.all_names))
+        if plan is not None and task.fits_together(options):
+            plan.refuse_some(target)
+        said = len(prepared.notices)
+        prepared = task.gather(prepared, options, progress)
+        for notice in prepared.notices[said:]:
+            log.info(notice)
+        if plan is not None:
+            dismiss_painter()  # it is for the pictures of one model
+        if plan is None:
+            result = _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
+        else:
+            batch = Batch(Job(task, options, command, choose), prepared, plan, options, progress)
+            result = _run_several(batch, opened, target)
+        _append_results(result, options)
+        return result
+
+
+def _append_results(result: RunResult, options: RunOptions) -> None:
+    """Add the rows of all models to the user's table of results."""
+    if options.output.append_results is None:
+        return
+    rows = []
+    for model in result.models:
+        if model.folder is not None and model.error is None and "results" in model.whole().files:
+            rows += read_rows(model.folder / str(model.whole().files["results"]))
+    add_rows(Path(options.output.append_results), rows)
+
+
+def _run_single(job: Job, prepared: Prepared, target: Path, progress: Progress | None) -> RunResult:
+    """Fit and write the only model."""
+    if prepared.failures:
+        raise DataError(next(iter(prepared.failures.values())))
+    overwrite = job.options.output.overwrite
+    model = job.make(prepared, next(iter(prepared.tables)), target, progress, overwrite=overwrite)
+    model.lines = job.task.lines(model)
+    return RunResult(target, [model], prepared.notices, projection=next(iter(job.projections), None))
+
+
+def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResult:
+    """Fit and write all models, then what concerns all of them."""
+    result, options = RunResult(target, [], batch.prepared.notices), batch.job.options
+    with batch.folder(target) as place:
+        batch.run(place)
+        entries = [batch.record.entries[name] for name in batch.plan.names]
+        if all(entry.status != DONE for entry in entries) and not batch.plan.in_place:
+            batch.clear(place)
+            raise DataError(f"none of {len(entries)} species could be fitted; the first: {entries[0].error}")
+        result.models = [entry.result(target) for entry in entries]
+        warned = batch.prepared.warnings
+        for model in result.models:
+            model.warnings = [*warned, *model.warnings] if model.error is None else []
+        if batch.job.told_in is not None:
+            result.models = [_whole(entry.result(place), target) for entry in entries]
+        batch.finish(place)
+        stacks = write_stacks(place, summary_rows(batch.record), options, progress=batch.progress)
+        result.lines += [] if stacks is None else stacks.lines
+        if opened is not None:
+            done = [place / entry.folder for entry in batch.record.in_order if entry.status == DONE]
+            from sdm.run.projecting.after_fit import project_fitted
+
+            given, command = batch.options, batch.job.command
+            result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)
+            if options.output.report:  # pages show the scenarios of their species, which are there only now
+                from sdm.kinds.pages import write_page
+                from sdm.report.results import read_results
+
+                for folder in step_by_step(done, batch.progress, "pages"):
+                    write_page(read_results(folder))
+        if options.output.report:
+            from sdm.report.pages.index import write_index
+
+            result.index = target / write_index(place, len(batch.record.planned)).name
+    return result
+
+
+def _whole(model: ModelResult, target: Path) -> ModelResult:
+    """Return a model of several with everything that is in its folder, which will be in the target."""
+    model = model.whole()
+    return replace(model, folder=model.folder and target / model.folder.name)
+
+
+def _drawing(options: RunOptions) -> list[str]:
+    """Return the modules that draw what a run is to give, as far as no other process does so."""
+    output, modules = options.output, []
+    if output.map and output.map_picture and not has_painter():
+        modules.append("sdm.report.figures.maps.painted")
+    if output.curves and not has_painter():
+        modules.append("sdm.report.figures.curves")
+    if output.report:
+        modules.append("sdm.kinds.pages")
+    return modules

@@ -1,0 +1,134 @@
+"""What a run over several species keeps while it is at work, in a folder beside its results: what workers need, and
+how far each of them is. It goes when the run has ended; the next run takes over what a killed one left."""
+
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sdm.errors import OutputError
+from sdm.executors.sharing import SharedArrays, loads
+from sdm.run.journal import JournalEntry, append_lines, read_entry, read_lines
+
+log = logging.getLogger("sdm")
+
+NAME = ".sdm-run.part"
+_TOKEN, _JOB, _UNITS = "token", "job", "units"
+FITTING, MAPPING = "fitting", "mapping"
+
+
+class RunEnded(OutputError):
+    """The run that gave a worker its task is over: nothing of the task may be written any more."""
+
+
+class RunFolder:
+    """The folder of a run at work, in the folder of its results."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.path = place, place / NAME
+
+    def begin(self, job: Any, *, sent: bool, alike: Sequence[Any] = ()) -> str:
+        """Make the folder, with the job where it is `sent` to other processes, and the arrays that all models share,
+        of which two are given as `alike`; return the token of the run."""
+        token = secrets.token_hex(8)
+        self.remove()  # whoever made it
+        if os.path.lexists(self.path):
+            raise OutputError(f"{self.path} is left over from an earlier run: remove it by hand")
+        (self.path / _UNITS).mkdir(parents=True)
+        self.arrays = SharedArrays(self.arrays_of(token))
+        if sent:
+            if len(alike) > 1:
+                self.arrays.share(*alike[:2])
+            (self.path / _JOB).write_bytes(self.arrays.dumps((os.getcwd(), job)))
+        (self.path / _TOKEN).write_text(token, encoding="ascii")
+        return token
+
+    def arrays_of(self, token: str) -> Path:
+        """Return the folder of the arrays of a run: workers of a cluster outlive runs, and keep what they have read."""
+        return self.path / f"arrays-{token}"
+
+    def check(self, token: str) -> None:
+        """Raise if the run of this token is over."""
+        try:
+            same = (self.path / _TOKEN).read_text(encoding="ascii") == token
+        except OSError:
+            same = False
+        if not same:
+            raise RunEnded(f"the run into {self.place} has ended")
+
+    def notes(self, token: str, unit: int) -> "UnitNotes":
+        """Return the notes of a task."""
+        return UnitNotes(self.path / _UNITS / f"{token}-{unit}.jsonl")
+
+    def units(self) -> Iterator["UnitNotes"]:
+        """Yield the notes of all tasks that are at work, or were when a run was killed."""
+        for path in sorted((self.path / _UNITS).glob("*.jsonl")):
+            yield UnitNotes(path)
+
+    def left_over(self) -> list[JournalEntry]:
+        """Return what species of a killed run noted that its journal does not have."""
+        return [entry for notes in self.units() for entry in notes.entries()]
+
+    def remove(self) -> None:
+        """Remove the folder: first the token, so that workers that are still at it write nothing."""
+        with suppress(OSError):
+            if self.path.is_symlink():
+                self.path.unlink()
+            (self.path / _TOKEN).unlink(missing_ok=True)
+        for _ in range(3):  # workers may still be at it
+            shutil.rmtree(self.path, ignore_errors=True)
+        if os.path.lexists(self.path):
+            log.warning("%s cannot be removed: remove it by hand", self.path)
+
+
+class UnitNotes:
+    """The notes of one task: which species it has in hand, and how those before ended."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def at(self, what: str, species: str = "") -> None:
+        """Note what begins."""
+        append_lines(self.path, [{"at": what, "of": species, "time": time.time()}], durable=False)
+
+    def add(self, entry: JournalEntry) -> None:
+        """Note how a species ended."""
+        append_lines(self.path, [asdict(entry)], durable=False)
+
+    def entries(self) -> list[JournalEntry]:
+        """Return how the species so far ended."""
+        found = (read_entry(line) for line in read_lines(self.path) if "species" in line)
+        return [entry for entry in found if entry is not None]
+
+    def last(self) -> tuple[str, str, float]:
+        """Return what began last, of which species, and when."""
+        known = ("", "", 0.0)
+        for line in read_lines(self.path):
+            if "at" in line:
+                known = str(line["at"]), str(line.get("of", "")), float(line.get("time", 0.0))
+        return known
+
+    def remove(self) -> None:
+        """Remove the notes, for the journal has them."""
+        self.path.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=2)
+def load_job(place: str, token: str) -> Any:
+    """Return the job of a run, in a process that works for it; once for all of its tasks. From then on the process is
+    in the folder that the run was started in: paths of layers may be relative to it."""
+    folder = RunFolder(Path(place))
+    folder.check(token)
+    home, job = loads((folder.path / _JOB).read_bytes(), folder.arrays_of(token))
+    try:
+        os.chdir(home)
+    except OSError as error:
+        raise OutputError(f"a worker cannot see {home}, where the run was started ({error.strerror})") from error
+    return job

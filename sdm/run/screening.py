@@ -1,0 +1,196 @@
+"""`sdm variables`: how the variables of a run hang together, and which to keep, before anything is fitted."""
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.variables.choice import VariableChoice, listed_drops
+from sdm.assess.variables.correlation import Collinearity, inflation_factors, measure_collinearity
+from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.executors.opening import workers
+from sdm.kinds.choosing import reduces
+from sdm.kinds.registry import task_of
+from sdm.kinds.task import Task
+from sdm.kinds.writing import write_run
+from sdm.options.definitions import RunOptions
+from sdm.options.testing import TestOptions
+from sdm.report.tables import write_rows
+from sdm.storage.commit import claim, staging
+from sdm.types import Array, Progress
+from sdm.values import dataclass
+
+CORRELATED, INFLATED = 0.7, 10.0  # what is often taken for too much (Dormann and others 2013)
+MODELS = 5  # species whose gains are averaged: those with the most records
+
+
+@dataclass
+class Screening:
+    """What was found about the variables, and what is suggested."""
+
+    choice: VariableChoice  # what is left out is a suggestion
+    limits: tuple[float, float]  # of correlations, and of variance inflation factors
+    models: list[str]  # whose gains are averaged
+    notices: list[str]
+    folder: Path | None = None
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """Variables that go together."""
+        return self.choice.found.groups(self.limits[0])
+
+    def lines(self) -> list[str]:
+        """Say in plain words which variables go together, and which to keep."""
+        choice, found, (limit, most) = self.choice, self.choice.found, self.limits
+        counts = f"{len(found.names)} continuous"
+        counts += f", {len(found.categorical)} of categories (which take no part)" if found.categorical else ""
+        out = [f"variables    {counts}; correlations over {found.n:,} {choice.noun}"]
+        if found.constant:
+            out.append(f"one value    {', '.join(found.constant)}: nothing can be learned from them, leave them out")
+        for k, group in enumerate(self.groups):
+            out.append(f"{'together' if not k else '':<12} {', '.join(group)}")
+        if not self.groups:
+            out.append(f"together     none: no correlation |r| is above {limit:g}")
+        out.append(f"keep         {', '.join(choice.kept) or 'none'}")
+        related, inflated = choice.left_out("correlation"), choice.left_out("vif")
+        if related:
+            gain = f"gain of one variable alone, {self._whose()}"
+            out.append(f"leave out    {len(related)} with |r| above {limit:g} to one that tells more ({gain}):")
+            out.append(f"             {listed_drops(related)}")
+        if inflated:
+            out.append(
+                f"leave out    {len(inflated)} that the others add up to (VIF above {most:g}): {listed_drops(inflated)}"
+            )
+        if not choice.dropped:
+            out.append(f"leave out    none: no VIF is above {most:g} either")
+        largest = max(self.factors_kept().values(), default=1.0)
+        out.append(f"VIF          at most {largest:.3g} among those that are kept")
+        if choice.dropped:
+            words = [f"--drop-correlated {limit:g}"] if related else []
+            words += [f"--drop-vif {most:g}"] if inflated else []
+            out.append(f"in a run     {' '.join(words)} does this, for each model by its own records")
+        out.append(
+            "This is a suggestion from numbers alone: a variable that is known to matter may be the better one to keep."
+        )
+        return out
+
+    def _whose(self) -> str:
+        return self.models[0] if len(self.models) == 1 else f"the mean of {len(self.models)} models"
+
+    def factors_kept(self) -> dict[str, float]:
+        """Return the variance inflation factors among the variables that are kept."""
+        found = self.choice.found
+        left = [k for k, name in enumerate(found.names) if name in self.choice.kept]
+        factors = inflation_factors(found.pearson[np.ix_(left, left)])
+        return dict(zip((found.names[k] for k in left), factors.tolist()))
+
+    def numbers(self) -> dict[str, Any]:
+        """Return everything that was found (JSON values)."""
+        found = self.choice.found
+        factors = {name: float(vif) if np.isfinite(vif) else None for name, vif in zip(found.names, found.vif)}
+        return {
+            **self.choice.numbers(),
+            "variables": list(found.names),
+            "categorical": list(found.categorical),
+            "groups": [list(group) for group in self.groups],
+            "limits": {"correlation": self.limits[0], "vif": self.limits[1]},
+            "vif": factors,
+            "pearson": found.pearson.tolist(),
+            "spearman": found.spearman.tolist(),
+            "gains_of": self.models,
+        }
+
+
+def screen_variables(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> Screening:
+    """Correlate the variables of a run over its background or sites, and suggest which to keep.
+
+    Inputs are read as in a run, so the correlations are those that `--drop-correlated` and `--drop-vif` act on. Files
+    are written if there is an output folder.
+    """
+    task = task_of(options)
+    if reduces(options):
+        raise OptionError("layers.reduce needs the folds of a run: use it in 'sdm fit', and leave it out here")
+    options = options.model_copy(update={"test": TestOptions(percent=options.test.percent)})
+    task.check_options(options)
+    if options.output.folder is None:
+        return _screen(task, options, progress)
+    target = Path(options.output.folder)
+    with claim(target, overwrite=options.output.overwrite):
+        screening = replace(_screen(task, options, progress), folder=target)
+        with staging(target, overwrite=options.output.overwrite, keep=True) as stage:
+            _write(screening, stage, options)
+            write_run(task, options, stage, command, "sdm variables")
+    return screening
+
+
+def _screen(task: Task, options: RunOptions, progress: Progress | None) -> Screening:
+    prepared = task.prepare(options)
+    notices, tables = list(prepared.notices), {}
+    for name in prepared.tables:
+        try:
+            tables[name] = task.plan(prepared, name, options).table
+        except SdmError as error:
+            prepared.failures[name] = str(error)
+    if not tables:
+        raise DataError(next(iter(prepared.failures.values()), "there is no species to look at"))
+    notices += [f"left out: {text}" for text in prepared.failures.values()]
+    table = next(iter(tables.values()))
+    noun, _ = table.environment()
+    found = measure_collinearity(_pooled(list(tables.values())), table.names, table.categorical)
+    models = sorted(tables, key=lambda name: -_size(tables[name]))[:MODELS]
+    with workers(options) as pool:
+        each = [task.single_gains(tables[name], options, found.names, pool, progress) for name in models]
+    gains = {name: float(np.mean([one[name] for one in each])) for name in found.names}
+    if len(tables) > len(models):
+        notices.append(f"gains are those of {len(models)} of {len(tables)} models, which have the most records")
+    own = options.layers
+    limits = own.drop_correlated or CORRELATED, own.drop_vif or INFLATED
+    dropped = _suggest(found, gains, limits)
+    return Screening(VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains), limits, models, notices)
+
+
+def _suggest(found: Collinearity, gains: dict[str, float], limits: tuple[float, float]) -> list[Dropped]:
+    """Leave out what is correlated with a variable of more gain, and then what has too large a factor."""
+    dropped, _ = drop_correlated(found, limits[0], lambda names: {name: gains[name] for name in names})
+    gone = {one.variable for one in dropped}
+    left = [name for name in found.names if name not in gone]
+    return dropped + (drop_inflated(found, limits[1], left) if found.n > len(left) else [])
+
+
+def _size(table: Any) -> int:
+    return int(table.n_presences) if hasattr(table, "n_presences") else len(table)
+
+
+def _pooled(tables: Sequence[Any]) -> Array:
+    """Return the environment of all models: one that several share, in whatever order, counts once."""
+    parts = {np.sort(values, axis=0).tobytes(): values for _, values in (table.environment() for table in tables)}
+    return np.vstack(list(parts.values()))
+
+
+def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
+    """Write both matrices, one row per variable, the suggestion, and the picture."""
+    from sdm.report.figures.variables import draw_correlation
+    from sdm.report.paper import paper_of
+
+    found, files = screening.choice.found, screening.files
+    for name in ("pearson", "spearman"):
+        matrix = getattr(found, name)
+        rows = [{"variable": a, **dict(zip(found.names, row))} for a, row in zip(found.names, matrix.tolist())]
+        if rows:
+            files[name] = write_rows(folder / f"correlation_{name}.csv", rows).name
+    files["variables"] = write_rows(folder / "variables.csv", _rows(screening)).name
+    (folder / "suggestion.txt").write_text("\n".join(screening.lines()) + "\n", encoding="utf-8")
+    files["suggestion"] = "suggestion.txt"
+    if len(found.names) > 1:
+        paper = paper_of(options.output)
+        files["picture"] = draw_correlation(found, folder / "correlation.png", screening.limits[0], paper).name
+
+
+def _rows(screening: Screening) -> list[dict[str, Any]]:
+    """Return one row per variable, with the number of its group."""
+    group = {name: k + 1 for k, names in enumerate(screening.groups) for name in names}
+    return [{**row, "group": group.get(row["variable"], "")} for row in screening.choice.rows()]

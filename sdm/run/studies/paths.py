@@ -1,0 +1,161 @@
+"""The whole path of every species: over the multiplier with a refit of the choice, or over strata exactly."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.paths.multiplier import (
+    MultiplierChoice,
+    MultiplierValidation,
+    TablePath,
+    follow_table,
+    validate_multipliers,
+)
+from sdm.assess.splits.folds import Split
+from sdm.errors import DataError, OptionError
+from sdm.executors.opening import workers
+from sdm.kinds.choosing import refuse_choice
+from sdm.kinds.registry import task_for
+from sdm.kinds.splitting import with_default_folds
+from sdm.kinds.task import Prepared, Task
+from sdm.maxent.paths.multiplier import CertifiedPath, pair_gap
+from sdm.options.definitions import RunOptions
+from sdm.report.tables import write_rows
+from sdm.run.job import Chosen
+from sdm.run.run import RunResult, run
+from sdm.run.studies.strata_path import StrataTask
+from sdm.storage.files import safe_name
+from sdm.types import Progress
+
+
+def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+    """Follow the path of every species, choose a point of it by held-out loss, and write both.
+
+    Over the multiplier, the folder of a species looks like that of a fit with the chosen one, with `sp_path.csv`,
+    `sp_coefficients.csv` and `sp_path.png` beside. For strata see `sdm.run.studies.strata_path`.
+    """
+    if options.path.strata is not None:
+        refuse_choice(options, "strata, which have no variables")
+        return run(options, task=StrataTask(), command=command, progress=progress)
+    if options.fit.model != "maxent" or options.fit.regularization not in (None, "l1"):
+        given = options.fit.regularization if options.fit.model == "maxent" else f"a {options.fit.model} model"
+        raise OptionError(
+            f"the path over the multiplier is that of feature classes with the l1 penalty, and {given} was asked for: "
+            "leave it out, or use 'sdm tune'"
+        )
+    return run(options, task=task_for("species"), command=command, progress=progress, choose=choose_multiplier)
+
+
+def choose_multiplier(
+    task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
+) -> Chosen:
+    """Follow the path of a species, and choose its multiplier; records set aside for testing are left out."""
+    plan = task.plan(prepared, name, with_default_folds(options))
+    table, split, own = plan.table, plan.split, options.path
+    base = task.estimator(options, table.categorical)
+    whole = follow_table(table, base, epsilon=own.epsilon, smallest=own.smallest, progress=progress)
+    if len(whole.path.knots) < 2:
+        raise DataError(
+            f"{table.species}: the model is empty down to a multiplier of {whole.path.knots[0].multiplier:.3g}, and "
+            f"path.smallest is {own.smallest:g}: expected a smaller one"
+        )
+    with workers(options) as pool:
+        validation = validate_multipliers(table, whole, base, split, executor=pool, progress=progress)
+    chosen = validation.best if own.choice == "best" else validation.one_error
+    fit = options.fit.model_copy(update={"multiplier": chosen.multiplier, "features": whole.classes})
+    return Chosen(
+        options.model_copy(update={"fit": fit}),
+        _numbers(whole.path, validation, split, options, chosen),
+        partial(_write, whole, validation, table.species, options),
+        what="path",
+    )
+
+
+def _numbers(
+    path: CertifiedPath, validation: MultiplierValidation, split: Split, options: RunOptions, chosen: MultiplierChoice
+) -> dict[str, Any]:
+    return {
+        "fits": len(path.knots),
+        "from": path.knots[0].multiplier,
+        "to": path.knots[-1].multiplier,
+        "epsilon": path.epsilon,
+        "gap": path.gap,
+        "certified": path.certified,
+        "folds": len(split.folds),
+        "method": split.method,
+        "background": split.background,
+        "largest_gap_of_folds": float(validation.gaps.max()),
+        "best": _described(path, validation.best),
+        "one_se": _described(path, validation.one_error),
+        "choice": options.path.choice,
+        "multiplier": chosen.multiplier,
+    }
+
+
+def _described(path: CertifiedPath, choice: MultiplierChoice) -> dict[str, Any]:
+    knot = path.knots[choice.index]
+    return {
+        "multiplier": choice.multiplier,
+        "features": knot.n_nonzero,
+        "regularized_gain": knot.gain,
+        "gap": knot.gap,
+        "held_out_loss": choice.mean,
+        "standard_error": choice.error,
+    }
+
+
+def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[dict[str, Any]]:
+    """Return one row per fit, from the empty model down."""
+    marks: dict[int, list[str]] = {}
+    for name, choice in (("best", validation.best), ("one_se", validation.one_error)):
+        marks.setdefault(choice.index, []).append(name)
+    below = [pair_gap(a, b)[0] for a, b in zip(path.knots, path.knots[1:])]
+    return [
+        {
+            "multiplier": knot.multiplier,
+            "features": knot.n_nonzero,
+            "gain": knot.unregularized_gain,
+            "regularized gain": knot.gain,
+            "gap": knot.gap,
+            "gap down to the next": between,
+            "held-out loss": mean,
+            "standard error": error,
+            "choice": " ".join(marks.get(k, [])),
+        }
+        for k, (knot, between, mean, error) in enumerate(
+            zip(path.knots, [*below, path.knots[-1].gap], validation.mean.tolist(), validation.error.tolist())
+        )
+    ]
+
+
+def coefficient_rows(whole: TablePath) -> list[dict[str, Any]]:
+    """Return every weight of every fit that is not zero."""
+    names = whole.names
+    return [
+        {"multiplier": knot.multiplier, "feature": names[j], "weight": float(knot.weights[j])}
+        for knot in whole.path.knots
+        for j in knot.weights.nonzero()[0]
+    ]
+
+
+def _write(
+    whole: TablePath,
+    validation: MultiplierValidation,
+    species: str,
+    options: RunOptions,
+    folder: Path,
+    files: dict[str, str],
+) -> None:
+    from sdm.report.figures.paths import draw_multipliers
+    from sdm.report.paper import paper_of
+
+    name, picture = safe_name(species), folder / f"{safe_name(species)}_path.png"
+    files["path"] = write_rows(folder / f"{name}_path.csv", path_rows(whole.path, validation)).name
+    files["coefficients"] = write_rows(folder / f"{name}_coefficients.csv", coefficient_rows(whole)).name
+    chosen = {"least held-out loss": validation.best, "within one standard error": validation.one_error}
+    marks = [(f"{what}: {one.multiplier:.3g}", one.multiplier) for what, one in chosen.items()]
+    loss = validation.mean, validation.error
+    draw_multipliers(
+        whole.path, picture, names=whole.names, loss=loss, marks=marks, title=species, paper=paper_of(options.output)
+    )
+    files["path picture"] = picture.name

@@ -1,0 +1,353 @@
+"""The exact path over strata: from a prior by area or effort to what was recorded, and the map of the best between.
+
+The prior of a stratum is its share of the area, or of the sampling effort; what was observed is its share of the
+records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
+"""
+
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.assess.paths.strata import Choice, PathValidation, validate_path
+from sdm.assess.splits.folds import Split
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.effort import Effort
+from sdm.data.rasters.stack import Stack
+from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
+from sdm.errors import DataError, OptionError
+from sdm.executors.painter import Painter
+from sdm.kinds.species.fit import SpeciesPlan
+from sdm.kinds.species.inputs import SpeciesPrepared
+from sdm.kinds.species.kind import SpeciesTask
+from sdm.kinds.species.words import record_lines
+from sdm.kinds.splitting import with_default_folds
+from sdm.kinds.task import Ahead, Files, ModelResult
+from sdm.maps.rasters import NODATA, write_cog
+from sdm.maxent.paths.homotopy import RelaxationPath, track_path
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
+from sdm.progress.telling import going_on
+from sdm.report.tables import write_rows
+from sdm.storage.files import safe_name
+from sdm.types import Array, Index, Progress
+from sdm.values import dataclass
+
+SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
+
+
+@dataclass(frozen=True)
+class StrataPath:
+    """The path of one species over strata."""
+
+    strata: Strata
+    records: Array  # (n,), records or their weights in each stratum
+    path: RelaxationPath
+    validation: PathValidation
+    split: Split
+    chosen: Choice
+
+    @property
+    def probability(self) -> Array:
+        """The chosen probability of every stratum."""
+        return np.asarray(self.path.atoms.m * self.path.p(self.chosen.nu))
+
+    @property
+    def density(self) -> Array:
+        """The chosen density in every stratum relative to area, effort divided out: one everywhere is no preference."""
+        ratio = self.probability / self.strata.prior
+        return np.asarray(ratio / np.average(ratio, weights=self.strata.area))
+
+    @property
+    def tolerance(self) -> float:
+        """The chosen tolerance, on a cell's probability."""
+        return _tolerance(self.chosen)
+
+
+def _tolerance(choice: Choice) -> float:
+    return 1.0 / choice.nu if choice.nu else np.inf
+
+
+@dataclass
+class StrataFit:
+    """The path of one species, and what its results say of it."""
+
+    name: str
+    found: StrataPath
+    numbers: dict[str, Any]
+    notes: list[str]
+
+
+class StrataTask(SpeciesTask):
+    """The exact path of species over strata: read as for a fit, without features."""
+
+    kind: ClassVar[str] = "strata"
+    options_of: ClassVar[str] = "species"
+    command: ClassVar[str] = "sdm path"
+
+    def __init__(self) -> None:
+        self._surveyed: dict[int, Strata] = {}
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply to strata, or contradict each other."""
+        super().check_options(strata_options(options))
+
+    def prepare(self, options: RunOptions) -> SpeciesPrepared:
+        """Read and clean the records; the layer of categories is one of the layers."""
+        prepared = super().prepare(strata_options(options))
+        changed = [name for name, value in options.fit if value != FitOptions.model_fields[name].get_default()]
+        if changed:
+            prepared.notices.append(f"strata have no features: fit.{', fit.'.join(changed)} not used")
+        return prepared
+
+    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
+        """Divide the records of one species, by default in five folds."""
+        return super().plan(prepared, name, with_default_folds(strata_options(options)))
+
+    def fit(
+        self,
+        prepared: SpeciesPrepared,
+        name: str,
+        options: RunOptions,
+        progress: Progress | None,
+        ahead: Ahead | None = None,
+    ) -> StrataFit:
+        """Follow the path of one species."""
+        plan, options = self.plan(prepared, name, options), strata_options(options)
+        area = prepared.area_of(name)
+        if id(area) not in self._surveyed:
+            with going_on(progress, "strata"):
+                self._surveyed[id(area)] = survey(prepared, options, area)
+        with going_on(progress, "path"):
+            found = follow_strata(plan, self._surveyed[id(area)], options, cast("Stack", prepared.stack))
+        numbers = _numbers(found, name, plan.table.n_presences, prepared.effort, options)
+        return StrataFit(name, found, numbers, list(plan.table.notes))
+
+    @staticmethod
+    def write(
+        fitted: Any,
+        prepared: Any,
+        options: RunOptions,
+        folder: Path,
+        files: Files,
+        painter: Painter,
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the tables, pictures and map of one species."""
+        found, name = fitted.found, safe_name(fitted.name)
+        tables = {"breakpoints": breakpoint_rows(found), "strata": stratum_rows(found)}
+        tables["validation"] = validation_rows(found.validation)
+        files |= {what: write_rows(folder / f"{name}_{what}.csv", rows).name for what, rows in tables.items()}
+        if options.output.map:
+            _write_map(found, prepared, fitted.name, folder / f"{name}.tif", options.threads, progress)
+            files["map"] = f"{name}.tif"
+        _draw(found, prepared, fitted.name, folder, files, options)
+        return []
+
+    def lines(self, result: ModelResult) -> list[str]:
+        """Say what the path over strata is like, and what was chosen."""
+        n, line = result.numbers["strata"], result.line
+        counts = f"{n['strata']:,} ({n['strata_with_records']:,} with records) of {n['of']}, {n['cells']:,} cells"
+        out = [
+            *record_lines(result),
+            line("strata", f"{counts}; prior by {n['prior']}"),
+            line("path", f"exact, {n['segments']:,} segments; {n['folds']} folds ({n['method']})"),
+        ]
+        for key, what in (("best", "least loss"), ("one_se", "simplest")):
+            loss = f"held-out loss {n[key]['held_out_loss']:.4f} ± {n[key]['standard_error']:.4f} over the prior's"
+            mapped = " (mapped)" if key == n["choice"] else ""
+            out.append(line(what, f"tolerance {n[key]['tolerance']:.4g}, {loss}{mapped}"))
+        return [*out, *result.file_lines(("map", "picture", "breakpoints", "strata", "validation", "numbers"))]
+
+
+def strata_options(options: RunOptions) -> RunOptions:
+    """Return the options under which records are cleaned for strata: the layer of categories is one of the layers."""
+    strata, own, files = str(options.path.strata), options.background, list(options.layers.files)
+    squares = strata.lower().startswith(SQUARES)
+    if squares:
+        square_km(strata)
+        if not files:
+            raise OptionError(f"strata={strata} needs a layer, whose cells it divides: give one after the records")
+    elif Path(strata).is_file():
+        files, strata = [*files, strata], Path(strata).stem
+    elif not files:
+        raise OptionError(f"strata={strata!r} is no file: give a raster of categories, or layers after the records")
+    refused = {
+        "background.kind=target-group": (own.kind != "random", "use --bias target-group, which is the prior then"),
+        "background.file": (own.file, "the prior is over all cells; leave it out"),
+        "test.validation_background=partition": (
+            options.test.validation_background == "partition",
+            "folds are measured over all cells; leave it out",
+        ),
+        "background.bias_treatment=records": (
+            own.bias_treatment == "records",
+            "effort is the prior of strata; leave it out",
+        ),
+        "test.percent": (options.test.percent, "use --folds"),
+        "test.file": (options.test.file, "use --folds"),
+        "project.scenarios": (options.project.scenarios, "strata are those of one place; leave them out"),
+    }
+    for what, (wrong, instead) in refused.items():
+        if wrong:
+            raise OptionError(f"{what} does not go with strata: {instead}")
+    classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
+    chosen = [*options.layers.variables, *(classes[-1:] if options.layers.variables and not squares else [])]
+    # Nothing is drawn for strata; clusters of the environment are found on background points.
+    points = own.points if options.test.split == "environment" else 1
+    treatment = "prior" if own.bias else own.bias_treatment
+    update = {
+        "layers": options.layers.model_copy(update={"files": files, "categorical": classes, "variables": chosen}),
+        "background": own.model_copy(update={"points": points, "bias_treatment": treatment}),
+        "fit": FitOptions(),
+        "path": options.path.model_copy(update={"strata": strata}),
+    }
+    return options.model_copy(update=update)
+
+
+def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | None) -> Strata:
+    """Count cells, area and prior of the strata in a study area."""
+    stack = prepared.stack
+    if stack is None:
+        raise OptionError("strata need layers, and tables of samples were given: give a folder of layers")
+    return survey_strata(
+        stack,
+        make_division(str(options.path.strata), stack),
+        study_area=area,
+        effort=prepared.effort,
+        area_weighted=options.background.area_weighted,
+        threads=options.threads,
+    )
+
+
+def follow_strata(plan: SpeciesPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
+    """Follow the path of one species, and its held-out loss along the whole of it."""
+    table, split = plan.table, cast(Split, plan.split)
+    rows, cols = stack.rowcol(table.presence_x, table.presence_y)
+    place = strata.place(strata.division.codes_at(rows, cols, table.presence))
+    weight = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
+    source = strata.division.source
+    if lost := np.count_nonzero(place < 0):
+        raise DataError(f"{table.species}: {lost:,} of {place.size:,} records lie in no stratum of {source}")
+    if strata.codes.size < 2:
+        raise DataError(f"{source} is one stratum only in the study area: there is no path")
+
+    def count(which: Index) -> Array:
+        return np.bincount(place[which], weight[which], minlength=strata.codes.size).astype(np.float64)
+
+    def path(counts: Array) -> RelaxationPath:
+        return track_path(strata.prior / strata.cells, counts / strata.cells, strata.cells)
+
+    records = count(np.arange(place.size))
+    folds = [(path(count(fold.train)), count(fold.test)) for fold in split.folds]
+    validation = validate_path([own for own, _ in folds], [held for _, held in folds])
+    chosen = validation.best if options.path.choice == "best" else validation.one_error
+    return StrataPath(strata, records, path(records), validation, split, chosen)
+
+
+def breakpoint_rows(found: StrataPath) -> list[dict[str, Any]]:
+    """Return one row per move: where, which stratum, from which set to which."""
+    path, names = found.path, found.strata.names
+    sign = np.zeros(path.atoms.n, dtype=np.int64)
+    rows = []
+    for nu, mu, j, step in zip(path.nu.tolist(), path.mu.tolist(), path.atom.tolist(), path.step.tolist()):
+        before = int(sign[j])
+        sign[j] += step
+        sets = {"from": SETS[before], "to": SETS[before + step]}
+        rows.append({"nu": nu, "mu": mu, "tolerance": 1.0 / nu, "stratum": names[j], **sets})
+    return rows
+
+
+def stratum_rows(found: StrataPath) -> list[dict[str, Any]]:
+    """Return one row per stratum: what it is, what was recorded, and what was chosen."""
+    strata, path = found.strata, found.path
+    sign = path.solution(found.chosen.nu).sign
+    columns = {
+        "stratum": strata.names,
+        "cells": strata.cells.tolist(),
+        "area_km2": strata.area.tolist(),
+        "records": found.records.tolist(),
+        "prior": strata.prior.tolist(),
+        "observed": (path.atoms.m * path.atoms.q).tolist(),
+        "probability": found.probability.tolist(),
+        "density": found.density.tolist(),
+        "set": [SETS[int(s)] for s in sign],
+    }
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def validation_rows(validation: PathValidation) -> list[dict[str, Any]]:
+    """Return the held-out loss at the breakpoints of all folds; between two it is convex in the tolerance."""
+    columns = zip(validation.nu.tolist(), validation.mean.tolist(), validation.error.tolist())
+    return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
+
+
+def _numbers(
+    found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions
+) -> dict[str, Any]:
+    choices = {
+        name: {"nu": c.nu, "tolerance": _tolerance(c), "held_out_loss": c.mean, "standard_error": c.error}
+        for name, c in (("best", found.validation.best), ("one_se", found.validation.one_error))
+    }
+    strata = {
+        "of": found.strata.division.source,
+        "prior": "area" if effort is None else effort.name,
+        "strata": int(found.strata.codes.size),
+        "strata_with_records": int(np.count_nonzero(found.records)),
+        "cells": int(found.strata.cells.sum()),
+        "records": float(found.records.sum()),
+        "segments": found.path.n_segments,
+        "folds": len(found.split.folds),
+        "method": found.split.method,
+        **choices,
+        "choice": options.path.choice,
+        "tolerance": found.tolerance,
+    }
+    head = {"species": species, "version": __version__, "status": "exact", "training_presences": presences}
+    return {**head, "strata": strata}
+
+
+def _write_map(
+    found: StrataPath, prepared: SpeciesPrepared, species: str, path: Path, threads: int, progress: Progress | None
+) -> None:
+    """Write the chosen density relative to area."""
+    stack, area = cast("Stack", prepared.stack), prepared.area_of(species)
+    density = np.append(found.density, NODATA).astype(np.float32)  # the last is for cells outside, −1
+
+    def band(window: Window, values: np.ndarray) -> np.ndarray:
+        return density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]
+
+    tags = {
+        "species": species,
+        "what": "density relative to area",
+        "strata": found.strata.division.source,
+        "tolerance": f"{found.tolerance:.9g}",
+    }
+    write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
+
+
+def _draw(
+    found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files, options: RunOptions
+) -> None:
+    """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map if its picture is wanted."""
+    from sdm.report.figures.maps.picture import draw_map
+    from sdm.report.figures.maps.plan import suitability
+    from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
+    from sdm.report.paper import paper_of
+
+    name, validation = safe_name(species), found.validation
+    marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
+    common: dict[str, Any] = {"title": species, "paper": paper_of(options.output)}
+    shares = folder / f"{name}_shares.png"
+    pictures = {
+        "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", **common),
+        "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
+        "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
+    }
+    if "map" in files and options.output.map_picture:
+        table = prepared.tables[species]
+        common |= {"species": True, "shades": suitability("density"), "x": table.presence_x, "y": table.presence_y}
+        raster, area = folder / files["map"], prepared.area_of(species)
+        pictures["picture"] = draw_map(raster, folder / f"{name}.png", area=area, **common)
+    files |= {what: path.name for what, path in pictures.items()}

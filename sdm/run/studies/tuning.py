@@ -1,0 +1,199 @@
+"""Choosing a model's settings by cross-validation, and a run with those that were chosen."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, setting_grid
+from sdm.assess.tuning import search_settings as search
+from sdm.errors import OptionError
+from sdm.executors.here import Here
+from sdm.executors.local import load_meanwhile
+from sdm.executors.opening import FITTING, workers
+from sdm.features.by_variable import capitals
+from sdm.features.classes import has_growing, parse_families
+from sdm.kinds.group.checking import refuse_tuning
+from sdm.kinds.registry import task_of
+from sdm.kinds.splitting import method, with_default_folds
+from sdm.kinds.task import Prepared, Task
+from sdm.options.definitions import RunOptions
+from sdm.options.studies import TuneOptions
+from sdm.report.tables import write_rows
+from sdm.report.titled import Titled
+from sdm.run.job import Chosen
+from sdm.run.run import RunResult, run
+from sdm.types import Progress
+
+# Options of a model that can be tuned, and the lists of what to try.
+LISTS = {
+    "features": "feature_sets",
+    "multiplier": "multipliers",
+    "entropy": "entropies",
+    "regularization": "regularizations",
+    "lam": "lambdas",
+    "beta": "betas",
+}
+
+
+def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+    """Try the settings of the options on every species, and run each with the one that is chosen for it.
+
+    The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
+    """
+    task = task_of(options)
+    refuse_tuning(options)
+    settings_to_try(task, options)  # what is wrong with them is said before any work
+    check_choice(task, options.tune)
+    return run(options, task=task, command=command, progress=progress, choose=choose_setting)
+
+
+def settings_to_try(task: Task, options: RunOptions) -> list[Setting]:
+    """Return the settings to try: every combination, or as many at random as the budget allows.
+
+    Feature classes that were given for the model itself stay, unless sets of them were given too.
+    """
+    own, fit = options.tune, options.fit
+    taken = task.estimator(options, ()).get_params()
+    lists: dict[str, list[Any]] = {}
+    for name, several in LISTS.items():
+        values, default = getattr(own, several), TuneOptions.model_fields[several].get_default()
+        if name == "features" and name in taken and values == default and fit.features != "auto":
+            lists[name] = [fit.features]
+        elif name in taken and values:
+            lists[name] = list(values)
+        elif name not in taken and values != default:
+            hint = ": add --model structural" if name == "lam" else ""
+            raise OptionError(f"tune.{several} does not apply to a {fit.model} model{hint}")
+    if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
+        raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
+    # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
+    if fit.model == "structural" and not parse_families(fit.families, 1)[0]:
+        del lists["multiplier"]
+    if not lists:
+        raise OptionError("there is nothing to tune: give --lambdas, --betas or --entropies to try")
+    if not own.budget:
+        return setting_grid(**lists)
+    return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
+
+
+def check_choice(task: Task, tune: TuneOptions) -> None:
+    """Raise for a measure that nothing is chosen by."""
+    known = [*fold_measures(task), *WHOLE]
+    for name in tune.choose_by:
+        if name not in known:
+            raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
+    if tune.choose_rule == "one_se" and tune.choose_by[0] not in fold_measures(task):
+        raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
+
+
+def fold_measures(task: Task) -> list[str]:
+    """Return the measures of a kind of model that need folds."""
+    return [f"{name}.avg" for name in task.assessor.higher if not name.endswith(".train")]
+
+
+def _space(values: list[Any]) -> list[Any] | Range:
+    """Return what to draw from: between the ends of a list of numbers, or from a list of words."""
+    numbers = [value for value in values if isinstance(value, float)]
+    if len(numbers) == len(values) and 0 < min(numbers) < max(numbers):
+        return Range(min(numbers), max(numbers))
+    return values
+
+
+def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Chosen:
+    """Try the settings on one model; what is set aside for testing is left out.
+
+    Where no folds were asked for there are five, unless the choice needs none.
+    """
+    dividing = options
+    if method(options.test) is None and any(measure in fold_measures(task) for measure in options.tune.choose_by):
+        dividing = with_default_folds(options)
+    plan = task.plan(prepared, name, dividing)
+    base = task.estimator(options, plan.table.categorical)
+    common: dict[str, Any] = {"base": base, "assessor": task.assessor, "progress": progress}
+    with workers(options) as pool:
+        if not isinstance(pool, Here):  # others work: meanwhile this process loads what it will fit with
+            load_meanwhile(*FITTING)
+        tuning = search(plan.table, settings_to_try(task, options), plan.split, executor=pool, **common)
+    best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
+    fit = options.fit.model_copy(update=tuning.settings[best])
+    chosen = options.model_copy(update={"fit": fit})
+    numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best)
+    return Chosen(
+        chosen,
+        numbers,
+        write,
+        pictures=[_picture(tuning, best, options.tune)],
+        validation=tuning.validation(best, plan.table, task.assessor),
+        notes=_notes(tuning, task, options, tested=plan.test is not None),
+    )
+
+
+def _notes(tuning: Tuning, task: Task, options: RunOptions, tested: bool) -> list[str]:
+    """Say that folds which chose a setting praise it, where nothing else tests it."""
+    by_folds = any(name in fold_measures(task) for name in options.tune.choose_by)
+    if tested or not by_folds or len(tuning.settings) < 2 or method(options.test) is None:
+        return []
+    compared = f"{len(tuning.settings):,} settings were compared by the same folds"
+    return [
+        f"{compared}, so what cross-validation says of the chosen one is a little too good: records set aside "
+        "(--test-percent) would test the choice as well"
+    ]
+
+
+def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
+    split = tuning.split
+    divided = {} if split is None else {"method": split.method, "background": split.background}
+    return {
+        "settings": len(tuning.settings),
+        "folds": 0 if split is None else len(split.folds),
+        **divided,
+        "by": own.choose_by,
+        "rule": own.choose_rule,
+        "chosen": tuning.rows[best]["tune.args"],
+        "best": _named(tuning.rows[best]),
+    }
+
+
+def _write(tuning: Tuning, best: int, folder: Path, files: dict[str, str]) -> None:
+    """Write what was tried to `tune.csv` and `tune_folds.csv`."""
+    rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
+    files["tune"] = write_rows(folder / "tune.csv", rows).name
+    if tuning.folds:
+        files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
+
+
+def _picture(tuning: Tuning, best: int, own: TuneOptions) -> Titled:
+    """Return the picture of what was tried."""
+    folds = 0 if tuning.split is None else len(tuning.split.folds)
+    lines = [
+        {"multiplier": 1.0, **row, "label": _label(setting), "folds": folds}
+        for setting, row in zip(tuning.settings, tuning.rows)
+    ]
+    return Titled("tune", "assessment.draw_tuning", (lines, own.choose_by[0], best))
+
+
+# ENMeval's names of columns.
+_NAMES = {"features": "fc", "multiplier": "rm", "lam": "lambda"}
+_ENMEVAL = (
+    "fc", "rm", "tune.args", "fold", "auc.train", "cbi.train", "auc.val", "auc.diff", "cbi.val", "or.mtp", "or.10p",
+    "auc.diff.avg", "auc.diff.sd", "auc.val.avg", "auc.val.sd", "cbi.val.avg", "cbi.val.sd", "or.10p.avg", "or.10p.sd",
+    "or.mtp.avg", "or.mtp.sd", "AICc", "delta.AICc", "w.AIC", "ncoef",
+)  # fmt: skip  # of its tables `results` and `results.partitions`
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row under ENMeval's names and in its order, feature classes in capitals; what it has not comes last."""
+    named = {_NAMES.get(key, key): value for key, value in row.items()}
+    named |= {"fc": capitals(str(named["fc"]))} if "fc" in named else {}
+    return {key: named[key] for key in (*_ENMEVAL, *named) if key in named}
+
+
+def _label(setting: Setting) -> str:
+    """Say what a setting is apart from its multiplier."""
+    words = []
+    for name, value in setting.items():
+        if name == "features":
+            words.append(capitals(str(value)))
+        elif name != "multiplier":
+            words.append(f"{_NAMES.get(name, name)} {value:g}" if isinstance(value, float) else str(value))
+    return ", ".join(words)

@@ -1,0 +1,133 @@
+"""What a worker does: it fits a few species one after the other, maps them in one pass over the layers, and puts the
+results of each in place in one step."""
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from sdm.errors import DataError, OutputError, SdmError, shortage
+from sdm.executors.ahead import run_threads
+from sdm.executors.sharing import loads
+from sdm.kinds.task import ModelResult, Prepared, Task
+from sdm.run.job import Job, Ready
+from sdm.run.journal import DONE, FAILED, JournalEntry
+from sdm.run.run_folder import FITTING, MAPPING, RunFolder, load_job
+from sdm.run.summary import summary_row
+from sdm.types import Progress
+from sdm.values import dataclass
+
+log = logging.getLogger("sdm")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One species of a unit: its inputs, its folder and its digest."""
+
+    name: str
+    folder: str
+    digest: str
+    prepared: Prepared
+
+
+def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[JournalEntry]:
+    """Do a unit in a process of its own."""
+    job: Job = load_job(place, token)
+    folder = RunFolder(Path(place))
+    with run_threads(job.options.threads):
+        return do_unit(job, folder, token, unit, loads(parts, folder.arrays_of(token)))
+
+
+def do_unit(
+    job: Job,
+    folder: RunFolder,
+    token: str,
+    unit: int,
+    parts: Sequence[Part],
+    progress: Progress | None = None,
+    settled: Callable[[JournalEntry], None] | None = None,
+) -> list[JournalEntry]:
+    """Fit some species and put their results in place; return how each ended, also in the notes of the unit. What
+    is wrong with one species is its own failure; a disk that fails, or the end of the run, is raised. `settled` is
+    called with each as soon as it is known."""
+    notes = folder.notes(token, unit)
+    if notes.path.exists():  # the process that had this unit died
+        raise WorkerDied("a worker died")
+    entries: dict[str, JournalEntry] = {}
+
+    def settle(entry: JournalEntry) -> None:
+        notes.add(entry)
+        entries[entry.species] = entry
+        if settled is not None:
+            settled(entry)
+
+    ready: dict[str, Ready] = {}
+    taken: dict[str, float] = {}
+    notes.at("begin")
+    for part in parts:
+        notes.at(FITTING, part.name)
+        began = perf_counter()
+        try:
+            if part.name in part.prepared.failures:
+                raise DataError(part.prepared.failures[part.name])
+            ready[part.name] = job.fit(part.prepared, part.name, progress)
+        except Exception as error:
+            settle(_failed(job, part, error, perf_counter() - began))
+        taken[part.name] = perf_counter() - began
+    maps = folder.path / f"maps-{token}-{unit}"
+    began = perf_counter()
+    if len(ready) > 1:
+        notes.at(MAPPING)
+        maps.mkdir()
+        job.task.map_together([(one.fitted, one.prepared) for one in ready.values()], job.options, maps, progress)
+        each = (perf_counter() - began) / len(ready)
+        taken |= {name: taken[name] + each for name in ready}
+    for part in parts:
+        if part.name not in ready:
+            continue
+        began = perf_counter()
+        notes.at("writing", part.name)
+        try:
+            result = job.write(
+                ready[part.name], folder.place / part.folder, progress,
+                overwrite=True, before_commit=lambda: folder.check(token),
+            )  # fmt: skip
+            settle(_done(job, part, result, taken[part.name] + perf_counter() - began))
+        except Exception as error:
+            settle(_failed(job, part, error, taken[part.name] + perf_counter() - began))
+    shutil.rmtree(maps, ignore_errors=True)
+    return [entries[part.name] for part in parts]
+
+
+class WorkerDied(SdmError):
+    """The process that had a unit in hand died; its notes say how far it was."""
+
+
+def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalEntry:
+    own = [text for text in result.warnings if text not in part.prepared.warnings]
+    lines = [] if job.told_in is None else job.task.lines(replace(result, folder=job.told_in / part.folder))
+    return JournalEntry(
+        part.name, DONE, part.folder, part.digest, round(seconds, 3), summary_row(job.task, result), None, result.kind,
+        result.files["numbers"], own, time.time(), lines,
+    )  # fmt: skip
+
+
+def _failed(job: Job, part: Part, error: Exception, seconds: float) -> JournalEntry:
+    """Return why a species failed; what concerns the whole run is raised."""
+    if isinstance(error, OutputError):
+        raise error
+    reason = shortage(error) or (str(error) if isinstance(error, SdmError) else "")
+    if not reason:
+        reason = f"unexpected {type(error).__name__}: {error}"
+        log.debug("%s: %s", part.name, reason, exc_info=True)
+    return failed_entry(job.task, part.name, reason, part.digest, seconds)
+
+
+def failed_entry(task: Task, name: str, reason: str, digest: str, seconds: float = 0.0) -> JournalEntry:
+    """Return the entry of a species that failed."""
+    row = summary_row(task, ModelResult(name, task.kind, error=reason))
+    taken, now = round(seconds, 3), time.time()
+    return JournalEntry(name, FAILED, digest=digest, seconds=taken, row=row, error=reason, kind=task.kind, time=now)

@@ -1,0 +1,241 @@
+"""Archives that models are kept in: a zip of plain arrays (`.npz`) with a JSON header; nothing that can run.
+
+Entries have a fixed date and order, so the same model gives the same bytes. The header holds a digest of everything.
+"""
+
+import hashlib
+import io
+import json
+import os
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import ModelFileError, OutputError
+from sdm.storage.reading import special
+from sdm.values import dataclass
+
+if TYPE_CHECKING:  # only those who read or write a file load it
+    from zipfile import ZipFile, ZipInfo
+
+LIMIT = 64 << 20  # bytes; no honest model has that many weights
+HEADER_LIMIT = 16 << 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_LISTED, _END = "<4s4B4HL2L5H2L", "<4s4H2LH"  # records of the catalogue of a zip, and of its end
+LEVEL = 4  # of deflating: 6 would take four times as long for a thirtieth less
+_PIECE = 2500  # values of a row that are deflated together: a fourth of the background of most models
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A kind of file."""
+
+    format: str  # the format that its header names, such as `sdm-model`
+    version: int  # of files without optional arrays; with them it is one more, which earlier programs refuse; and two
+    # more where the header says so, since it has what programs before that do not know
+    header: str  # the entry of the header, such as `model.json`
+    title: str  # its name in messages, such as `model file`
+
+    @property
+    def newest(self) -> int:
+        """The newest version that this program reads."""
+        return self.version + 2
+
+    def pack(
+        self,
+        fields: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        optional: Mapping[str, NDArray[Any]] | None = None,
+    ) -> bytes:
+        """Return the content of a file: `fields` (JSON values) in the header, and the arrays, also optional ones; no
+        more than `load` reads."""
+        version = self.version + bool(optional)
+        arrays = {**arrays, **(optional or {})}
+        if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
+            raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
+        header = self._header(version, fields, arrays)
+        entries = [_Entry.of(self.header, [_json(header)])]
+        for name, array in sorted(arrays.items()):
+            body = io.BytesIO()
+            np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
+            content = body.getvalue()
+            pieces = _pieces(content, array) if name in (optional or {}) else [content]
+            entries.append(_Entry.of(f"{name}.npy", pieces))
+        return _zipped(entries)
+
+    def identity(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+        """Return a short name for exactly this content, however it would be deflated."""
+        return str(self._header(self.version, fields, arrays)["digest"])[:16]
+
+    def _header(self, version: int, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        header: dict[str, Any] = {"format": self.format, "version": version, **fields}
+        return {**header, "digest": digest(header, arrays)}
+
+    def load(
+        self,
+        path: str | os.PathLike[str],
+        names: Sequence[str],
+        build: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T],
+        optional: Sequence[str] = (),
+    ) -> T:
+        """Read the header and the arrays called `names`, and those of the `optional` ones that are there; check them,
+        and return the result of `build`. Whatever that raises means a damaged file, and every mistake of the file is
+        a ModelFileError."""
+        path = Path(path)
+        if kind := special(path):
+            raise ModelFileError(f"{path} is {kind}: expected a {self.title} (.npz) written by sdm")
+        from zipfile import ZipFile
+
+        try:
+            with ZipFile(path) as archive:
+                return build(*self._read(archive, path, names, optional))
+        except FileNotFoundError as error:
+            raise ModelFileError(f"{path} does not exist: expected a {self.title} (.npz) written by sdm") from error
+        except ModelFileError:
+            raise
+        except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts
+            raise ModelFileError(
+                f"{path} is not a readable {self.title}, or is damaged ({type(error).__name__}): copy or fit it again"
+            ) from error
+
+    def _read(
+        self, archive: "ZipFile", path: Path, names: Sequence[str], optional: Sequence[str]
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        _check_size(archive, path)
+        there = set(archive.namelist())
+        if self.header not in there:
+            raise ModelFileError(f"{path} has no {self.header}: expected a {self.title} (.npz) written by sdm")
+        header: dict[str, Any] = json.loads(_entry(archive, self.header, HEADER_LIMIT))
+        if header.get("format") != self.format:
+            format_found = header.get("format")
+            raise ModelFileError(f"{path} is not a {self.title}: its header says {format_found!r}, not '{self.format}'")
+        if int(header["version"]) > self.newest:
+            newer = f"{self.title.split()[0]} format {header['version']}"
+            raise ModelFileError(f"{path} has {newer}, this program reads up to {self.newest}: update sdm to open it")
+        arrays = {
+            name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
+            for name in (*names, *(name for name in optional if f"{name}.npy" in there))
+        }
+        if digest(header, arrays) != header["digest"]:
+            raise ModelFileError(
+                f"{path} was changed after it was written (its digest does not match): copy or fit it again"
+            )
+        return header, arrays
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the format that the header of an archive names; None where that cannot be read."""
+    path = Path(path)
+    if special(path):
+        return None
+    from zipfile import ZipFile
+
+    try:
+        with ZipFile(path) as archive:
+            _check_size(archive, path)
+            headers = [name for name in archive.namelist() if name.endswith(".json")]
+            named = json.loads(_entry(archive, headers[0], HEADER_LIMIT))["format"]
+    except Exception:  # a damaged or hostile file: whoever loads it says what is wrong
+        return None
+    return named if isinstance(named, str) else None
+
+
+def digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Hash a header (without its digest), and the arrays' names, types, shapes and bytes."""
+    total = hashlib.sha256(_json({key: value for key, value in header.items() if key != "digest"}))
+    for name, array in sorted(arrays.items()):
+        total.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        total.update(np.ascontiguousarray(array).data)
+    return total.hexdigest()
+
+
+def _check_size(archive: "ZipFile", path: Path) -> None:
+    if sum(entry.file_size for entry in archive.infolist()) > LIMIT:
+        raise ModelFileError(f"{path} claims to unpack to more than {LIMIT >> 20} MB: it is no model file of ours")
+
+
+def _entry(archive: "ZipFile", name: str, limit: int = LIMIT) -> bytes:
+    """Unpack an entry, and no more of it than its size says."""
+    size = archive.getinfo(name).file_size
+    if size > limit:
+        raise ValueError(f"{name} has {size:,} bytes")
+    with archive.open(name) as entry:
+        return entry.read(size + 1)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A file in a zip, deflated."""
+
+    info: "ZipInfo"
+    packed: bytes
+
+    @classmethod
+    def of(cls, name: str, pieces: Sequence[bytes]) -> "_Entry":
+        """Deflate the pieces of a file, each by itself where there are several; a fixed date and plain permissions."""
+        from zipfile import ZIP_DEFLATED, ZipInfo
+
+        if len(pieces) == 1:
+            packed = _deflated(pieces[0], zlib.Z_FINISH)
+        else:
+            packed = b"".join(map(_piece, pieces)) + _deflated(b"", zlib.Z_FINISH)
+        info = ZipInfo(name, _EPOCH)
+        info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
+        info.file_size, info.compress_size = sum(map(len, pieces)), len(packed)
+        for piece in pieces:
+            info.CRC = zlib.crc32(piece, getattr(info, "CRC", 0))
+        return cls(info, packed)
+
+
+def _zipped(entries: Sequence[_Entry]) -> bytes:
+    """Return the bytes of a zip, those that `zipfile` writes: it cannot be given what is deflated already."""
+    body, listed, at = [], [], 0
+    (year, month, day, *_), name = _EPOCH, b""
+    date = (year - 1980) << 9 | month << 5 | day
+    for entry in entries:
+        info, name = entry.info, entry.info.filename.encode("ascii")
+        body += [info.FileHeader(zip64=False), entry.packed]
+        made = info.create_version, info.create_system, info.extract_version, info.reserved, 0, info.compress_type
+        sizes = info.CRC, info.compress_size, info.file_size, len(name), 0, 0, 0, info.internal_attr
+        listed.append(struct.pack(_LISTED, b"PK\1\2", *made, 0, date, *sizes, info.external_attr, at) + name)
+        at += len(body[-2]) + len(body[-1])
+    catalogue = b"".join(listed)
+    count = len(entries)
+    return b"".join([*body, catalogue, struct.pack(_END, b"PK\5\6", 0, 0, count, count, len(catalogue), at, 0)])
+
+
+def _pieces(content: bytes, array: NDArray[Any]) -> list[bytes]:
+    """Cut the file of an array where each of its rows begins, and after every 2,500 values: the background of a row,
+    which many species share, is then in pieces of its own."""
+    row, size = array.nbytes // max(len(array), 1), _PIECE * array.itemsize
+    begin = len(content) - array.nbytes
+    cuts = [0, *(begin + k * row + a for k in range(len(array)) for a in range(0, row, size)), len(content)]
+    return [content[a:b] for a, b in pairwise(cuts)]
+
+
+def _piece(content: bytes) -> bytes:
+    """Deflate a piece; those that are long enough to be of a background are kept for the next species."""
+    return _kept_piece(content) if len(content) >= 4 * _PIECE else _deflated(content, zlib.Z_SYNC_FLUSH)
+
+
+@lru_cache(maxsize=1024)
+def _kept_piece(content: bytes) -> bytes:
+    return _deflated(content, zlib.Z_SYNC_FLUSH)
+
+
+def _deflated(content: bytes, end: int) -> bytes:
+    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -15)
+    return packer.compress(content) + packer.flush(end)
+
+
+def _json(header: Mapping[str, Any]) -> bytes:
+    """Write a header, keys sorted."""
+    return json.dumps(header, indent=1, sort_keys=True).encode()

@@ -1,0 +1,495 @@
+"""Results in one step: a run writes into a stage, and its files take the place of the old result at once.
+
+A stage is a folder `.sdm-<digits>.part` next to its target, with the new result in `new/`. Where the system can
+exchange two folders, that is the commit: whoever looks finds the whole old result or the whole new one. Then the user's
+files move from the old folder, which is in the stage, to the new one. Where folders cannot be exchanged (a mounted
+folder, the current one, a disk without that call), files are moved one by one, and an error moves them back.
+
+A stage whose target is not locked was left behind by a run that was killed: the next run finishes it by its journal.
+Its name and its journal are sealed with the key of the user, so that nobody else's stage is used.
+"""
+
+import errno
+import json
+import logging
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from types import MappingProxyType
+
+from sdm.errors import OutputError
+from sdm.storage.disk import exchange_folders, link_or_copy, rename_new, sync, sync_after, sync_tree
+from sdm.storage.files import refuse_existing, remove_empty
+from sdm.storage.locks import lock, lock_of, place_digest
+from sdm.storage.user_cache import user_seal
+from sdm.storage.written_files import (
+    LISTED,
+    files_in,
+    files_to_replace,
+    is_linked,
+    is_temporary,
+    list_files,
+    read_list,
+    refuse_obstacle,
+    sdm_files,
+    trim_list,
+    write_list,
+)
+
+log = logging.getLogger("sdm")
+
+_ANY_STAGE = ".sdm-????????-*.part"
+_in_place = set[Path]()  # targets of this process whose new results are in place
+_NO_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES}
+
+
+@contextmanager
+def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[None]:
+    """Hold a folder, or a file, for a run from its first look to its last byte; tidy up after runs that were killed. An
+    OutputError says that another run holds it, or that it has results already and `overwrite` is not set."""
+    given, target = target, _real(target)
+    refuse_existing(target, overwrite=overwrite or bool(stages_of(target)))  # what is unfinished is finished first
+    if folder:
+        _refuse_file(target)
+    absent = _absent(target.parent)
+    _in_place.discard(target)
+    try:
+        _make(target.parent, given)
+        with lock(target):
+            _recover(target)
+            refuse_existing(target, overwrite=overwrite)  # a run may have ended between the look and the lock
+            yield
+    except KeyboardInterrupt as interrupt:
+        if target in _in_place:
+            interrupt.add_note(f"the new results are in {given}")
+        raise
+    finally:
+        remove_empty(absent)
+
+
+@contextmanager
+def staging(target: Path, *, overwrite: bool, keep: bool = False) -> Iterator[Path]:
+    """Give a folder to write into; at the end it takes the place of `target`, on failure nothing has changed. Files
+    that sdm wrote to `target` before and does not write again go, unless `keep` is set. The user's files stay: a new
+    one of the same name is an OutputError."""
+    given, target = target, _real(target)
+    refuse_existing(target, overwrite=overwrite)
+    _refuse_file(target)
+    absent = _absent(target)
+    try:
+        _make(target.parent, given)
+        inside = target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK))
+        with _staged(target if inside else target.parent, place_digest(target), target, given) as stage:
+            yield stage.new
+            _commit(stage, keep)
+    finally:
+        remove_empty(absent)
+
+
+@contextmanager
+def publishing(files: Sequence[Path]) -> Iterator[list[Path]]:
+    """Give places to write files of one folder to; at the end they move to their own places: all, or none."""
+    folder = _real(files[0].parent)
+    with _staged(folder, place_digest(files[0]), folder, files[0]) as stage:
+        before = set(os.listdir(folder))
+        yield [stage.new / file.name for file in files]
+        gone = _times(folder, before.intersection(files_in(stage.new)))
+        sync_tree(stage.new)
+        _replace(stage, gone, True)
+
+
+@contextmanager
+def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str]) -> Iterator[Path]:
+    """Give the folder of a run over several species. In a new folder every species appears as soon as it is done, in
+    one step, and stays whatever comes later; `planned` are the names of files and of folders (with a `/`) that the run
+    may write. An earlier result is replaced as a whole, at the end."""
+    if target.is_dir() and any(not is_temporary(path.name) for path in target.iterdir()):
+        ours = sdm_files(target)
+        for name in planned:  # said before the work, not after it
+            refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
+        with staging(target, overwrite=overwrite) as stage:
+            yield stage
+        return
+    absent = _absent(target)
+    try:
+        _make(target, target)
+        with _explained(target, target):
+            write_list(target, set(planned))
+            try:
+                yield target
+            finally:
+                trim_list(target)
+    finally:
+        remove_empty(absent)
+
+
+def _refuse_file(target: Path) -> None:
+    if os.path.lexists(target) and not target.is_dir():
+        raise OutputError(f"{target} cannot be written (it is no folder): choose another folder")
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+class _Stage:
+    """A folder with a new result, and what its commit does; the journal keeps that for the next run."""
+
+    def __init__(self, path: Path, target: Path) -> None:
+        self.path, self.target = path, target  # the folder where files go
+        self.new, self.old, self.journal = path / "new", path / "old", path / "commit"
+        self.inode = 0  # of the new result
+        self.gone: Mapping[str, int] | None = None  # files of the old result that go, with their times; None before
+        self.moved = False  # whether all files were moved one by one
+
+    @property
+    def exchanged(self) -> bool:
+        """Whether the folder in the stage is that of the old result."""
+        return self.gone is not None and _inode(self.new) not in (None, self.inode)
+
+    def make(self) -> None:
+        """Make the folder."""
+        self.path.mkdir(mode=0o700)
+        self.new.mkdir()
+        self.inode = self.new.stat().st_ino
+
+    def begin(self, gone: Mapping[str, int]) -> None:
+        """Store what is to be done."""
+        self.gone = gone
+        into = os.path.relpath(self.target, self.path.parent)
+        text = json.dumps({"into": into, "inodes": [self.inode, _inode(self.target)], "gone": gone})
+        part = self.path / "journal"
+        part.write_text(json.dumps([text, user_seal(str(self.path), text)]), encoding="utf-8")
+        sync(part)
+        os.replace(part, self.journal)
+        sync(self.path)
+
+    @classmethod
+    def left(cls, path: Path) -> "_Stage":
+        """Return a stage that a run of this user left behind."""
+        stage = cls(path, path.parent)
+        if stage.journal.exists():
+            text, seal = json.loads(stage.journal.read_text(encoding="utf-8"))
+            if seal is None or seal != user_seal(str(path), text):
+                raise ValueError("its journal was not made by a run of yours")
+            plan = json.loads(text)
+            stage.target = path.parent / plan["into"]
+            (stage.inode, replaced), stage.gone = plan["inodes"], plan["gone"]
+            if any(place.is_symlink() for place in (stage.target, stage.new, stage.old)):
+                raise ValueError("it has a link in the place of a folder")
+            if _inode(stage.new) not in (None, stage.inode, replaced):
+                raise ValueError("its files are copies")
+        return stage
+
+    def close(self) -> None:
+        """Remove the folder, unless its journal says that it is not done with."""
+        if self.exchanged:
+            _bring_over(self)
+        if self.moved or not (self.journal.exists() and self.new.exists()):
+            with suppress(OSError):
+                self.journal.unlink(missing_ok=True)  # first: a part of a stage must not be finished
+                shutil.rmtree(self.path, ignore_errors=True)
+
+
+@contextmanager
+def _staged(beside: Path, digest: str, target: Path, given: Path) -> Iterator[_Stage]:
+    """Make a stage for a target, and remove it at the end."""
+    # Named before it is made, so that a signal at any moment finds what to remove.
+    stage = _Stage(beside / _sealed_name(beside, digest, secrets.token_hex(6)), target)
+    try:
+        try:
+            stage.make()
+        except OSError as error:
+            raise OutputError(f"{beside} cannot be written ({error.strerror}): choose another folder") from error
+        with _explained(given, stage.new):
+            yield stage
+    finally:
+        try:
+            stage.close()
+        except KeyboardInterrupt:
+            stage.close()
+            raise
+        finally:
+            if stage.moved or _inode(target) == stage.inode:
+                _in_place.add(_real(given))
+
+
+def _sealed_name(beside: Path, digest: str, token: str) -> str:
+    seal = user_seal(str(beside), digest, token) or secrets.token_hex(16)
+    return f".sdm-{digest}-{token}{seal}.part"
+
+
+def stages_of(target: Path) -> list[Path]:
+    """Return the new results of a target that runs are at work on, or left behind; the last one first."""
+    target = _real(target)
+    stages = target.parent.glob(f".sdm-{place_digest(target)}-*.part")
+    return [stage / "new" for stage in sorted(stages, key=lambda stage: _time(stage) or 0, reverse=True)]
+
+
+def _recover(target: Path) -> None:
+    """Finish or remove what runs left behind when they were killed; the lock of the target is held."""
+    inside = [*target.glob(_ANY_STAGE), *target.glob(f"*/{_ANY_STAGE}")]  # of what lies in the folder
+    for stage in (*(new.parent for new in stages_of(target)), *inside):
+        digest, token = stage.name[5:13], stage.name[14:26]
+        if stage.is_symlink() or stage.name != _sealed_name(stage.parent, digest, token):
+            log.warning(
+                "%s was not made by a run of yours, so that it was not used: remove it if nobody needs it", stage
+            )
+        elif digest == place_digest(target) and target in (stage.parent, stage.parent / target.name):
+            _recover_stage(stage)
+        else:
+            with suppress(OutputError), ExitStack() as held:  # unless a run is at work on it, or on its folder
+                if stage.parent not in (target, target.parent):
+                    held.enter_context(lock(stage.parent))
+                held.enter_context(lock_of(stage.parent, digest))
+                _recover_stage(stage)
+
+
+def _recover_stage(path: Path) -> None:
+    try:
+        stage = _Stage.left(path)
+        if stage.gone is not None and stage.new.exists() and not stage.exchanged:
+            _move_in(stage)
+            log.warning("an earlier run was killed while its results were moved in place: they are complete now")
+        stage.close()
+        if not stage.journal.exists() and path.exists():
+            shutil.rmtree(path)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputError(
+            f"{path}, which an earlier run left behind, cannot be removed ({error}): remove it by hand"
+        ) from error
+
+
+# -- the commit --------------------------------------------------------------------------------------------------------
+
+
+def _commit(stage: _Stage, keep: bool) -> None:
+    """Put the new result in the place of the old one."""
+    new, target = stage.new, stage.target
+    refuse_obstacle(target / LISTED, False, True)
+    ours = sdm_files(target)
+    gone = _times(target, files_to_replace(new, target, ours) | (set() if keep else ours) | {LISTED})
+    written = list_files(new)
+    write_list(new, written | set(read_list(target)) if keep else written)
+    _refuse_file(target)
+    sync_tree(new)
+    if target.exists():
+        _replace(stage, gone, keep)
+    else:
+        os.rename(new, target)
+    sync_after(target.parent)
+
+
+def _replace(stage: _Stage, gone: Mapping[str, int], keep: bool) -> None:
+    """Exchange the folders; or move files one by one, and on an error back again."""
+    new, target, names = stage.new, stage.target, files_in(stage.new)
+    if len(names) == 1 and set(gone) <= set(names):
+        _move(names, new, target, gone)
+        stage.moved = True
+        return
+    made = [path for name in names for path in _parents(target, name) if not path.exists()]
+    try:
+        stage.begin(gone)
+        if keep or not (_can_exchange(target) and _exchange(stage)):
+            _move_in(stage)
+    except BaseException:
+        if not (stage.exchanged or stage.moved):
+            try:
+                moved = [name for name in names if not os.path.lexists(new / name)]
+                _move([name for name in gone if name in moved], stage.old, target, _times(target, moved), new)
+                _move([name for name in gone if name not in names], stage.old, target)
+                _move([name for name in moved if not os.path.lexists(new / name)], target, new)
+                remove_empty(reversed(made))
+                stage.journal.unlink(missing_ok=True)
+            except OSError as error:
+                raise OutputError(
+                    f"{target} has files of the old and of the new result ({error.strerror or error}): "
+                    "repeat the command with --overwrite, which finishes this first"
+                ) from error
+        raise
+
+
+def _can_exchange(target: Path) -> bool:
+    """Whether a folder may be replaced by another one: nobody stands in it, and what it holds can be moved."""
+    if Path.cwd().is_relative_to(target):
+        return False
+    return not any(
+        os.path.ismount(folder) or not os.access(folder, os.W_OK) or os.lstat(folder).st_mode & stat.S_ISVTX
+        for folder, _, _ in os.walk(target)
+    )
+
+
+def _exchange(stage: _Stage) -> bool:
+    """Let the new folder and the target change places; False where that cannot be."""
+    new, target = stage.new, stage.target
+    for folder in (new, *(path for path in new.rglob("*") if path.is_dir())):
+        with suppress(OSError):
+            shutil.copystat(target / folder.relative_to(new), folder)
+    try:
+        exchange_folders(new, target)
+    except OSError as error:
+        if error.errno not in _NO_EXCHANGE and not stage.exchanged:
+            raise
+    return stage.exchanged
+
+
+def _bring_over(stage: _Stage) -> None:
+    """Remove the old files of sdm from the folder that was exchanged, and move the user's to the new one."""
+    reason: OSError | None = None
+    for _ in range(3):  # whoever has the old folder open may write to it at any moment
+        try:
+            _remove(stage.new, stage.gone or {})
+            stage.gone = {}
+            stage.target.mkdir(exist_ok=True)
+            _merge(stage.new, stage.target)
+            sync_after(stage.target)
+            return
+        except OSError as error:
+            reason = error
+    log.warning("files of yours are in %s, and could not be moved to %s (%s)", stage.new, stage.target, reason)
+
+
+def _merge(old: Path, new: Path) -> None:
+    """Move what a folder holds to another one, and remove it."""
+    failed: OSError | None = None
+    for path in sorted(old.iterdir()):
+        place = new / path.name
+        try:
+            if is_temporary(path.name) and not path.match(_ANY_STAGE):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            elif all(one.is_dir() and not one.is_symlink() for one in (path, place)):
+                _merge(path, place)
+            else:
+                _move_beside(path, place)
+        except OSError as error:
+            failed = error
+    if failed is not None:
+        raise failed
+    old.rmdir()
+
+
+def _move_in(stage: _Stage) -> None:
+    """Move files to their places one by one, and what they replace to `old/`."""
+    gone, names = stage.gone or {}, files_in(stage.new)
+    stale = [name for name in gone if name not in names and _time(stage.target / name) == gone[name]]
+    _move(stale, stage.target, stage.old)
+    _move(names, stage.new, stage.target, gone, stage.old)
+    remove_empty(reversed([path for name in gone for path in _parents(stage.target, name)]))
+    sync_after(stage.target)
+    stage.moved = True
+
+
+def _move(
+    names: Sequence[str],
+    source: Path,
+    target: Path,
+    replaced: Mapping[str, int] = MappingProxyType({}),
+    old: Path | None = None,
+) -> None:
+    """Move files of a folder to another one, as far as they are there. A file in their place that is to be `replaced`,
+    and has its time, is stored in `old`; any other one is the user's and gets another name."""
+    for name in names:
+        if not os.path.lexists(source / name) or is_linked(source, name):
+            continue
+        _make_parents(target, name)
+        if name in replaced and _time(target / name) == replaced[name]:
+            if old is not None and not os.path.lexists(old / name):
+                _make_parents(old, name)
+                link_or_copy(target / name, old / name)
+            os.replace(source / name, target / name)  # so that a file of this name is there at any moment
+            continue
+        try:
+            rename_new(source / name, target / name)
+        except FileExistsError:
+            _move_beside(target / name, target / name)
+            rename_new(source / name, target / name)
+
+
+def _make_parents(target: Path, name: str) -> None:
+    """Make the folders of a file; a link or file of the user's in their place gets another name."""
+    for folder in (target, *_parents(target, name)):
+        if folder.is_symlink() or not folder.is_dir():
+            if os.path.lexists(folder):
+                _move_beside(folder, folder)
+            folder.mkdir(parents=True)
+
+
+def _move_beside(path: Path, place: Path) -> None:
+    """Move a file of the user's to a place, or if that is taken, to the first name like it that is free."""
+    for k in count():
+        free = place.with_name(f"{place.name}.yours{k if k > 1 else ''}") if k else place
+        try:
+            rename_new(path, free)
+        except FileExistsError:
+            continue
+        if k:
+            log.warning("%s was written while new results were put in place: your file is now %s", place, free)
+        return
+
+
+def _remove(folder: Path, names: Mapping[str, int]) -> None:
+    """Remove files of a folder unless they have changed, and the folders in it that become empty."""
+    for name, time in names.items():
+        if not is_linked(folder, name) and _time(folder / name) == time:
+            (folder / name).unlink(missing_ok=True)
+    remove_empty(reversed([path for name in names for path in _parents(folder, name)]))
+
+
+def _parents(folder: Path, name: str) -> list[Path]:
+    """Return the folders between a folder and a file in it, outermost first."""
+    return [folder / parent for parent in reversed(Path(name).parents[:-1])]
+
+
+# -- small things ------------------------------------------------------------------------------------------------------
+
+
+def _inode(folder: Path) -> int | None:
+    """Return the number of a folder on its disk; None where there is none."""
+    with suppress(FileNotFoundError):
+        return folder.lstat().st_ino
+    return None
+
+
+def _time(path: Path) -> int | None:
+    """Return when a file or folder was changed; None where there is none."""
+    with suppress(OSError):
+        return path.lstat().st_mtime_ns
+    return None
+
+
+def _times(folder: Path, names: Iterable[str]) -> dict[str, int]:
+    """Return when files of a folder were changed, by which a file is known from one of the user's of the same name."""
+    times = {name: _time(folder / name) for name in sorted(names)}
+    return {name: time for name, time in times.items() if time is not None}
+
+
+def _real(target: Path) -> Path:
+    """Return where a target is: a link to a folder stays a link."""
+    return Path(os.path.realpath(target))
+
+
+def _absent(folder: Path) -> list[Path]:
+    """Return the folders that have to be made, innermost first."""
+    return [path for path in (folder, *folder.parents) if not path.exists()]
+
+
+def _make(folder: Path, named: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{named} cannot be written ({error.strerror or error}): choose another folder") from error
+
+
+@contextmanager
+def _explained(target: Path, stage: Path) -> Iterator[None]:
+    """Say what went wrong in the words of the place that the user knows, not of the temporary one."""
+    try:
+        yield
+    except OutputError as error:
+        raise OutputError(str(error).replace(str(stage), str(target))) from error
+    except OSError as error:
+        raise OutputError(f"{target} cannot be written ({error.strerror or error}); nothing was kept") from error
