@@ -12,14 +12,14 @@ from dataclasses import field, replace
 import numpy as np
 from rasterio.crs import CRS
 
+from sdm.data.crs import reproject
 from sdm.data.place import without_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import disc, neighbours
-from sdm.data.rasters.distance import to_lonlat
-from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.grid import Grid, to_lonlat
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
-from sdm.data.records.occurrences import Occurrences, reproject
+from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.rows import FILTERED, MOVED, UNREADABLE, with_fate, with_left_out
 from sdm.data.records.suspicious import (
     BITS,

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from rasterio.crs import CRS
-from rasterio.errors import CRSError
 
-from sdm.data.rasters.grid import crs_name, same_crs
+from sdm.data.crs import WGS84, as_crs
 from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, row_count, species_column
 from sdm.data.records.filters import uncertainty_metres
 from sdm.data.records.frames import pd
@@ -29,7 +26,6 @@ from sdm.values import dataclass
 # them are read those that the user names.
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
-WGS84 = "EPSG:4326"
 _LEFT_OUT = re.compile(r"[1-9][\d,]* rows? .*left out")
 
 
@@ -171,7 +167,7 @@ def read_occurrences(
     """
     path, layer = split_layer(path, layer)
     check_file(path)
-    _crs(crs or WGS84)
+    as_crs(crs or WGS84)
     wanted = (species_column, x_column, y_column)
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
         records = _read_vector(path, layer, wanted, numeric, rules, noun)
@@ -192,34 +188,6 @@ def as_text(column: pd.Series) -> np.ndarray:
         whole = [int(value) if not pd.isna(value) and value == int(value) else value for value in column.tolist()]
         return np.array(["" if pd.isna(value) else str(value) for value in whole], dtype=str)
     return np.array(["" if pd.isna(value) else str(value).strip() for value in column], dtype=str)
-
-
-def reproject(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return coordinates in another CRS, inf where that is impossible; unchanged if the CRS is the same or unknown."""
-    if target is None or same_crs(_crs(source), _crs(target)):
-        return x, y
-    from pyproj import Transformer
-    from pyproj.exceptions import ProjError
-
-    one, two = _crs(source), _crs(target)
-    try:
-        new_x, new_y = Transformer.from_crs(one.to_wkt(), two.to_wkt(), always_xy=True).transform(x, y)
-    except (ProjError, CRSError) as problem:
-        names = f"from '{crs_name(one)}' to '{crs_name(two)}'"
-        raise DataError(
-            f"coordinates cannot be brought {names}: give records and layers systems that PROJ knows (--crs)"
-        ) from problem
-    return np.asarray(new_x, dtype=np.float64), np.asarray(new_y, dtype=np.float64)
-
-
-def _crs(crs: Any) -> CRS:
-    """Return a CRS object, or raise the user's error."""
-    try:
-        return CRS.from_user_input(crs)
-    except (CRSError, ValueError, TypeError) as problem:
-        raise OptionError(
-            f"crs '{str(crs)[:80]}' is not known: expected for instance EPSG:4326, a PROJ string or WKT"
-        ) from problem
 
 
 def check_file(path: Path) -> None:

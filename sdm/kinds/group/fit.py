@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sdm.assess.axes import shared_numbers
 from sdm.assess.splits.spatial import blocks
 from sdm.data.background import Background
+from sdm.data.crs import DEGREE_KM
 from sdm.data.encode import NamedNumbers
 from sdm.data.place import Region, without_place
-from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.estimators.ensemble import Ensemble
