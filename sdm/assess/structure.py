@@ -1,6 +1,6 @@
 """What a structural model is made of: its families' shares, its rules and its interactions."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +17,6 @@ from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-from sdm.values import dataclass
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 ORDINARY = "all {} features"

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -39,7 +39,6 @@ from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmax
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
 from sdm.types import Array, TableLike
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 

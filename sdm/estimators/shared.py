@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +31,6 @@ from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
 from sdm.shared.shown import shown_axes
 from sdm.types import Array, Progress, TableLike
-from sdm.values import dataclass
 
 _NUMBERS = {
     "tolerance": (0.0, np.inf, "a positive gap in nats per record, such as 1e-4"),

@@ -13,6 +13,8 @@ then Theorem 2 follows in the same way. Where a model has both kinds of features
 divides the weights after the fit, which only makes their gap larger.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.estimators.maxent import Maxent
@@ -20,7 +22,6 @@ from sdm.estimators.structural import StructMaxent
 from sdm.maxent.confidence import deviation_radius, hoeffding_radius, uniform_radius
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The study area, outlined by polygons."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam, turns
 from sdm.data.rasters.grid import Grid
 from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

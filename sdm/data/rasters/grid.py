@@ -1,6 +1,7 @@
 """The grid of cells that all layers share: its place, its size, and which cell a point falls in."""
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,6 @@ from rasterio.windows import Window
 
 from sdm.data.crs import DEGREE_KM, WGS84, crs_name, reproject, same_crs
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 GRID_TOLERANCE = 1e-6
 """Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less

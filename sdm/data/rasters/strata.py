@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from rasterio.windows import Window
@@ -14,7 +14,6 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
-from sdm.values import dataclass
 
 SQUARES = "grid:"
 MOST_CLASSES = 20_000  # of a layer; one with more is not one of classes

@@ -7,7 +7,7 @@ the rasters looks up the values at `Located.cells`, then `finish_cleaning` does 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from rasterio.crs import CRS
@@ -33,7 +33,6 @@ from sdm.data.records.suspicious import (
 )
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import DataError, OptionError
-from sdm.values import dataclass
 
 _WORDS = {
     UNREADABLE: "that cannot be read",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip
 from sdm.data.vectors import VECTOR, read_vector, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.storage.reading import refuse_special
-from sdm.values import dataclass
 
 # Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory. Beside
 # them are read those that the user names.

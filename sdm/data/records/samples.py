@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import NamedVariables, not_a_variable, numbers_rows
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

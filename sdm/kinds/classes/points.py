@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,6 @@ from sdm.data.visits import SITE
 from sdm.errors import DataError, OptionError, name_list
 from sdm.kinds.inputs import choice_of, row_rules
 from sdm.options.definitions import RunOptions
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

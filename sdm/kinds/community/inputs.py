@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,6 @@ from sdm.joint.labels import species_names
 from sdm.kinds.inputs import is_swd, open_layers, row_rules
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
-from sdm.values import dataclass
 
 
 @dataclass

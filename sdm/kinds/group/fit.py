@@ -1,7 +1,7 @@
 """The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from sdm.models.interface import name_categories
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Progress
-from sdm.values import dataclass
 
 MEAN_STRENGTH = 1.4  # of the axes in an ensemble, where the committee limits what the choice of it can spoil
 POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others

@@ -1,7 +1,7 @@
 """From files to tables: what each species is fitted on, with one pass over the layers."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -38,7 +38,6 @@ from sdm.kinds.inputs import (
 from sdm.kinds.species import sampling
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.kinds.group.fit import GroupFits

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from sdm.novelty.exdet import NONE
 from sdm.report.tables import write_rows
 from sdm.storage.commit import publishing
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 DEGREES = ("lon", "lng", "wgs84")  # in the names of columns of longitudes
