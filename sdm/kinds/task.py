@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
     from sdm.maps.novelty import NoveltyMaps
+    from sdm.maps.projection.targets import ProjectedModel
     from sdm.types import Array
 
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
@@ -360,6 +361,12 @@ class Task(ABC):
     def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
+
+    def projected(self, model: Any, name: str) -> "ProjectedModel":
+        """Return what `sdm project` maps of a model; raise if it cannot be projected."""
+        from sdm.maps.projection.targets import ProjectedModel
+
+        return ProjectedModel(model, name)
 
     @abstractmethod
     def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sdm.errors import HIDDEN, hide_secrets
 from sdm.executors.painter import Painter
 from sdm.kinds.assessment_tables import fold_rows
+from sdm.kinds.registry import results_class
+from sdm.kinds.results import read_results
 from sdm.kinds.task import Fitted, ModelResult, Prepared, Task
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
@@ -19,7 +21,6 @@ from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
 from sdm.progress.telling import going_on
-from sdm.report.results import Results, read_results
 from sdm.report.tables import write_frame, write_rows
 from sdm.storage.files import to_json
 from sdm.types import Progress
@@ -56,7 +57,7 @@ def write_model(
         beside["records"] = write_rows(folder / "records.csv", records[0]).name
         numbers["records"] = records[1]
     write_fate(prepared, prepared.fate_of(fitted.name), options, folder, beside)
-    now = Results(folder, name, task.kind, numbers, options.model_dump(), "", "")
+    now = results_class(task.kind)(folder, name, task.kind, numbers, options.model_dump(), "", "")
     packed = None
     if options.output.report and also is None:
         from sdm.report.pages.maps.live_map import pack_maps

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError, OptionError
+from sdm.kinds.results import read_results
 from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
-from sdm.report.results import Results, number, read_results
+from sdm.report.results import Results, number
 from sdm.types import Progress
 
 RULE = "maxsss"
@@ -112,9 +113,7 @@ _NOWHERE: tuple[Any, Any] = ([], [])  # no records are drawn on a picture of man
 
 def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> SpeciesMap | None:
     """Return the map of a species with its cutoff; None where there is no map."""
-    from sdm.report.pages.maps.live_map import map_layers
-
-    layer = next(iter(map_layers(results)), None)
+    layer = next(iter(results.map_layers()), None)
     if layer is None:
         return None
     if not layer.threshold:

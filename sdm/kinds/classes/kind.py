@@ -16,6 +16,7 @@ from sdm.kinds.classes.evaluating import evaluate_classes
 from sdm.kinds.classes.fit import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
 from sdm.kinds.classes.inputs import ClassPrepared, check_inputs, prepare_classes
 from sdm.kinds.classes.outputs import write_classes
+from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
 from sdm.kinds.species.kind import rule_tag, threshold_on_scale
@@ -24,9 +25,10 @@ from sdm.kinds.task import FEW, Ahead, CheckedVariables, Findings, MapResult, Ta
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
-from sdm.models.presence import PresenceOf
+from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
@@ -152,6 +154,10 @@ class ClassTask(Task):
         """Return the probabilities, and beside them the most probable class and the entropy."""
         return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
 
+    def projected(self, model: ClassModel, name: str) -> ProjectedModel:
+        """Return the probability of presence, or every class."""
+        return ProjectedClasses(model, name) if presence_class(model.labels) is None else ProjectedPresence(model, name)
+
     def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the probability of every class, and the most probable class."""
         known = ~np.isnan(values).any(axis=0)
@@ -186,3 +192,6 @@ class ClassTask(Task):
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
         lines.append(f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}")
         return MapResult(dict(files), numbers, lines).with_novelty(novelty, places)
+
+
+TASK = ClassTask

@@ -16,6 +16,7 @@ from sdm.kinds.community.fit import CommunityPlan, JointFit, fit_community, glm_
 from sdm.kinds.community.inputs import read_community
 from sdm.kinds.community.known import known_cells, known_rows, row_levels
 from sdm.kinds.community.outputs import write_joint
+from sdm.kinds.community.projected import ProjectedCommunity
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.kinds.inputs import narrow_layers
 from sdm.kinds.model_inputs import SurveyFile
@@ -142,6 +143,10 @@ class CommunityTask(Task):
             found["known"] = {"cells": len(ways["known"].rows), "labels": int(np.isfinite(ways["known"].labels).sum())}
         return MapResult(files, found, lines).with_novelty(novelty, places)
 
+    def projected(self, model: FittedJoint, name: str) -> ProjectedCommunity:
+        """Return every species."""
+        return ProjectedCommunity(model, name)
+
     def row_values(self, model: FittedJoint, known: SurveyFile | None, text: Any, row: Any, notices: list[str]) -> Any:
         """Return a function that predicts with the labels that a survey knows held, and the levels of the rows."""
         labels = None if known is None else known_rows(model, known, text, row, notices)
@@ -171,3 +176,6 @@ class CommunityTask(Task):
             if own is not None
             for k, (there, p) in enumerate(zip(own.labels, own.probability))
         ]
+
+
+TASK = CommunityTask

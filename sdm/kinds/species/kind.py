@@ -280,3 +280,6 @@ def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> floa
         listed = ", ".join(known) or "none (the model was not fitted by 'sdm fit')"
         raise OptionError(f"threshold={threshold!r}: expected a number, or one that the model has: {listed}")
     return float(model.from_raw(known[threshold], scale))
+
+
+TASK = SpeciesTask
