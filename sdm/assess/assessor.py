@@ -6,7 +6,7 @@ of presences and background, `sdm.assess.class_assessor.CLASSES` for samples of 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +30,6 @@ from sdm.estimators.params import Parameters
 from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 Row = dict[str, Any]
 Gains = tuple[float, float]

@@ -1,7 +1,7 @@
 """How class models are fitted to samples of sites, and measured at sites that they have not seen."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from sdm.features.by_variable import for_variables
 from sdm.models.classes import ClassModel, label_text
 from sdm.models.presence import presence_class
 from sdm.types import Array, Index, Label, Progress
-from sdm.values import dataclass
 
 # What is measured on a fold, and whether more of it is better.
 HIGHER = {

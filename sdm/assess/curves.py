@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from sdm.assess.splits.folds import Fold, Split
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.types import Index, Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

@@ -1,6 +1,6 @@
 """What a structural model is made of: its families' shares, its rules and its interactions."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.estimators.structural import StructMaxent

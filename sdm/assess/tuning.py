@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
 from sdm.features.by_variable import capitals
 from sdm.types import Progress
-from sdm.values import dataclass
 
 Setting = dict[str, Any]
 RULES = ("best", "one_se")

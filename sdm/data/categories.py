@@ -7,12 +7,10 @@ limits on size, and without any definition of entities (which could make a small
 
 import struct
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
-
-from sdm.values import dataclass
 
 MOST_BYTES = 16 << 20
 MOST_ROWS = 65_536

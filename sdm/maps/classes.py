@@ -4,6 +4,7 @@ Memory is a few windows, whatever the size of the raster and the number of class
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from sdm.models.classes import ClassModel, shannon
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.models.presence import presence_class
 from sdm.types import Progress
-from sdm.values import dataclass
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")

@@ -1,6 +1,7 @@
 """Maps of a joint model, in one pass over layers: every species' probability, the best joint labeling, and richness."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from sdm.models.community import FittedJoint
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.storage.files import safe_names
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
 # Sums over species: of marginals, the best labeling, marginals without edges, and the first less the third.

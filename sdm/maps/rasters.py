@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ from sdm.maps.moments import Moments, RasterSummary
 from sdm.maps.tiff import tile_places
 from sdm.progress.telling import StepCount, step_by_step
 from sdm.types import Colour, Progress
-from sdm.values import dataclass
 
 NODATA = -9999.0
 BINARY_NODATA = 255

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -16,7 +16,6 @@ from sdm.maps.projection.change import CODES, COLOURS
 from sdm.models.colours import hex_colour
 from sdm.report.pictures import Picture, read_picture
 from sdm.report.results import number, rows_of
-from sdm.values import dataclass
 
 REFERENCE = "reference"
 CHANGE_COLOURS = {name: hex_colour(COLOURS[code]) for code, name in enumerate(CODES)}

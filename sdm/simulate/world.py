@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from sdm.simulate.strips import WorldPass, WorldPlan
 from sdm.storage.commit import claim, staging
 from sdm.storage.reading import load_json
 from sdm.types import Progress
-from sdm.values import dataclass
 
 #: With more species than this, rasters of their truth are written only if asked for.
 TRUTH_UP_TO = 8

@@ -10,6 +10,7 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 
 from sdm.errors import ModelFileError, OutputError
 from sdm.storage.reading import special
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # only those who read or write a file load it
     from zipfile import ZipFile, ZipInfo

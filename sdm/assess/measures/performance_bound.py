@@ -13,6 +13,7 @@ then Theorem 2 follows in the same way. Where a model has both kinds of features
 divides the weights after the fit, which only makes their gap larger.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,6 @@ import numpy as np
 from sdm.maxent.confidence import deviation_radius, hoeffding_radius, uniform_radius
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.estimators.maxent import Maxent

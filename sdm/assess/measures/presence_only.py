@@ -6,6 +6,7 @@ records with that of the background, and one record has none: there the records 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from sdm.assess.measures.basic import (
 from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
 from sdm.types import Array
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

@@ -5,7 +5,7 @@ optimum there, so folds are compared at the same multipliers although their own 
 """
 
 from concurrent.futures import Executor
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from sdm.estimators.model_parts import weighted_features
 from sdm.maxent.paths.multiplier import CertifiedPath, Knot, follow_path
 from sdm.models.species import with_temperature
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

@@ -13,7 +13,7 @@ matrix. Weights and dual point are the best of either; any two prove their gap. 
 values down, so that the gap is a bound in exact arithmetic too.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,6 @@ from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.smoothing import LARGEST, Point, Quadratic, SmoothedMargin, approach
 from sdm.joint.learners.steps import sweep
 from sdm.types import Array
-from sdm.values import dataclass
 
 CHECK_EVERY = 5
 EPS = float(np.finfo(np.float64).eps)

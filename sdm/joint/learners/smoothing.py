@@ -7,6 +7,7 @@ their entropy. Each step solves with the exact curvature (`sdm.joint.curvature`)
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -16,7 +17,6 @@ from sdm.joint.curvature import curvature
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import Marginals, marginals
 from sdm.types import Array
-from sdm.values import dataclass
 
 LARGEST = 2000  # weights, for a square matrix of them
 START, FALL, LEAST = 0.3, 0.65, 1e-9  # of μ, in wrong labels

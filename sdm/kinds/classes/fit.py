@@ -3,7 +3,7 @@
 import inspect
 import logging
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 

@@ -1,6 +1,7 @@
 """A joint model, the same species without associations, and a GLM: fitted to all sites, tested on held-out ones."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Progress
-from sdm.values import dataclass
 
 KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
 FEATURES = "lq"  # what 'auto' means to a joint model

@@ -1,7 +1,7 @@
 """The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sdm.assess.axes import shared_numbers
 from sdm.assess.splits.spatial import blocks
 from sdm.data.background import Background
+from sdm.data.crs import DEGREE_KM
 from sdm.data.encode import NamedNumbers
 from sdm.data.place import Region, without_place
-from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.estimators.ensemble import Ensemble
@@ -27,7 +27,6 @@ from sdm.models.interface import name_categories
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Progress
-from sdm.values import dataclass
 
 MEAN_STRENGTH = 1.4  # of the axes in an ensemble, where the committee limits what the choice of it can spoil
 POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others

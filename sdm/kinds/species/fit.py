@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +42,6 @@ from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.kinds.group.fit import GroupFits

@@ -7,7 +7,7 @@ a joint model has its species.
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.types import Array
-from sdm.values import dataclass
 
 DEFAULT_RULE = "maxsss"
 MOST_PROBABLE, LABELED = "most_probable", "labeled"  # the rules of classes, and of joint models

@@ -1,6 +1,7 @@
 """What could mislead in some results, gathered in one place: each is one sentence, from what the run stored."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 from sdm.report.pages.words import figure, warnings
 from sdm.report.projection import StoredProjection, most_outside
 from sdm.report.results import Results, number, projection_of
-from sdm.values import dataclass
 
 FEW_RECORDS = 15  # below it Maxent leaves out hinge features, and a test has hardly any record
 FEW_SITES = 10  # of a class

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from sdm.report.pages.cautions import cautions
 from sdm.report.pages.compiled_templates import compiled_templates
 from sdm.report.pages.drawing.theme import dark_charts
 from sdm.report.results import Results
-from sdm.values import dataclass
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPT = "page.js"

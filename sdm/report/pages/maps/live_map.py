@@ -3,6 +3,7 @@
 import base64
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from sdm.report.charts import COLOURS, LEGEND, SCALES, TOP, fold_colours, fold_n
 from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels, unit_metres
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import Results, Row, column, number
-from sdm.values import dataclass
 
 LEVELS = 4000
 NOTHING = 65535
