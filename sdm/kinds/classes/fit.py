@@ -164,7 +164,7 @@ def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> Conditiona
         chosen["multiplier"] = fitted.multiplier_
     if hasattr(fitted, "lam_"):
         chosen |= {"lam": fitted.lam_, "beta": fitted.beta_}
-    return CLASSES.with_setting(base, chosen)
+    return base.changed(**chosen)
 
 
 def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options: RunOptions) -> None:

@@ -111,11 +111,15 @@ def fit_community(
     values, group, split, levels = plan.table.values, community.sites.group, plan.split, community.sites.level
     known_of = (categorical, community.traits)
     with going_on(progress, f"fitting the {WHAT['joint']}"):
-        joint = make_model(options, community.edges, *known_of).fit(x, y, WHAT["joint"], group, progress)
+        joint = make_model(options, community.edges, *known_of).fit(
+            x, y, groups=group, title=WHAT["joint"], progress=progress
+        )
     notes, stacked = list(joint.notes_), joint
     if len(joint.forest_.edges):
         with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
-            stacked = make_model(options, "none", *known_of).fit(x, y, WHAT["stacked"], group, progress)
+            stacked = make_model(options, "none", *known_of).fit(
+                x, y, groups=group, title=WHAT["stacked"], progress=progress
+            )
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.model_.meta.update(_record(options, community))
@@ -135,7 +139,9 @@ def fit_community(
                 at = [joint.species_.index(one) for one in species]
                 return fit_glm(values[train], labels[train][:, at], joint.model_.encoder, tuple(species))
             model = make_model(options, graph, *known_of)
-            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).model_
+            return model.fit(
+                x.iloc[train], y.iloc[train][species], groups=group[train], title=what, progress=progress
+            ).model_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress, levels)
         notes += testing.notes
