@@ -90,7 +90,7 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
 
 def _texts(meta: dict[str, Any], fourth_corner: list[dict[str, Any]] | None) -> dict[str, Any]:
     """Return the texts that the tables compose of the numbers of a model."""
-    values = {"unit": "nats" if meta["learner"].startswith("crf") else "wrong labels"}
+    values: dict[str, Any] = {"unit": "nats" if meta["learner"].startswith("crf") else "wrong labels"}
     values["prior"] = f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""
     if isinstance(bound := meta.get("bound"), dict):
         values["bound_text"] = _bound_text(bound)

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, TemplateError, Undefined
 from markupsafe import Markup
 
 from sdm.errors import DataError
-from sdm.report.pages import words
+from sdm.report.pages import sentences, words
 from sdm.report.pages.cautions import cautions
 from sdm.report.pages.compiled_templates import compiled_templates
 from sdm.report.pages.drawing.theme import dark_charts
@@ -110,7 +110,7 @@ def _environment() -> Environment:
         environment.autoescape, environment.trim_blocks, environment.lstrip_blocks
     )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
-    environment.globals["words"] = words
+    environment.globals |= {"words": words, "sentences": sentences}
     for filter_ in (words.percent, words.small_share, words.figure, words.whole, words.file_name):
         environment.filters[filter_.__name__] = _of_what_is_there(filter_)
     return environment

@@ -49,6 +49,12 @@ class MapLayer:
     species: str = ""  # a name in the label
 
 
+def main_picture(results: Results, pixels: int = 512) -> Picture | None:
+    """Return the map that is shown first, reduced; None where there is none."""
+    layers = map_layers(results)
+    return read_picture(layers[0].path, pixels, layers[0].band) if layers else None
+
+
 def map_layers(results: Results) -> list[MapLayer]:
     """Return the maps of a model, the one that is shown first before all others."""
     if results.kind == "community":
