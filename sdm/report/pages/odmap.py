@@ -4,7 +4,9 @@ The columns of the table are those of the files that the ODMAP application write
 element, Value.
 """
 
+import csv
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from sdm.report.charts import SCALES
@@ -15,6 +17,8 @@ from sdm.report.pages.words import figure, whole
 from sdm.report.pictures import Picture
 from sdm.report.results import Results, number
 
+ELEMENTS = Path(__file__).parents[1] / "templates" / "odmap.csv"
+"""Every element of the protocol, and the rows of the page (the beginnings of section and name) that fill it in."""
 Protocol = dict[str, list[tuple[str, str]]]
 _DATA = {
     "species": "Presence-only occurrence records, with a background sample of the region.",
@@ -41,131 +45,23 @@ _OUTPUT = {
     "community": "Probability of every species, the best joint labeling, and richness",
 }
 
-# Every element of the protocol, and the rows of the page (section and name, or its beginning) that fill it in.
-_ELEMENTS: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
-    "Overview": {
-        "Authorship": {"Study title": (), "Author names": (), "Contact ": (), "Study link": ()},
-        "Model objective": {"Model objective": (), "Target output": ("Prediction: Output",)},
-        "Focal Taxon": {"Focal Taxon": ("Overview: Focal taxon",)},
-        "Location": {"Location": ()},
-        "Scale of Analysis": {
-            "Spatial extent": ("Overview: Location",),
-            "Spatial resolution": ("Overview: Scale of analysis",),
-            "Temporal extent": (),
-            "Temporal resolution": (),
-            "Boundary": (),
-        },
-        "Biodiversity data": {"Observation type": (), "Response data type": ("Overview: Biodiversity data",)},
-        "Predictors": {"Predictor types": ()},
-        "Hypotheses": {"Hypotheses": ()},
-        "Assumptions": {"Model assumptions": ("Overview: Assumptions",)},
-        "Algorithms": {
-            "Modelling techniques": ("Overview: Algorithm",),
-            "Model complexity": (),
-            "Model averaging": (),
-        },
-        "Workflow": {"Model workflow": ()},
-        "Software": {"Software": ("Overview: Software",), "Code availability": (), "Data availability": ()},
-    },
-    "Data": {
-        "Biodiversity data": {
-            "Taxon names": ("Overview: Focal taxon",),
-            "Taxonomic reference system": (),
-            "Ecological level": (),
-            "Data sources": ("Data: Taxon and source of records",),
-            "Sampling design": (),
-            "Sample size": ("Data: Taxon and source of records",),
-            "Clipping": (),
-            "Scaling": (),
-            "Cleaning": ("Data: Cleaning",),
-            "Absence data": (),
-            "Background data": ("Data: Background",),
-            "Errors and biases": ("Data: Sampling bias",),
-        },
-        "Data partitioning": {
-            "Training data": (),
-            "Validation data": ("Data: Data partitioning",),
-            "Test data": (),
-        },
-        "Predictor variables": {
-            "Predictor variables": ("Overview: Predictors",),
-            "Data sources": ("Data: Predictor variables",),
-            "Spatial extent": ("Overview: Location",),
-            "Spatial resolution": ("Data: Resolution",),
-            "Coordinate reference system": (),
-            "Temporal extent": (),
-            "Temporal resolution": (),
-            "Data processing": ("Data: Classes",),
-            "Errors and biases": (),
-            "Dimension reduction": (),
-        },
-        "Transfer data": {
-            "Data sources": ("Data: Layers for transfer",),
-            "Spatial extent": (),
-            "Spatial resolution": (),
-            "Temporal extent": (),
-            "Temporal resolution": (),
-            "Models and scenarios": ("Prediction: Projections",),
-            "Data processing": (),
-            "Quantification of Novelty": (),
-        },
-    },
-    "Model": {
-        "Variable pre-selection": {"Variable pre-selection": ("Model: Pre-selection",)},
-        "Multicollinearity": {"Multicollinearity": ()},
-        "Model settings": {
-            "Model settings (fitting)": ("Model: Model settings", "Model: Convergence"),
-            "Model settings (extrapolation)": ("Prediction: Extrapolation",),
-        },
-        "Model estimates": {
-            "Coefficients": ("Model: Estimates",),
-            "Parameter uncertainty": (),
-            "Variable importance": (),
-        },
-        "Model selection - model averaging - ensembles": {
-            "Model selection": ("Model: Model selection",),
-            "Model averaging": (),
-            "Model ensembles": (),
-        },
-        "Analysis and Correction of non-independence": {
-            "Spatial autocorrelation": (),
-            "Temporal autocorrelation": (),
-            "Nested data": (),
-        },
-        "Threshold selection": {"Threshold selection": ("Model: Threshold selection",)},
-    },
-    "Assessment": {
-        "Performance statistics": {
-            "Performance on training data": ("Assessment: On training", "Assessment: On sites: training"),
-            "Performance on validation data": ("Assessment: By cross-validation", "Assessment: On held-out"),
-            "Performance on test data": ("Assessment: On test", "Assessment: On sites: test", "Assessment: On survey"),
-        },
-        "Plausibility check": {"Response shapes": ("Assessment: Plausibility",), "Expert judgement": ()},
-    },
-    "Prediction": {
-        "Prediction output": {"Prediction unit": ("Prediction: Output",), "Post-processing": ()},
-        "Uncertainty quantification": {
-            "Algorithmic uncertainty": (),
-            "Input data uncertainty": (),
-            "Parameter uncertainty": ("Prediction: Uncertainty",),
-            "Scenario uncertainty": (),
-            "Novel environments": (),
-        },
-    },
-}
-
 
 def odmap_rows(results: Results) -> list[dict[str, str]]:
     """Return every element of the protocol, with what the run knows of it; what the authors must state is empty."""
     texts = {f"{section}: {name}": text for section, rows in protocol(results).items() for name, text in rows if text}
-    rows = []
-    for section, parts in _ELEMENTS.items():
-        for part, elements in parts.items():
-            for element, sources in elements.items():
-                values = [text for source in sources for name, text in texts.items() if name.startswith(source)]
-                value = " ".join(" ".join(dict.fromkeys(values)).split())
-                rows.append({"section": section, "subsection": part, "element": element, "Value": value})
-    return rows
+    elements = csv.DictReader(ELEMENTS.read_text(encoding="utf-8").splitlines())
+    return [
+        {name: element[name] for name in ("section", "subsection", "element")}
+        | {"Value": _value(element["rows"], texts)}
+        for element in elements
+    ]
+
+
+def _value(beginnings: str, texts: Mapping[str, str]) -> str:
+    """Return the texts of the rows of the page whose section and name begin as an element says."""
+    wanted = beginnings.split("|") if beginnings else []
+    values = [text for beginning in wanted for name, text in texts.items() if name.startswith(beginning)]
+    return " ".join(" ".join(dict.fromkeys(values)).split())
 
 
 def protocol(results: Results) -> Protocol:
