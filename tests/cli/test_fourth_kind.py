@@ -3,7 +3,7 @@
 CONTRIBUTING.md shows this example. Counts of animals at sites, log-linear in the layers.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from sdm.estimators.params import Parameters
 from sdm.kinds import registry
 from sdm.kinds.inputs import open_layers
 from sdm.kinds.model_inputs import open_for, values_at
-from sdm.kinds.task import Findings, MapResult, ModelResult, Prepared, Task
+from sdm.kinds.task import Findings, MapResult, ModelMaps, ModelResult, Prepared, Task
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.models import file as model_files
 from sdm.models.file import save_model
@@ -125,20 +125,24 @@ class CountTask(Task):
             raise DataError(f"{name}: all counts are 0: expected some above 0")
         return prepared.tables[name]
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any, ahead: Any = None) -> CountFit:
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any) -> CountFit:
         table = self.plan(prepared, name, options)
         model = CountRegression().fit(table.drop(columns="count"), table["count"].to_numpy()).model_
-        fitted = model.predict(table.drop(columns="count"))
-        numbers = {"status": "converged", "sites": len(table), "deviance": float(np.var(table["count"] - fitted))}
-        return CountFit(name, model, numbers, [])
+        return CountFit(name, model, {"status": "converged", "sites": len(table)}, [])
+
+    def measure(self, fit: CountFit, prepared: Prepared, options: RunOptions, progress: Any) -> CountFit:
+        table = prepared.tables[fit.name]
+        errors = table["count"] - fit.model.predict(table.drop(columns="count"))
+        return replace(fit, numbers={**fit.numbers, "deviance": float(np.var(errors))})
+
+    def make_maps(self, fit: CountFit, prepared: Prepared, options, folder: Path, progress: Any) -> ModelMaps:
+        made = self.map(fit.model, prepared.stack, folder / f"{self.file_name(fit.name)}.tif", False)
+        return ModelMaps(folder, {"map": made.files["map"].name}, {"map": made.numbers})
 
     def write(
-        self, fitted: CountFit, prepared, options, folder: Path, files: dict[str, Any], painter, progress
+        self, measured: CountFit, prepared, options, folder: Path, files: dict[str, Any], painter, progress
     ) -> list[str]:
-        name = self.file_name(fitted.name)
-        files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
-        self.map(fitted.model, prepared.stack, folder / f"{name}.tif", False)
-        files["map"] = f"{name}.tif"
+        files["model"] = save_model(measured.model, folder / f"{self.file_name(measured.name)}.npz").name
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
