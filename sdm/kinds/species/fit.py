@@ -153,7 +153,7 @@ def fit_species(
     start = model if type(fitted) is Maxent and fitted.problem_.penalty.sparse else None
     assessed = assess(table, options, base, single, split, start=start, **ways)
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed}
         points = (model, table.presence, table.background)
         assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
         if group is None:
