@@ -184,7 +184,7 @@ def measure_species(
         progress=progress,
     )
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed}
         points = (model, table.presence, table.background)
         assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
         if group is None:
