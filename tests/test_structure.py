@@ -89,17 +89,6 @@ def test_files_of_the_user_are_opened_in_one_place() -> None:
     assert not opened
 
 
-def test_classes_of_values_are_quick() -> None:
-    """They are made by `sdm.values`: those of the standard library would delay the start of every command."""
-    slow = []
-    for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            named = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
-            source = node.module if isinstance(node, ast.ImportFrom) else "dataclasses"
-            slow += [name] if source == "dataclasses" and {"dataclass", "dataclasses"} & set(named) else []
-    assert set(slow) == {"sdm.values"}
-
-
 def kinds_of_models() -> set[str]:
     """The names of the kinds of models."""
     from sdm.kinds.registry import HOMES

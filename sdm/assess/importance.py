@@ -5,6 +5,7 @@ All three hold for every entropy, penalty and family, trees, monomials and ridge
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from sdm.maxent.problem import Problem
 from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 MEASURES = ("auc", "gain")
 NODES = 32  # of the quadrature along the line of weights: exact to rounding for Shannon, to 1e-5 nats for others

@@ -1,13 +1,12 @@
 """What a structural model is made of: its families' shares, its rules and its interactions."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdm.assess.importance import used_variables
-from sdm.estimators.structural import StructMaxent
 from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.grown import GrownFamily
@@ -17,7 +16,9 @@ from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-from sdm.values import dataclass
+
+if TYPE_CHECKING:
+    from sdm.estimators.structural import StructMaxent
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 ORDINARY = "all {} features"
@@ -98,7 +99,7 @@ class Structure:
         return {**self.summary(), "interactions": pairs, "settings_tried": len(self.search)}
 
 
-def describe_structure(fitted: StructMaxent) -> Structure:
+def describe_structure(fitted: "StructMaxent") -> Structure:
     """Say what a fitted structural model is made of."""
     problem, weights, growth = fitted.problem_, fitted.coef_, fitted.growth_
     names, families = fitted.feature_names_, family_names(problem.features)

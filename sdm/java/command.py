@@ -1,12 +1,11 @@
 """A command line of maxent.jar, read as Java Maxent reads it: `key=value`, words for booleans, and short forms."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sdm.errors import OptionError
 from sdm.java.flags import FLAGS, IGNORED, SHORT, WARNED, JavaFlag
-from sdm.values import dataclass
 
 TOGGLES = ("togglelayertype", "togglelayerselected", "togglespeciesselected")
 _OFF = ("no", "dont")

@@ -5,9 +5,8 @@ Maxent; results do not depend on it. `WARNED`: it has no use, for the reason tha
 the default is said in a warning, and results can differ.
 """
 
+from dataclasses import dataclass
 from typing import Any
-
-from sdm.values import dataclass
 
 ACTS, IGNORED, WARNED = "acts", "ignored", "warned"
 SCALE_WORDS = ("cloglog", "logistic", "cumulative", "raw")

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from sdm.maps.gis.formats import copy_map, map_format
 from sdm.models.file import load_model
 from sdm.run.predicting import predict_files
 from sdm.types import Array
-from sdm.values import dataclass
 
 SUMMARIES = ("avg", "stddev", "median", "min", "max")
 _NODATA = -9999.0

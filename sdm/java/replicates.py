@@ -1,7 +1,7 @@
 """Replicates as Java Maxent makes them: each is a whole model with its own test records, maps and row of results."""
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from sdm.report.results import number
 from sdm.run.job import Chooser, Job
 from sdm.storage.files import safe_name
 from sdm.types import Index, Progress
-from sdm.values import dataclass
 
 _SHARE = 25  # per cent of the records that test a subsample where no percentage is given
 

@@ -1,7 +1,7 @@
 """A command of maxent.jar, done by sdm: a run, and its results under Java Maxent's names."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from sdm.run.job import Chosen
 from sdm.run.run import run
 from sdm.storage.files import safe_name, write_text
 from sdm.types import Progress
-from sdm.values import dataclass
 
 RESULTS = "maxentResults.csv"
 

@@ -11,8 +11,8 @@ from sdm.assess.splits.folds import Fold, Split, by_group, located
 from sdm.assess.splits.methods import own_folds, split_table
 from sdm.assess.variables.variogram import Autocorrelation, kilometres, measure_autocorrelation
 from sdm.data.place import is_place
-from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.globe import in_one_piece, near, seam
+from sdm.data.rasters.grid import to_lonlat
 from sdm.data.rasters.stack import Stack
 from sdm.data.site_folds import check_folds, fold_numbers, number_sites, training_rows
 from sdm.data.site_sample import SiteSample

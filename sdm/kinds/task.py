@@ -6,7 +6,7 @@ hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -19,7 +19,6 @@ from sdm.options.definitions import RunOptions
 from sdm.storage.files import safe_name
 from sdm.storage.reading import load_json
 from sdm.types import Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,5 +1,6 @@
 """Number of cells, range, mean and deviation of a map, added up while its windows are written."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit_finite, jit_sum
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ is outside its range, none is compared with it. The sums are the same.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from sdm.features.ranks import place_in
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 from sdm.types import Array
-from sdm.values import dataclass
 
 BLOCK = 16_384  # cells at a time of columns that are not rows of one array, or are of another kind of number
 FEW = 4_000_000  # cells: for so many, kernels of single numbers take longer to load, and much longer to compile, than

@@ -6,7 +6,7 @@ A kind of model is one class with this interface; `sdm.models.file` finds the cl
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
@@ -22,7 +22,6 @@ from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array
-from sdm.values import dataclass
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]

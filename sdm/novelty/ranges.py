@@ -1,6 +1,7 @@
 """The range that a model was trained on."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from sdm.data.place import is_place
 from sdm.features.ranks import place_in
 from sdm.novelty.reference import Reference
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -17,7 +17,6 @@ from sdm.models.colours import hex_colour
 from sdm.models.file import model_class
 from sdm.report.pictures import Picture, read_picture
 from sdm.report.results import SCENARIOS, Results, number, read_stored, rows_of, stored_numbers
-from sdm.values import dataclass
 
 PROJECTION_KIND = "projection"  # in the file of its numbers
 REFERENCE = "reference"

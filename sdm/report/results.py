@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +15,6 @@ from sdm.options.yaml_files import load_yaml
 from sdm.report.tables import table_text, unquoted
 from sdm.storage.files import write_text
 from sdm.storage.reading import load_json
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.models.interface import FittedModel

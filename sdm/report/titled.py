@@ -1,13 +1,12 @@
 """Pictures by the names of the functions that draw them, so that the process of a run need not load these."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sdm.report.paper import Paper
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from sdm.report.results import SCENARIOS
 from sdm.report.titled import Titled, draw_titled
 from sdm.storage.commit import staging
 from sdm.types import Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.assess.validation import CrossValidation

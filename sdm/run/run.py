@@ -1,7 +1,7 @@
 """A run: every model of a file, whatever their kind; one that fails does not stop the others."""
 
 import logging
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ from sdm.run.summary import summary_rows
 from sdm.storage.commit import claim
 from sdm.storage.files import output_folder
 from sdm.types import Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # loaded where there are scenarios
     from sdm.run.projecting.opening import Opened

@@ -1,7 +1,7 @@
 """`sdm variables`: how the variables of a run hang together, and which to keep, before anything is fitted."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from sdm.options.testing import TestOptions
 from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 CORRELATED, INFLATED = 0.7, 10.0  # what is often taken for too much (Dormann and others 2013)
 MODELS = 5  # species whose gains are averaged: those with the most records

@@ -1,6 +1,7 @@
 """The stacks of a batch: maps of richness, made of the maps of its species when these are finished (`output.stack`)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
 from sdm.report.results import Results, number
 from sdm.types import Progress
-from sdm.values import dataclass
 
 RULE = "maxsss"
 """The cutoff of a species where the run has none of its own."""

@@ -6,7 +6,7 @@ Presence and absence in a column (`occurrences.response`) are two classes, and e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,7 +39,6 @@ from sdm.models.classes import label_text
 from sdm.models.interface import category_titles
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Colour, Index
-from sdm.values import dataclass
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """A joint model, the same species without associations, and a GLM: fitted to all sites, tested on held-out ones."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Progress
-from sdm.values import dataclass
 
 KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
 FEATURES = "lq"  # what 'auto' means to a joint model
@@ -111,11 +111,15 @@ def fit_community(
     values, group, split, levels = plan.table.values, community.sites.group, plan.split, community.sites.level
     known_of = (categorical, community.traits)
     with going_on(progress, f"fitting the {WHAT['joint']}"):
-        joint = make_model(options, community.edges, *known_of).fit(x, y, WHAT["joint"], group, progress)
+        joint = make_model(options, community.edges, *known_of).fit(
+            x, y, groups=group, title=WHAT["joint"], progress=progress
+        )
     notes, stacked = list(joint.notes_), joint
     if len(joint.forest_.edges):
         with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
-            stacked = make_model(options, "none", *known_of).fit(x, y, WHAT["stacked"], group, progress)
+            stacked = make_model(options, "none", *known_of).fit(
+                x, y, groups=group, title=WHAT["stacked"], progress=progress
+            )
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.model_.meta.update(_record(options, community))
@@ -135,7 +139,9 @@ def fit_community(
                 at = [joint.species_.index(one) for one in species]
                 return fit_glm(values[train], labels[train][:, at], joint.model_.encoder, tuple(species))
             model = make_model(options, graph, *known_of)
-            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).model_
+            return model.fit(
+                x.iloc[train], y.iloc[train][species], groups=group[train], title=what, progress=progress
+            ).model_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress, levels)
         notes += testing.notes

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
+from sdm.estimators.species import SpeciesEstimator
 from sdm.estimators.structural import StructMaxent
 from sdm.features.classes import has_growing
 from sdm.kinds.assessing import Assessed, assess
@@ -41,7 +42,6 @@ from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.kinds.group.fit import GroupFits
@@ -139,7 +139,11 @@ def fit_species(
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
     if structure is not None:
         model = model.with_meta(structure=structure.summary())
-    if (bound := performance_bound(fitted, options.fit.delta)) is not None:
+    bound = None
+    if isinstance(fitted, Maxent | StructMaxent):
+        growth = fitted.growth_ if isinstance(fitted, StructMaxent) else None
+        bound = performance_bound(fitted, options.fit.delta, growth)
+    if bound is not None:
         model = model.with_meta(performance_bound=asdict(bound))
     if when_fitted is not None:
         when_fitted(model)
@@ -151,7 +155,7 @@ def fit_species(
     single = estimator(known, table.categorical)
     ways: dict[str, Any] = {"test": values, "nested": nested, "validated": validated, "progress": progress}
     # Features of other kinds of models are found anew in every fold, and where all have a weight nothing is gained.
-    start = model if type(fitted) is Maxent and fitted.problem_.penalty.sparse else None
+    start = fitted.warm_start()
     assessed = assess(table, options, base, single, split, start=start, **ways)
     if options.test.importance:
         shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
@@ -199,7 +203,7 @@ def fit_species(
     return found
 
 
-def _contributions(fitted: Maxent, options: RunOptions) -> list[Contribution]:
+def _contributions(fitted: Any, options: RunOptions) -> list[Contribution]:
     """Divide the gain of a model among its variables."""
     if options.test.contribution == "shares":
         return percent_contribution(fitted.problem_, fitted.coef_)
@@ -208,12 +212,12 @@ def _contributions(fitted: Maxent, options: RunOptions) -> list[Contribution]:
 
 def fit_variables(
     table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
-) -> Maxent:
+) -> SpeciesEstimator:
     """Fit the model of the options to a table, or to some of its columns."""
     return fits.fit_table(table, estimator(options, table.categorical), columns, progress=progress)
 
 
-KINDS: dict[str, type[Maxent]] = {
+KINDS: dict[str, type[SpeciesEstimator]] = {
     "maxent": Maxent,
     "structural": StructMaxent,
     "committee": Committee,
@@ -282,7 +286,7 @@ def check_contribution(options: RunOptions) -> None:
         )
 
 
-def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
+def estimator(options: RunOptions, categorical: Sequence[str]) -> SpeciesEstimator:
     """Return the estimator that the options describe."""
     fit, predict = options.fit, options.predict
     kind = KINDS[fit.model]
@@ -306,7 +310,9 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
-def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
+def _measure(
+    table: SampleTable, fitted: SpeciesEstimator, model: Model, test: Array | None
+) -> tuple[dict[str, Any], Curve]:
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.domain_
     # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.

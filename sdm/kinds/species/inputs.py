@@ -1,7 +1,7 @@
 """From files to tables: what each species is fitted on, with one pass over the layers."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -15,7 +15,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.rows import RowRules
-from sdm.data.records.samples import Swd, read_swd
+from sdm.data.records.samples import ColumnRoles, Swd, read_swd
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
@@ -38,7 +38,6 @@ from sdm.kinds.inputs import (
 from sdm.kinds.species import sampling
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.kinds.group.fit import GroupFits
@@ -376,16 +375,17 @@ def _read_table(
         "no layers were given: give a folder of them, or a table of background points, after the occurrence file; for "
         "a density of the points themselves, without layers, give their window as --bounds xmin,ymin,xmax,ymax"
     )
-    columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
-    columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
+    roles = ColumnRoles(weights, options.background.effort_column, options.test.fold_column)
     try:
         with naming_features(options):
             table = read_swd(
                 file,
                 categorical=options.layers.categorical,
+                roles=roles,
                 rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
+                choice=choice_of(options),
                 nodata=options.layers.nodata,
-                **columns,
+                like=like,
             )
     except UntaggedNodata:
         raise

@@ -6,7 +6,7 @@ A model of one value has one target; others have several. The task of a kind ret
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,7 +19,6 @@ from sdm.maps.rasters import Raster
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
 from sdm.types import Array
-from sdm.values import dataclass
 
 DEFAULT_RULE = "maxsss"
 Present = NDArray[np.bool_]  # (T, n), where each target is present by a rule

@@ -1,6 +1,7 @@
 """What could mislead in some results, gathered in one place: each is one sentence, from what the run stored."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +9,6 @@ import numpy as np
 from sdm.report.pages.words import figure, warnings
 from sdm.report.projection import StoredProjection, most_outside, projection_of
 from sdm.report.results import Results, number
-from sdm.values import dataclass
 
 COLLINEAR = 0.7  # absolute correlation (Dormann et al. 2013)
 NOTABLE = 0.01  # share of cells outside the training range

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from sdm.report.pages.cautions import CautionsOf, cautions
 from sdm.report.pages.compiled_templates import compiled_templates
 from sdm.report.pages.drawing.theme import dark_charts
 from sdm.report.results import Results
-from sdm.values import dataclass
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPT = "page.js"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -9,22 +10,15 @@ from sdm.report import charts
 from sdm.report.pages.drawing.shown import WIDE, shown_picture
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, PageSection
-from sdm.report.pages.maps.live_map import live_map
-from sdm.report.pictures import Picture, read_picture
+from sdm.report.pages.maps.live_map import live_map, main_picture
+from sdm.report.pages.odmap import protocol
 from sdm.report.projection import StoredProjection, projection_of
-from sdm.report.results import SCALES, Results, column, number, rows_of
-from sdm.values import dataclass
+from sdm.report.results import Results, column, number, rows_of
 
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
 MOST_FOLDS = 24
 WITHOUT_SCRIPTS = 700  # pixels across, of the map that is shown where scripts do not run
-
-
-def main_picture(results: Results, pixels: int = 512) -> Picture | None:
-    """Return the map that is shown first, reduced; None where there is none."""
-    layers = results.map_layers()
-    return read_picture(layers[0].path, pixels, layers[0].band) if layers else None
 
 
 def image(results: Results, key: str, wide: int = WIDE) -> str | None:
@@ -194,18 +188,6 @@ def thresholds(results: Results) -> Context | None:
     }
 
 
-def protocol(results: Results) -> Context:
-    """Return what the ODMAP protocol says of the place, beside the facts of the run."""
-    picture = main_picture(results)
-    resolution = ""
-    if picture is not None:
-        unit = "°" if picture.geographic else " units"
-        across, down = (f"{value:.6g}" for value in picture.resolution)
-        cell = f"{across}{unit}" if across == down else f"{across} × {down}{unit}"
-        resolution = f"{picture.cells[1]:,} × {picture.cells[0]:,} cells of {cell}"
-    return {"picture": picture, "resolution": resolution, "scale": SCALES.get(results.scale, results.scale)}
-
-
 def always(results: Results) -> Context:
     """Return nothing beside the results: the template takes all from them."""
     return {}
@@ -281,4 +263,4 @@ TUNING = PageSection("tuning", "Choice of settings", tuning, "How the settings w
 VARIABLES = PageSection("variables", "Variables", variable_section, "Variables that were kept and left out")
 RECORDS = PageSection("records", "Records and bias", always, "Records and sampling bias")
 SETTINGS = PageSection("settings", "Settings and command", always, "Settings, and the command to repeat it")
-ODMAP = PageSection("odmap", "ODMAP", protocol, "ODMAP protocol")
+ODMAP = PageSection("odmap", "ODMAP", lambda results: {"protocol": protocol(results)}, "ODMAP protocol")

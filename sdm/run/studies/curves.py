@@ -1,6 +1,6 @@
 """Learning and sensitivity curves of every species of a file."""
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.storage.files import output_folder, safe_names
 from sdm.types import Progress
-from sdm.values import dataclass
 
 KINDS = ("learning", "sensitivity")
 

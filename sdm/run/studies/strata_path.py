@@ -4,6 +4,7 @@ The prior of a stratum is its share of the area, or of the sampling effort; what
 records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -33,7 +34,6 @@ from sdm.progress.telling import going_on
 from sdm.report.tables import write_rows
 from sdm.storage.files import safe_name
 from sdm.types import Array, Index, Progress
-from sdm.values import dataclass
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
 

@@ -2,6 +2,7 @@
 
 import base64
 import zlib
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,6 @@ from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours, fold_names
 from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels, unit_metres
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number
-from sdm.values import dataclass
 
 LEVELS = 4000
 NOTHING = 65535
@@ -23,6 +23,12 @@ OTHERS = 0.3  # of the budget, for all layers but the first together
 COARSE = 256  # pixels of the overview of a map that has a finer level
 TRAIN_COLOUR, TEST_COLOUR, LOST_COLOUR = PRESENT_COLOUR, COLOURS[1], "#c81e1e"
 EFFORT = 6  # of compression of finer levels: six times as fast, for 3 % more letters
+
+
+def main_picture(results: Results, pixels: int = 512) -> Picture | None:
+    """Return the map that is shown first, reduced; None where there is none."""
+    layers = results.map_layers()
+    return read_picture(layers[0].path, pixels, layers[0].band) if layers else None
 
 
 def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS, effort: int = 9) -> str:
