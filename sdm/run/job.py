@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError
 from sdm.executors.painter import Painter, painting
-from sdm.kinds.choosing import choice_notes, choose_variables, chooses, nests, write_choice
+from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
 from sdm.kinds.task import Ahead, Fitted, ModelResult, Prepared, Task
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
@@ -92,7 +92,7 @@ class Job:
         """Fit one model, and measure it; `ahead` as for `Task.fit`."""
         began = perf_counter()
         chosen, options = None, self.options
-        if chooses(options):
+        if options.layers.chooses:
             prepared = choose_variables(self.task, prepared, name, options, progress)
         if self.choose is not None:
             chosen = self.choose(self.task, prepared, name, options, progress)
