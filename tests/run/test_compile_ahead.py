@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sdm import _jit
 from sdm._jit.kept import FOLDER
-from sdm.kinds.species.compile_ahead import compiling_ahead
+from sdm.executors.local import LocalProcesses
+from sdm.kinds.species import compile_ahead
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 # What the process called, and what a run calls of the same files after it: kinds of arguments, by kernel.
@@ -55,44 +55,50 @@ def nothing_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[LocalProcesses]:
+    """The processes that were started."""
+    made: list[LocalProcesses] = []
+
+    class Noted(LocalProcesses):
+        def __init__(self, processes: int) -> None:
+            super().__init__(processes)
+            made.append(self)
+
+    monkeypatch.setattr(compile_ahead, "LocalProcesses", Noted)
+    return made
+
+
 @pytest.mark.thorough
-def test_a_process_starts_at_once_where_nothing_was_compiled_and_ends_with_the_run(nothing_compiled: Path) -> None:
-    with compiling_ahead() as processes:
-        (process,) = processes
+def test_a_process_starts_where_nothing_was_compiled_and_ends_with_the_run(nothing_compiled: Path, started) -> None:
+    with compile_ahead.compiling_ahead():
+        (process,) = started
         (worker,) = process._workers.values()
         assert worker.poll() is None
     assert worker.poll() is not None
 
 
 @pytest.mark.thorough
-def test_where_something_was_compiled_it_starts_with_the_first_kernel_that_was_not(nothing_compiled: Path) -> None:
+def test_where_something_was_compiled_the_run_is_alone(nothing_compiled: Path, started) -> None:
     (nothing_compiled / f"{FOLDER}0").mkdir(parents=True)
-    with compiling_ahead() as processes:
-        assert not processes
-        _jit._tell()
-        assert len(processes) == 1
-        _jit._tell()  # once
-        assert len(processes) == 1
-    with compiling_ahead() as processes:
-        pass
-    _jit._tell()  # the run is over
-    assert not processes
+    with compile_ahead.compiling_ahead():
+        assert not started
 
 
 @pytest.mark.thorough
-def test_one_processor_compiles_alone(nothing_compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_processor_compiles_alone(nothing_compiled: Path, started, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    with compiling_ahead() as processes:
-        assert not processes
+    with compile_ahead.compiling_ahead():
+        assert not started
 
 
 @pytest.mark.thorough
 def test_where_no_process_can_be_started_the_run_compiles_alone(
-    nothing_compiled: Path, monkeypatch: pytest.MonkeyPatch
+    nothing_compiled: Path, started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*words: object, **ways: object) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    with compiling_ahead() as processes:
-        assert len(processes) == 1
+    with compile_ahead.compiling_ahead():
+        assert len(started) == 1

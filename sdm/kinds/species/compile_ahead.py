@@ -1,41 +1,25 @@
 """The first run on a machine compiles kernels, which takes longer than the run. What it needs after the fit is compiled
 by a process beside it, which keeps it where this one finds it, while this one compiles what the fit needs.
-
-A kernel is compiled for the kinds of its arguments, so the process does with a few cells what a run does with many.
 """
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
-from sdm._jit import when_compiling
 from sdm._jit.kept import never_compiled
 from sdm.executors.local import LocalProcesses
 
 
 @contextmanager
-def compiling_ahead() -> Iterator[list[LocalProcesses]]:
-    """Start the process where nothing was compiled before, or when a kernel is to be compiled; end it with the run.
-    Give the list that it is in."""
-    processes: list[LocalProcesses] = []
-
-    def begin() -> None:
-        processes.append(LocalProcesses(1))
-        with suppress(OSError, RuntimeError):  # where no process can be started, this one compiles all
-            processes[0].submit(do_all_with_few)
-
-    if (os.cpu_count() or 1) > 1:
-        if never_compiled():
-            begin()
-        else:
-            when_compiling.append(begin)
-    try:
-        yield processes
-    finally:
-        if begin in when_compiling:
-            when_compiling.remove(begin)
-        for process in processes:
-            process.kill()
+def compiling_ahead() -> Iterator[None]:
+    """Start the process where nothing was compiled before, and end it with the run."""
+    with ExitStack() as stack:
+        if (os.cpu_count() or 1) > 1 and never_compiled():
+            process = LocalProcesses(1)
+            stack.callback(process.kill)
+            with suppress(OSError, RuntimeError):  # where no process can be started, this one compiles all
+                process.submit(do_all_with_few)
+        yield
 
 
 def do_all_with_few() -> None:
