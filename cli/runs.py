@@ -1,6 +1,5 @@
 """What the commands that fit models share: the run, and what is said of it."""
 
-from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +33,9 @@ def do_run(
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     from sdm.executors.opening import kept_workers
-    from sdm.kinds.registry import kind_of_model
-    from sdm.kinds.species.compile_ahead import compiling_ahead
 
     output = options.output
-    with kept_workers(options), compiling_ahead() if kind_of_model(options) == "species" else nullcontext():
+    with kept_workers(options):
         if run is None:
             from sdm.run.run import run as fit_all
 

@@ -4,7 +4,7 @@ Species (or positions of a chain) may share weights: `node_block` says which blo
 `edge_block` each edge. For species every node and edge has its own; for a chain of like positions all share one.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,9 @@ from numpy.typing import NDArray
 from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, FREE, States
 from sdm.types import Array
-from sdm.values import dataclass
 
 # g of an edge: +1 if both species are there or both are not, −1 otherwise. Its weight is their association.
 AGREEMENT = np.array([[[1.0, -1.0], [-1.0, 1.0]]])
-
-# One indicator for each pair of labels: the transitions of a linear chain.
-TRANSITIONS = np.eye(4).reshape(4, 2, 2)
 
 
 @dataclass(frozen=True)
@@ -46,12 +42,6 @@ class Discriminant:
     def crossed(self) -> NDArray[np.int64]:
         """The features whose weights have a part `Γ τ_s` that species share through their traits."""
         return np.arange(self.first, self.n_features - 1)
-
-    @classmethod
-    def of_chain(cls, forest: Forest, n_features: int) -> "Discriminant":
-        """Return the discriminant of a chain whose positions share their weights, with all transitions."""
-        nodes, edges = np.zeros(forest.size, dtype=np.int64), np.zeros(len(forest.edges), dtype=np.int64)
-        return cls(forest, n_features, TRANSITIONS, nodes, edges)
 
     @property
     def n_node_blocks(self) -> int:

@@ -6,20 +6,20 @@ hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
-from sdm.options.applies import check_applies
+from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import RULES, broken
 from sdm.storage.files import safe_name
 from sdm.storage.reading import load_json
 from sdm.types import Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
     from sdm.maps.novelty import NoveltyMaps
+    from sdm.maps.projection.targets import ProjectedModel
     from sdm.types import Array
 
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
@@ -230,16 +231,31 @@ class Task(ABC):
 
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
+        for problem in self.problems(options):
+            raise OptionError(problem)
+        self.check_model(options)
+
+    def problems(self, options: RunOptions) -> Iterator[str]:
+        """Yield what is wrong with options: those that do not apply, and the rules between them that are broken."""
         if options.kind not in (None, self.options_of):
-            raise OptionError(f"kind={options.kind!r} does not apply to {self.called}: leave it out")
-        check_applies(options, self.options_of, self.called)
-        self.check_extrapolation(options.predict.extrapolation)
+            yield f"kind={options.kind!r} does not apply to {self.called}: leave it out"
+        yield from misplaced(options, self.options_of, self.called)
+        if options.predict.extrapolation not in self.extrapolates_with:
+            yield self._extrapolation_problem(options.predict.extrapolation)
+        yield from broken(RULES, options, self.options_of)
+
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the model of the run refuses; most kinds have such."""
+        return
 
     def check_extrapolation(self, word: str) -> None:
         """Raise for an extrapolation that does not apply."""
         if word not in self.extrapolates_with:
-            known = ", ".join(self.extrapolates_with)
-            raise OptionError(f"predict.extrapolation={word} does not apply to {self.called}: expected one of {known}")
+            raise OptionError(self._extrapolation_problem(word))
+
+    def _extrapolation_problem(self, word: str) -> str:
+        expected = ", ".join(self.extrapolates_with)
+        return f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:
@@ -388,6 +404,12 @@ class Task(ABC):
     def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
+
+    def projected(self, model: Any, name: str) -> "ProjectedModel":
+        """Return what `sdm project` maps of a model; raise if it cannot be projected."""
+        from sdm.maps.projection.targets import ProjectedModel
+
+        return ProjectedModel(model, name)
 
     @abstractmethod
     def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:

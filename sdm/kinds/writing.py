@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import HIDDEN, hide_secrets
 from sdm.kinds.assessment_tables import fold_rows
+from sdm.kinds.registry import results_class
+from sdm.kinds.results import read_results
 from sdm.kinds.task import Files, Measured, ModelMaps, ModelResult, Prepared, Task
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
@@ -19,7 +21,6 @@ from sdm.options.reading import dump_yaml, leaves
 from sdm.progress.telling import going_on
 from sdm.report.model_figures import write_figures
 from sdm.report.paper import paper_of
-from sdm.report.results import Results, read_results
 from sdm.report.tables import write_frame, write_rows
 from sdm.storage.files import to_json
 from sdm.types import Progress
@@ -55,7 +56,7 @@ def write_model(
         numbers["records"] = records[1]
     write_fate(prepared, prepared.fate_of(measured.name), options, folder, files)
     also(folder, files)
-    results = Results(folder, name, task.kind, numbers, options.model_dump(), "", "")
+    results = results_class(task.kind)(folder, name, task.kind, numbers, options.model_dump(), "", "")
     with going_on(progress, "pictures"):
         files |= write_figures(results, paper_of(options.output))
     if options.output.gpkg:

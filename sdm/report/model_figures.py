@@ -1,9 +1,10 @@
 """The figures of a model from its stored results: its charts, and one figure for a paper."""
 
+from typing import Any
+
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.models.presence import presence_class
 from sdm.report.chart_files import Files, make_plots, write_charts
 from sdm.report.paper import Paper
 from sdm.report.results import Results, column, rows_by
@@ -24,7 +25,7 @@ def write_figures(results: Results, paper: Paper) -> Files:
 
 def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
     """Draw the map, curves and the importance of the variables as one figure, of a model of one species."""
-    band = presence_class(results.classes)
+    band = results.presence_band
     raster = results.path("probability map" if results.classes else "map")
     if raster is None or (results.classes and band is None):
         return
@@ -61,3 +62,26 @@ def record_places(results: Results) -> dict[str, tuple[Array, Array]]:
 def has_range(results: Results) -> bool:
     """Tell whether a species has a range: where its model is above zero."""
     return float(getattr(results.model, "alpha", 1.0)) > 1.0
+
+
+def draw_model(results: Results, paper: Paper) -> None:
+    """Draw the figures of a model of one species again: its charts and map, the folds, and the choice of settings."""
+    write_figures(results, paper)
+    raster = results.path("map")
+    if raster is not None:
+        from sdm.report.figures.maps.drawn import draw_map
+        from sdm.report.figures.maps.plan import suitability
+
+        x, y = (records := record_places(results)).get("train", (None, None))
+        picture, shades = raster.with_suffix(".png"), suitability(results.scale)
+        places: dict[str, Any] = {"x": x, "y": y, "test": records.get("test"), "edges": has_range(results)}
+        draw_map(raster, picture, title=results.title, species=True, shades=shades, paper=paper, **places)
+    draw_validation(results, paper)
+
+
+def draw_validation(results: Results, paper: Paper) -> None:
+    """Draw the folds and the choice of settings again, where a model has them."""
+    if results.table("folds") or results.table("tune"):
+        from sdm.report.figures.stored import draw_stored
+
+        draw_stored(results, paper)

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sdm.models.presence import presence_class
 from sdm.report.charts import (
     CURVES,
     EFFECT_LABEL,
     EFFECTS,
-    SCALES,
     SHARES_LABEL,
     BarChart,
     Bars,
@@ -30,7 +28,7 @@ from sdm.report.charts import (
     response_range,
     roc_chart,
 )
-from sdm.report.results import Results, Row, column, number, rows_by, rows_of
+from sdm.report.results import SCALES, Results, Row, column, number, rows_by, rows_of
 from sdm.storage.files import safe_name, safe_names
 
 MOST_STROKES = 200  # of a rug
@@ -228,7 +226,7 @@ def rugs_of(results: Results) -> dict[str, tuple[Rug, ...]]:
     found: dict[str, tuple[Rug, ...]] = {}
     for k in reference.continuous:
         values = reference.values[:, k]
-        strokes = [Rug("background" if results.kind == "species" else "sites", _spread(values), BACKGROUND_COLOUR)]
+        strokes = [Rug("background" if results.presence_only else "sites", _spread(values), BACKGROUND_COLOUR)]
         if here is not None:
             strokes.append(Rug("presences", _spread(values[here]), 1, top=True))
         found[model.names[k]] = tuple(strokes)
@@ -240,21 +238,12 @@ def _presence_rows(results: Results, reference: Any) -> Any:
     typical = reference.typical
     if typical is None:
         return None
-    if results.kind == "species":
-        count = int(number(results.numbers.get("training_presences")) or 0)
-        band: int | None = 0
-        rows = np.arange(len(reference.values) - count, len(reference.values))
-    else:
-        band = presence_class(results.classes)
-        sites = [row for row in results.table("sites") if row.get("test or train", "train") == "train"]
-        if band is None or len(sites) != len(reference.values):
-            return None
-        rows = np.array([k for k, row in enumerate(sites) if row.get("class") == results.classes[band]], dtype=int)
+    rows = np.array(results.presence_rows(len(reference.values)), dtype=int)
     if not len(rows) or rows[0] < 0 or not reference.continuous:
         return None
     places = list(reference.continuous)
     means = reference.values[np.ix_(rows, places)].mean(axis=0)
-    return rows if np.allclose(means, typical[band, places], rtol=1e-6) else None
+    return rows if np.allclose(means, typical[results.presence_band or 0, places], rtol=1e-6) else None
 
 
 def _spread(values: Any) -> list[float]:

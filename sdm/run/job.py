@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError
-from sdm.kinds.choosing import choice_notes, choose_variables, chooses, nests, write_choice
+from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
 from sdm.kinds.task import Fit, Measured, ModelMaps, ModelResult, Prepared, Task
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
@@ -17,7 +17,6 @@ from sdm.report.results import SCENARIOS
 from sdm.run.side_by_side import side_by_side
 from sdm.storage.commit import staging
 from sdm.types import Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.assess.validation import CrossValidation
@@ -102,7 +101,7 @@ class Job:
         began = perf_counter()
         chosen, options = None, self.options
         with _explained(name):
-            if chooses(options):
+            if options.layers.chooses:
                 prepared = choose_variables(self.task, prepared, name, options, progress)
             if self.choose is not None:
                 chosen = self.choose(self.task, prepared, name, options, progress)

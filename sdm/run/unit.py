@@ -5,7 +5,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -18,7 +18,6 @@ from sdm.run.journal import DONE, FAILED, JournalEntry
 from sdm.run.run_folder import FITTING, MAPPING, RunFolder, load_job
 from sdm.run.summary import summary_row
 from sdm.types import Progress
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 

@@ -8,12 +8,13 @@ which proximal Newton solves in a few steps. So the axes are sought among weight
 the slope of that value is the gradient at these own parts.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
-from sdm.values import dataclass
 
 _STEPS = 100  # of Newton's method, which needs about four
 _AT_REST = 1e-9  # violation of the optimality condition, in units of the penalty

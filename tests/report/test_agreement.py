@@ -7,11 +7,12 @@ import pytest
 from matplotlib.colors import to_hex
 
 from sdm.api.run import load
+from sdm.kinds.results import read_results
 from sdm.report.charts import COLOURS, CURVES
 from sdm.report.pages.drawing.curves import curves
 from sdm.report.pages.maps.live_map import live_map
 from sdm.report.pages.sections import fold_map, importance
-from sdm.report.results import Results, read_results
+from sdm.report.results import Results
 from sdm.report.stored_charts import ranked_variables
 
 TEXT = re.compile("<text[^>]*>([^<]*)</text>")

@@ -3,7 +3,7 @@
 import inspect
 import logging
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 
@@ -195,7 +194,7 @@ def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> Conditiona
         chosen["multiplier"] = fitted.multiplier_
     if hasattr(fitted, "lam_"):
         chosen |= {"lam": fitted.lam_, "beta": fitted.beta_}
-    return CLASSES.with_setting(base, chosen)
+    return base.changed(**chosen)
 
 
 def _presence_curve(presence: PresenceOf, table: ClassSample, test: ClassSample | None) -> tuple[Curve, Array | None]:

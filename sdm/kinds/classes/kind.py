@@ -9,7 +9,6 @@ import numpy as np
 
 from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
-from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.classes.evaluating import evaluate_classes
@@ -23,20 +22,21 @@ from sdm.kinds.classes.fit import (
     measure_class_model,
     plan_classes,
 )
-from sdm.kinds.classes.inputs import ClassPrepared, check_inputs, prepare_classes
+from sdm.kinds.classes.inputs import ClassPrepared, prepare_classes
 from sdm.kinds.classes.outputs import draw_class_maps, map_classes, write_classes
+from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
 from sdm.kinds.species.kind import rule_tag, threshold_on_scale
-from sdm.kinds.splitting import check_testing
 from sdm.kinds.task import FEW, CheckedVariables, Findings, MapResult, Task
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
-from sdm.models.presence import PresenceOf
-from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.models.presence import PresenceOf, presence_class
+from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 
@@ -67,16 +67,9 @@ class ClassTask(Task):
     write = staticmethod(write_classes)
     evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
-        super().check_options(options)
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the estimator refuses."""
         refuse_rectified(options.fit.features)
-        check_testing(options)
-        check_inputs(options)
-        if options.fit.model == "committee":
-            raise OptionError("fit.model=committee averages models with a background: leave it out with classes")
-        if options.background.area in AREA_WORDS:
-            raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
         class_estimator(options, []).check_options()
 
     def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
@@ -162,6 +155,10 @@ class ClassTask(Task):
         """Return the probabilities, and beside them the most probable class and the entropy."""
         return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
 
+    def projected(self, model: ClassModel, name: str) -> ProjectedModel:
+        """Return the probability of presence, or every class."""
+        return ProjectedClasses(model, name) if presence_class(model.labels) is None else ProjectedPresence(model, name)
+
     def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the probability of every class, and the most probable class."""
         known = ~np.isnan(values).any(axis=0)
@@ -196,3 +193,6 @@ class ClassTask(Task):
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
         lines.append(f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}")
         return MapResult(dict(files), numbers, lines).with_novelty(novelty, places)
+
+
+TASK = ClassTask

@@ -1,6 +1,7 @@
 """A joint model, the same species without associations, and a GLM: fitted to all sites, tested on held-out ones."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Progress
-from sdm.values import dataclass
 
 KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
 FEATURES = "lq"  # what 'auto' means to a joint model
@@ -125,12 +125,12 @@ def fit_community(
     x, y, group, traits = community.predictors, community.sites.labels, community.sites.group, community.traits
     with going_on(progress, f"fitting the {WHAT['joint']}"):
         joint = make_model(options, community.edges, community.categorical, traits)
-        joint.fit(x, y, WHAT["joint"], group, progress)
+        joint.fit(x, y, groups=group, title=WHAT["joint"], progress=progress)
     stacked = joint
     if len(joint.forest_.edges):
         with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
             stacked = make_model(options, "none", community.categorical, traits)
-            stacked.fit(x, y, WHAT["stacked"], group, progress)
+            stacked.fit(x, y, groups=group, title=WHAT["stacked"], progress=progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.model_.meta.update(_record(options, community))
@@ -171,7 +171,9 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
             columns = [joint.species.index(one) for one in species]
             return fit_glm(values[train], labels[train][:, columns], joint.encoder, tuple(species))
         model = make_model(options, graph, community.categorical, community.traits)
-        return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).model_
+        return model.fit(
+            x.iloc[train], y.iloc[train][species], groups=group[train], title=what, progress=progress
+        ).model_
 
     levels = community.sites.level
     return measure_folds(split, refit, community.edges, values, labels, joint.species, progress, levels)

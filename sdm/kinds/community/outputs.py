@@ -168,11 +168,11 @@ def draw_joint_maps(
     if "maps" not in maps.files:
         return {}
     files, sites = maps.files["maps"], fit.community.sites
-    picture = draw_joint_richness(maps.folder, files, sites.x, sites.y, paper_of(options.output))
+    picture = draw_richness_maps(maps.folder, files, sites.x, sites.y, paper_of(options.output))
     return {"maps": {**files, "picture": picture.name}}
 
 
-def draw_joint_richness(folder: Path, files: Files, x: Array, y: Array, paper: Paper) -> Path:
+def draw_richness_maps(folder: Path, files: Files, x: Array, y: Array, paper: Paper) -> Path:
     """Draw the maps of richness, with sites on the first."""
     from sdm.report.figures.maps.drawn import draw_richness
 

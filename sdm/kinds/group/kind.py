@@ -59,6 +59,13 @@ class GroupTask(Task):
         beside_maps = {name: output / file for name, file in beside.items()}
         return MapResult(files, {"maps": numbers}, lines).with_novelty(novelty, beside_maps)
 
+    def projected(self, model: GroupModel, name: str) -> NoReturn:
+        """Refuse: species are projected one by one."""
+        raise OptionError(
+            f"{name} holds the axes of a group, and species are projected one by one: give the folder of the run, or "
+            "models of its species; 'sdm predict' maps all species of a group.npz on other layers"
+        )
+
     def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
         """Return one column per species, called after the scale and the species."""
         return {f"{scale or MAP_SCALES[0]} {name}": row.tolist() for name, row in zip(model.species, values)}
@@ -116,3 +123,6 @@ class GroupTask(Task):
 
     def _refuse(self) -> NoReturn:
         raise OptionError(f"{self.called} is made by a run over several species: use 'sdm fit --model shared'")
+
+
+TASK = GroupTask

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
 from sdm.assess.structure import Structure, describe_structure
 from sdm.assess.validation import CrossValidation
-from sdm.data.place import ELSEWHERE
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
+from sdm.estimators.species import SpeciesEstimator
 from sdm.estimators.structural import StructMaxent
 from sdm.features.classes import has_growing
 from sdm.kinds.assessing import Assessed, assess
@@ -40,7 +40,6 @@ from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.kinds.group.fit import GroupFits
@@ -63,8 +62,8 @@ class SpeciesFit:
     test: Array | None  # (k, V), values at test records
     test_xy: tuple[Array, Array] | None  # and their coordinates
     split: Split | None
-    base: Maxent  # the estimator of the options, not fitted
-    fitted: Maxent
+    base: SpeciesEstimator  # the estimator of the options, not fitted
+    fitted: SpeciesEstimator
     model: Model
     numbers: dict[str, Any]
     curve: Curve
@@ -146,7 +145,11 @@ def fit_species(
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
     if structure is not None:
         model = model.with_meta(structure=structure.summary())
-    if (bound := performance_bound(fitted, options.fit.delta)) is not None:
+    bound = None
+    if isinstance(fitted, Maxent | StructMaxent):
+        growth = fitted.growth_ if isinstance(fitted, StructMaxent) else None
+        bound = performance_bound(fitted, options.fit.delta, growth)
+    if bound is not None:
         model = model.with_meta(performance_bound=asdict(bound))
     return SpeciesFit(
         table, test, places, plan.split, base, fitted, model, numbers, curve, thresholds, structure, bound
@@ -167,21 +170,20 @@ def measure_species(
     are the axes that it shares with others."""
     table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
     # Features of other kinds of models are found anew in every fold, and where all have a weight nothing is gained.
-    start = model if type(fitted) is Maxent and fitted.problem_.penalty.sparse else None
     assessed = assess(
         table,
         options,
         fit.base,
         estimator(chosen, table.categorical),
         fit.split,
-        start=start,
+        start=fitted.warm_start(),
         test=fit.test,
         nested=nested,
         validated=validated,
         progress=progress,
     )
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed}
         points = (model, table.presence, table.background)
         assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
         if group is None:
@@ -236,7 +238,7 @@ def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None")
     return numbers
 
 
-def _contributions(fitted: Maxent, options: RunOptions) -> list[Contribution]:
+def _contributions(fitted: Any, options: RunOptions) -> list[Contribution]:
     """Divide the gain of a model among its variables."""
     if options.test.contribution == "shares":
         return percent_contribution(fitted.problem_, fitted.coef_)
@@ -245,12 +247,12 @@ def _contributions(fitted: Maxent, options: RunOptions) -> list[Contribution]:
 
 def fit_variables(
     table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
-) -> Maxent:
+) -> SpeciesEstimator:
     """Fit the model of the options to a table, or to some of its columns."""
     return fits.fit_table(table, estimator(options, table.categorical), columns, progress=progress)
 
 
-KINDS: dict[str, type[Maxent]] = {
+KINDS: dict[str, type[SpeciesEstimator]] = {
     "maxent": Maxent,
     "structural": StructMaxent,
     "committee": Committee,
@@ -301,25 +303,7 @@ def check_model(fit: FitOptions) -> None:
         raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
 
-def check_place(options: RunOptions) -> None:
-    """Raise if a model with features of place is to be mapped on scenarios."""
-    if options.fit.spatial and options.project.scenarios:
-        raise OptionError(f"project.scenarios does not go with fit.spatial, for {ELSEWHERE}: leave out one of them")
-
-
-def check_contribution(options: RunOptions) -> None:
-    """Raise if Java Maxent's way to count contributions is wanted of a model that it does not have."""
-    fit = options.fit
-    if options.test.contribution == "steps" and (
-        fit.model != "maxent" or fit.entropy != 1.0 or fit.regularization not in (None, "l1")
-    ):
-        raise OptionError(
-            "test.contribution=steps is for maxent models with Shannon's entropy and an l1 penalty, as Java Maxent "
-            "has: leave it out"
-        )
-
-
-def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
+def estimator(options: RunOptions, categorical: Sequence[str]) -> SpeciesEstimator:
     """Return the estimator that the options describe."""
     fit, predict = options.fit, options.predict
     kind = KINDS[fit.model]
@@ -343,7 +327,9 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
-def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
+def _measure(
+    table: SampleTable, fitted: SpeciesEstimator, model: Model, test: Array | None
+) -> tuple[dict[str, Any], Curve]:
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.domain_
     # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
