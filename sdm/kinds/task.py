@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
-from sdm.executors.painter import Painter
 from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import RULES, broken
@@ -319,12 +318,10 @@ class Task(ABC):
         options: RunOptions,
         folder: Path,
         files: Files,
-        painter: Painter,
         progress: Progress | None,
     ) -> list[str]:
         """Write the model, its tables and pictures, and maps that depend on measures, into a folder; note their names
-        in `files`, which has the other maps already, and return notes. What the painter draws is there when everything
-        is written."""
+        in `files`, which has the other maps already, and return notes."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:

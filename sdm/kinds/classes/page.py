@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.report import charts
+from sdm.report.model_figures import draw_validation, write_figures
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import (
     WORSE,
@@ -22,6 +23,7 @@ from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, warnings, whole
+from sdm.report.paper import Paper
 from sdm.report.results import Results, number, rows_by
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -191,6 +193,18 @@ FIT_WORDS = (
     "The log loss is the mean of −ln(probability of the class on record), in nats: 0 is perfect. The constant model, "
     "which gives every class its share of the training sites, is what a model has to beat."
 )
+
+
+def draw_again(results: Results, paper: Paper) -> None:
+    """Draw the charts, the maps of classes, the folds, and the choice of settings again."""
+    from sdm.kinds.classes.outputs import draw_rasters
+
+    write_figures(results, paper)
+    if results.path("class map") is not None:
+        draw_rasters(results.folder, results.files, results.classes, results.title, paper, species=results.of_species)
+    draw_validation(results, paper)
+
+
 PAGE = Page(
     subject,
     class_figures,
@@ -213,4 +227,5 @@ PAGE = Page(
         sections.ODMAP,
     ),
     (stored_warnings, convergence, untested, class_skill, few_sites, outside_map, scenarios_of_model, collinear),
+    draw_again,
 )

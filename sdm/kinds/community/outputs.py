@@ -1,10 +1,10 @@
 """Everything that a run of a joint model leaves behind."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sdm.assess.measures.partition import ASSOCIATIONS, partition_variance
-from sdm.executors.painter import Painter
 from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
 from sdm.joint.pairs import SURE, pair_associations
@@ -13,11 +13,12 @@ from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import Files, ModelMaps, Prepared
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
+from sdm.models.community import FittedJoint
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
-from sdm.report.paper import paper_of
+from sdm.report.paper import Paper, paper_of
 from sdm.report.tables import table_text, write_rows
-from sdm.types import Progress
+from sdm.types import Array, Progress
 
 MOST_PAIRS = 30  # in the numbers of a run; the table has all
 
@@ -28,12 +29,9 @@ def write_joint(
     options: RunOptions,
     folder: Path,
     files: Files,
-    painter: Painter,
     progress: Progress | None,
 ) -> list[str]:
     """Write the model, its tables, pictures and maps into a folder, and note their names."""
-    from sdm.report.figures.community.network import draw_network
-
     paper = paper_of(options.output)
     joint, labels = measured.joint, measured.community.sites.labels
     files["model"] = save_model(joint, folder / "joint.npz").name
@@ -45,17 +43,12 @@ def write_joint(
     tables = {"effects": effects, "evaluation": evaluation_rows(measured), **({"tuning": tried} if tried else {})}
     files |= {what: write_rows(folder / f"{what}.csv", rows).name for what, rows in tables.items()}
     prevalence = labels.mean(skipna=True).to_dict()
-    common = [prevalence[name] for name in joint.species]
-    files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png", paper).name
-    found = _write_parts(measured, folder, files, paper)
+    found = _write_parts(measured, folder, files)
     if joint.random is not None:
-        _write_random(joint.random, measured, folder, files, paper)
+        _write_random(joint.random, measured, folder, files)
     if "fourth_corner" in joint.meta:
-        from sdm.report.figures.community.associations import draw_corner
-
-        rows = joint.meta["fourth_corner"]
-        files["fourth corner"] = write_rows(folder / "fourth_corner.csv", rows).name
-        files["fourth corner picture"] = draw_corner(rows, folder / "fourth_corner.png", paper).name
+        files["fourth corner"] = write_rows(folder / "fourth_corner.csv", joint.meta["fourth_corner"]).name
+    files |= draw_community(joint, prevalence, found["variance"], folder, paper)
     if options.joint.all_associations:
         found |= _write_pairs(measured, folder, files, paper)
     blocks = None if measured.testing is None else measured.testing.blocks
@@ -69,35 +62,48 @@ def write_joint(
     return []
 
 
-def _write_parts(measured: MeasuredCommunity, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
-    """Write which part of a species' log-odds comes from which variable, and from the other species."""
-    from sdm.report.figures.community.associations import draw_partition
+def draw_community(
+    joint: FittedJoint, prevalence: Mapping[str, float], variance: list[dict[str, Any]], folder: Path, paper: Paper
+) -> Files:
+    """Draw the network of associations, the parts of the variance, random effects and effects of traits; return the
+    names of the pictures."""
+    from sdm.report.figures.community import associations
+    from sdm.report.figures.community.network import draw_network
 
+    species, edges = joint.species, joint.associations()
+    common = [prevalence[name] for name in species]
+    parts = [*joint.encoder.names, *([] if joint.random is None else [joint.random.column]), ASSOCIATIONS]
+    drawn = {
+        "network": draw_network(species, joint.forest, edges, common, folder / "network.png", paper),
+        "variance picture": associations.draw_partition(variance, parts, folder / "variance.png", paper),
+    }
+    if joint.random is not None:
+        place = folder / "random_effects.png"
+        drawn["random picture"] = associations.draw_levels(joint.random, species, place, paper)
+    if "fourth_corner" in joint.meta:
+        place = folder / "fourth_corner.png"
+        drawn["fourth corner picture"] = associations.draw_corner(joint.meta["fourth_corner"], place, paper)
+    return {what: path.name for what, path in drawn.items()}
+
+
+def _write_parts(measured: MeasuredCommunity, folder: Path, files: Files) -> dict[str, Any]:
+    """Write which part of a species' log-odds comes from which variable, and from the other species."""
     joint, community = measured.joint, measured.community
     labels = read_labels(community.sites.labels, joint.species, len(community.sites))
-    levels = community.sites.level
-    rows = partition_variance(joint, joint.encode(community.environment), labels, levels)
+    rows = partition_variance(joint, joint.encode(community.environment), labels, community.sites.level)
     files["variance"] = write_rows(folder / "variance.csv", rows).name
-    parts = [*joint.encoder.names, *([] if joint.random is None else [joint.random.column]), ASSOCIATIONS]
-    files["variance picture"] = draw_partition(rows, parts, folder / "variance.png", paper).name
     return {"variance": rows}
 
 
-def _write_random(random: RandomEffect, measured: MeasuredCommunity, folder: Path, files: Files, paper: Any) -> None:
+def _write_random(random: RandomEffect, measured: MeasuredCommunity, folder: Path, files: Files) -> None:
     """Write the effects of the levels on every species, and how far they spread."""
-    from sdm.report.figures.community.associations import draw_levels
-
-    sites = measured.community.sites
-    labels = read_labels(sites.labels, measured.joint.species, len(sites))
-    rows = random.rows(measured.joint.species, labels, sites.level)
+    sites, species = measured.community.sites, measured.joint.species
+    rows = random.rows(species, read_labels(sites.labels, species, len(sites)), sites.level)
     files["random effects"] = write_rows(folder / "random_effects.csv", rows).name
-    spread = random.by_species(measured.joint.species)
-    files["random spread"] = write_rows(folder / "random_spread.csv", spread).name
-    place = folder / "random_effects.png"
-    files["random picture"] = draw_levels(random, measured.joint.species, place, paper).name
+    files["random spread"] = write_rows(folder / "random_spread.csv", random.by_species(species)).name
 
 
-def _write_pairs(measured: MeasuredCommunity, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
+def _write_pairs(measured: MeasuredCommunity, folder: Path, files: Files, paper: Paper) -> dict[str, Any]:
     """Estimate and write the associations of all pairs of species."""
     from sdm.report.figures.community.associations import draw_matrix
 
@@ -161,9 +167,14 @@ def draw_joint_maps(
     """Draw the richness with the sites."""
     if "maps" not in maps.files:
         return {}
+    files, sites = maps.files["maps"], fit.community.sites
+    picture = draw_richness_maps(maps.folder, files, sites.x, sites.y, paper_of(options.output))
+    return {"maps": {**files, "picture": picture.name}}
+
+
+def draw_richness_maps(folder: Path, files: Files, x: Array, y: Array, paper: Paper) -> Path:
+    """Draw the maps of richness, with sites on the first."""
     from sdm.report.figures.maps.drawn import draw_richness
 
-    files, sites = maps.files["maps"], fit.community.sites
-    richness = {name: maps.folder / file for name, file in files.items() if isinstance(file, str)}
-    picture = draw_richness(richness, maps.folder / "richness.png", sites.x, sites.y, paper_of(options.output))
-    return {"maps": {**files, "picture": picture.name}}
+    rasters = {name: folder / file for name, file in files.items() if isinstance(file, str) and file.endswith(".tif")}
+    return draw_richness(rasters, folder / "richness.png", x, y, paper)

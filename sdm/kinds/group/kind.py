@@ -6,7 +6,6 @@ from typing import Any, ClassVar, NoReturn
 
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
-from sdm.executors.painter import Painter
 from sdm.kinds.group.words import group_info_lines
 from sdm.kinds.task import Files, Findings, MapResult, ModelResult, Prepared, Task
 from sdm.maps.gis.styles import style_folder
@@ -105,7 +104,6 @@ class GroupTask(Task):
         options: RunOptions,
         folder: Path,
         files: Files,
-        painter: Painter,
         progress: Any,
     ) -> NoReturn:
         """Refuse, as there are no runs of groups alone."""
