@@ -58,11 +58,11 @@ def do_run(
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     from sdm.executors.opening import kept_workers
-    from sdm.kinds.registry import kind_of_model
+    from sdm.kinds.registry import over_species
 
     output = options.output
     charts = run is not None or draws_charts(options)
-    helpers = helped(charts=charts) if kind_of_model(options) == "species" else nullcontext()
+    helpers = helped(charts=charts) if over_species(options) else nullcontext()
     with kept_workers(options), helpers:  # which load what they need while this process does
         if run is None:
             from sdm.run.run import run as fit_all

@@ -124,7 +124,7 @@ def search_settings(
         raise OptionError("there is no setting to try: give at least one")
     estimator = assessor.default() if base is None else base
     for setting in settings:
-        assessor.with_setting(estimator, setting)  # an unknown option is said before any work
+        estimator.changed(**setting)  # an unknown option is refused before any work
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
     chains = _chains(settings)
     jobs = [(table, estimator, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
@@ -228,7 +228,7 @@ def _chain(
     out: list[tuple[Row, Any]] = []
     earlier: Any = None
     for setting in settings:
-        earlier = assessor.fit_next(train, assessor.with_setting(base, setting), earlier)
+        earlier = assessor.fit_next(train, base.changed(**setting), earlier)
         if fold is None:
             out.append((assessor.measure_whole(earlier, train), None))
         else:

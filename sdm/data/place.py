@@ -146,7 +146,7 @@ class Region:
         from rasterio.crs import CRS
         from rasterio.errors import RasterioError
 
-        from sdm.data.rasters.grid import crs_name, same_crs
+        from sdm.data.crs import crs_name, same_crs
 
         try:
             own = CRS.from_wkt(self.crs)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.splits.sphere import great_circle
+from sdm.data.crs import great_circle
 from sdm.errors import DataError
 from sdm.types import Array, Index
 

@@ -12,10 +12,11 @@ import numpy as np
 from rasterio.windows import Window
 
 from sdm._jit import jit
+from sdm.data.crs import DEGREE_KM
 from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.cells import all_valid
-from sdm.data.rasters.distance import DEGREE_KM, cell_km
 from sdm.data.rasters.globe import in_one_piece
+from sdm.data.rasters.grid import cell_km
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError

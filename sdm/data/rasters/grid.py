@@ -1,6 +1,5 @@
 """The grid of cells that all layers share: its place, its size, and which cell a point falls in."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,13 +10,12 @@ from rasterio.crs import CRS
 from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
+from sdm.data.crs import DEGREE_KM, WGS84, crs_name, reproject, same_crs
 from sdm.errors import DataError
 
 GRID_TOLERANCE = 1e-6
 """Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less
 than this part of a cell beyond the outermost edge is on it."""
-_ELLIPSOID = re.compile(r'(?:SPHEROID|ELLIPSOID)\["(?:[^"]|"")*",([-+.\dE]+),([-+.\dE]+)', re.IGNORECASE)
-"""An ellipsoid in the text of a CRS: its equatorial radius in metres, and one divided by its flattening."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,12 +92,12 @@ class Grid:
 
     def lonlat(self, rows: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return longitude and latitude (WGS 84) of fractional rows and columns; whole numbers are cell corners."""
-        from rasterio.warp import transform as reproject
+        from rasterio.warp import transform as warp
 
         x, y = self.transform.c + self.transform.a * cols, self.transform.f + self.transform.e * rows
         if self.crs is not None and self.crs != CRS.from_epsg(4326):
             try:
-                x, y = (np.asarray(values) for values in reproject(self.crs, CRS.from_epsg(4326), x, y))
+                x, y = (np.asarray(values) for values in warp(self.crs, CRS.from_epsg(4326), x, y))
             except RasterioError as problem:
                 raise DataError(
                     f"the layers' coordinate system '{crs_name(self.crs)}' has no longitude and latitude: give them "
@@ -110,12 +108,15 @@ class Grid:
     @cached_property
     def _ellipsoid(self) -> tuple[float, float]:
         """The equatorial radius in km and the eccentricity of the ellipsoid that degrees are measured on."""
-        found = _ELLIPSOID.search(self.crs.to_wkt()) if self.crs is not None else None
-        if found is None:
+        if self.crs is None:
             raise DataError("the layers have no coordinate reference system, which areas in km² need: give them one")
-        metres, inverse = float(found[1]), float(found[2])
-        flattening = 1.0 / inverse if inverse else 0.0  # a sphere has none
-        return metres / 1000, float(np.sqrt(flattening * (2.0 - flattening)))
+        from pyproj import CRS as ProjectionCRS
+
+        ellipsoid = ProjectionCRS.from_wkt(self.crs.to_wkt()).ellipsoid
+        if ellipsoid is None:
+            raise DataError(f"the coordinate system '{crs_name(self.crs)}' has no ellipsoid, which areas in km² need")
+        polar = ellipsoid.semi_minor_metre / ellipsoid.semi_major_metre
+        return ellipsoid.semi_major_metre / 1000, float(np.sqrt(1.0 - polar**2))
 
     def km2_below(self, y: ArrayLike) -> np.ndarray:
         """Return the area in km² from the origin of y up to each y, for one unit of x. Of a geographic CRS it is the
@@ -199,13 +200,23 @@ def _cell_number(value: ArrayLike, start: float, size: float, count: int) -> tup
     return np.clip(number, 0, count - 1), inside
 
 
-def crs_name(crs: CRS | None) -> str:
-    """Return a short name of a reference system."""
-    return "no known CRS" if crs is None else crs.to_string()[:60]
+def to_lonlat(x: np.ndarray, y: np.ndarray, grid: Grid, purpose: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return longitude and latitude of points in the coordinates of a grid; `purpose` says what needs its CRS."""
+    return reproject(x, y, _crs_of(grid, purpose), WGS84)
 
 
-def same_crs(one: CRS | None, other: CRS | None) -> bool:
-    """Whether two reference systems are the same, whatever dialect of WKT they are written in."""
-    if one is None or other is None:
-        return one is other
-    return bool(one == other) or bool(one.to_dict() and one.to_dict() == other.to_dict())
+def cell_km(grid: Grid, rows: np.ndarray, purpose: str) -> tuple[np.ndarray, float]:
+    """Return the width of the cells of each row, and the height of all cells, in km."""
+    crs = _crs_of(grid, purpose)
+    if crs.is_geographic:
+        _, lat = grid.xy(rows, np.zeros_like(rows))
+        return abs(grid.transform.a) * DEGREE_KM * np.cos(np.deg2rad(lat)), abs(grid.transform.e) * DEGREE_KM
+    unit = float(crs.linear_units_factor[1]) / 1000
+    return np.full(len(rows), abs(grid.transform.a) * unit), abs(grid.transform.e) * unit
+
+
+def _crs_of(grid: Grid, purpose: str) -> CRS:
+    """Return the coordinate reference system of a grid, or raise the user's error."""
+    if grid.crs is None:
+        raise DataError(f"{purpose} needs distances, and the layers have no coordinate reference system: give them one")
+    return grid.crs

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from rasterio.windows import Window
 
+from sdm.data.crs import DEGREE_KM
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import all_valid
-from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack

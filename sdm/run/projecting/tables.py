@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from sdm.data.crs import WGS84, reproject
 from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
 from sdm.data.records.columns import coordinate_pair, named_column
-from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
+from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
 from sdm.kinds.model_inputs import SurveyFile, check_columns, open_for, open_text, values_at
