@@ -37,13 +37,7 @@ for _ in range(30 if lean else 5):
     model()
 print(process_time() - processor, perf_counter() - wall)
 """
-
-
-class Times(NamedTuple):
-    """Seconds of one run."""
-
-    processor: float
-    wall: float
+Seconds = tuple[float, float]  # of processor and wall
 
 
 class Side(NamedTuple):
@@ -53,7 +47,7 @@ class Side(NamedTuple):
     python: Path
     cache: Path
 
-    def run(self, *words: str | Path, cache: Path | None = None) -> Times:
+    def run(self, *words: str | Path, cache: Path | None = None) -> Seconds:
         """Run Python with some words as a process of its own."""
         environment = {**os.environ, "SDM_CACHE_DIR": str(cache or self.cache), "OPENBLAS_NUM_THREADS": "1"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -69,10 +63,11 @@ class Side(NamedTuple):
         if process.returncode:
             sys.exit(f"{self.name}: {words} failed:\n{text}")
         if words[0] == "-c":  # measures itself
-            return Times(*map(float, text.split()))
-        return Times(usage.ru_utime + usage.ru_stime, wall)
+            processor, wall = map(float, text.split())
+            return processor, wall
+        return usage.ru_utime + usage.ru_stime, wall
 
-    def sdm(self, *words: str | Path, cache: Path | None = None) -> Times:
+    def sdm(self, *words: str | Path, cache: Path | None = None) -> Seconds:
         """Run a command of sdm."""
         return self.run("-m", "sdm_cli.main", *words, cache=cache)
 
@@ -81,7 +76,6 @@ def environment(folder: Path, source: Path, name: str) -> Side:
     """Make the environment of a commit, unless it is there."""
     python = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not (folder / "done").exists():
-        folder.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "venv"], check=True)
         install = [python, "-m", "pip", "install", "-qq", "-c", source / ".ci" / "constraints.txt", "-e", source]
         subprocess.run(install, check=True)
@@ -97,12 +91,11 @@ def sides(commit: str) -> tuple[Side, Side]:
     source = cache / commit / "source"
     if not source.exists():
         subprocess.run([*git, "worktree", "add", "--force", "--detach", source, commit], check=True)
-    return environment(cache / f"here-{ROOT.parent.name}-{ROOT.name}", ROOT, "here"), environment(
-        cache / commit, source, commit
-    )
+    here = environment(cache / f"here-{ROOT.parent.name}-{ROOT.name}", ROOT, "here")
+    return here, environment(cache / commit, source, commit)
 
 
-def jobs(folder: Path, here: Side) -> dict[str, tuple[int, Callable[[Side], Times]]]:
+def jobs(folder: Path, here: Side) -> dict[str, tuple[int, Callable[[Side], Seconds]]]:
     """Return what is measured: how many times, and how."""
     data = Path(os.environ.get("SDM_SHARED", ROOT.parent / "shared")) / "data" / "phillips2006"
     records: tuple[str | Path, ...] = (data / "bradypus.csv", data / "layers", "--categorical", "ecoreg")
@@ -111,50 +104,45 @@ def jobs(folder: Path, here: Side) -> dict[str, tuple[int, Callable[[Side], Time
         records = (sample / "occurrences.csv", sample / "layers", "--categorical", "landcover")
     fit = ("fit", *records, "-q", "--overwrite", "-o")
 
-    def first_run(side: Side) -> Times:
+    def first_run(side: Side) -> Seconds:
         with tempfile.TemporaryDirectory(dir=folder) as empty:
             return side.sdm(*fit, folder / side.name, cache=Path(empty))
 
-    def predict(side: Side) -> Times:
+    def predict(side: Side) -> Seconds:
         world, model = folder / "world", folder / "model"
         if not world.exists():
             here.sdm("simulate", world, "--size", "4000", "--layers", "14", "-q")
             lean = ("--categorical", "landcover", "--fc", "lqht", "--no-curves", "--no-map", "-q", "-o", model)
             here.sdm("fit", world / "occurrences.csv", world / "layers", *lean)
-        (file,) = model.glob("*.npz")
-        return side.sdm("predict", file, world / "layers", "-q", "--overwrite", "-o", folder / "map.tif")
+        return side.sdm("predict", *model.glob("*.npz"), world / "layers", "-q", "--overwrite", "-o", folder / "m.tif")
 
     return {
         "help": (11, lambda side: side.sdm("--help")),
         "job": (5, lambda side: side.sdm(*fit, folder / side.name)),
-        "first": (3, first_run),
         "lean": (5, lambda side: side.run("-c", FIT, "lean")),
         "full": (5, lambda side: side.run("-c", FIT, "full")),
         "predict": (3, predict),
+        "first": (2, first_run),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks against", description=__doc__)
     parser.add_argument("--commit", required=True, help="the other commit")
-    parser.add_argument("--job", nargs="+", help="measure only these: help, job, first, lean, full, predict")
+    parser.add_argument("--job", nargs="+", help="measure only these: help, job, lean, full, predict, first")
     chosen = parser.parse_args()
-    here, other = sides(chosen.commit)
-    rows = []
+    pair, rows = sides(chosen.commit), []
     with tempfile.TemporaryDirectory() as name:
-        for job, (repeats, run) in jobs(Path(name), here).items():
+        for job, (repeats, run) in jobs(Path(name), pair[0]).items():
             if chosen.job and job not in chosen.job:
                 continue
-            times: dict[Side, list[Times]] = {here: [run(here)][:0], other: [run(other)][:0]}  # the first is warm-up
-            for _ in range(repeats):
-                for side, spent in times.items():
-                    spent.append(run(side))
-            (cpu, wall), (cpu_other, wall_other) = ([median(values) for values in zip(*t)] for t in times.values())
-            row = {"job": job, "seconds": cpu, other.name: cpu_other, "ratio": cpu / cpu_other}
-            rows.append({**row, "wall": wall, f"wall {other.name}": wall_other, "wall ratio": wall / wall_other})
-            table(f"{job}: processor seconds of {repeats} runs each, against {other.name}", rows[-1:])
-    table(f"processor seconds against {other.name}", rows)
-    save("against", {other.name: rows})
+            turns = [[run(side) for side in pair] for _ in range(repeats + 1)][job != "first" :]  # one to warm up
+            (cpu, wall), (other, other_wall) = ([median(t) for t in zip(*side)] for side in zip(*turns))
+            row = {"job": job, "seconds": cpu, pair[1].name: other, "ratio": cpu / other}
+            rows.append({**row, "wall": wall, f"wall {pair[1].name}": other_wall, "wall ratio": wall / other_wall})
+            table(f"{job}: medians of {len(turns)} runs each", rows[-1:])
+    table(f"processor and wall seconds, here and at {pair[1].name}", rows)
+    save("against", {pair[1].name: rows})
 
 
 if __name__ == "__main__":

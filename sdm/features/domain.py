@@ -143,7 +143,7 @@ def weighted_gram(x: Array, mass: Array) -> Array:
         made, scaled = [], np.empty((_BLOCK, x.shape[1]))
         for first in range(blocks.start * _BLOCK, min(blocks.stop * _BLOCK, len(x)), _BLOCK):
             part = x[first : first + _BLOCK]
-            np.multiply(part, mass[first : first + _BLOCK, None], out=scaled[: len(part)])
+            _scale_rows(part, mass[first : first + _BLOCK], scaled[: len(part)])
             made.append(np.dot(part.T, scaled[: len(part)]))  # unlike `@`, it lets other threads work
         return made
 
@@ -174,6 +174,14 @@ def _normalised(q0: Array) -> Array:
             "so leave out cells of weight zero"
         )
     return q0 / q0.sum()
+
+
+@jit
+def _scale_rows(x, mass, out):  # type: ignore[no-untyped-def]
+    """out[i] = mass[i] x[i] for every row i."""
+    for i in range(x.shape[0]):
+        for v in range(x.shape[1]):
+            out[i, v] = x[i, v] * mass[i]
 
 
 @jit
