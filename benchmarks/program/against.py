@@ -16,7 +16,7 @@ from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
-from benchmarks.tools.harness import ROOT, save, table
+from benchmarks.tools.harness import ROOT, table
 
 FIT = """
 import sys
@@ -142,7 +142,6 @@ def main() -> None:
             rows.append({**row, "wall": wall, f"wall {pair[1].name}": other_wall, "wall ratio": wall / other_wall})
             table(f"{job}: medians of {len(turns)} runs each", rows[-1:])
     table(f"processor and wall seconds, here and at {pair[1].name}", rows)
-    save("against", {pair[1].name: rows})
 
 
 if __name__ == "__main__":
