@@ -110,8 +110,8 @@ docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md
 docs-figures: $(VENV)/.test  ## make the pictures of the documentation again, from the sample data (with a Chromium, also those of pages)
 	$(BIN)/python -m tools.docs_figures
 
-bench: $(VENV)/.bench  ## how many times as long as a floor of the same run each job takes (less than ten minutes)
-	$(BIN)/python -m benchmarks speed engine application
+bench: $(VENV)/.bench  ## how many times as long as a floor of the same run each job takes; AGAINST=… compares with that commit
+	$(BIN)/python -m benchmarks $(if $(AGAINST),against --commit $(AGAINST),speed engine application)
 
 bench-all: $(VENV)/.bench  ## run all benchmarks (hours); tables on screen, JSON in benchmarks/results
 	$(BIN)/python -m benchmarks

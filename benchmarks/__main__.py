@@ -9,10 +9,11 @@ INPUTS = ("thinning", "records", "variables", "hostile")  # of files and records
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
 SCALE = ("index_page", "stacking", "scale", "axes")  # of many species, in a folder of their own
 PROGRAM = ("application", "speed")  # of the program as a whole, in a folder of their own
+AGAINST = "against"  # another commit, which must be named: it is no part of all benchmarks
 THEORY = ("penalties", "learners")  # of what the theory says, in a folder of their own
 FOLDERS = {
     **dict.fromkeys(THEORY, "theory."),
-    **dict.fromkeys(PROGRAM, "program."),
+    **dict.fromkeys((*PROGRAM, AGAINST), "program."),
     **dict.fromkeys(INPUTS, "inputs."),
     **dict.fromkeys(SCENARIOS, "scenarios."),
     **dict.fromkeys(SCALE, "scale."),
@@ -26,7 +27,7 @@ ALL = (
 def main() -> None:
     given = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
     options = sys.argv[1 + len(given) :]
-    unknown = [name for name in given if name not in ALL]
+    unknown = [name for name in given if name not in (*ALL, AGAINST)]
     if unknown:
         sys.exit(f"no benchmark called {', '.join(unknown)}; there are {', '.join(ALL)}")
     names, asked = given or ALL, {"-h", "--help"} & set(options)

@@ -28,11 +28,13 @@ class CellRanks:
         codes = np.empty((self.codes.shape[0], n + len(rows)), dtype=np.int32)
         every = []
         for v, values in enumerate(self.values):
-            new = np.setdiff1d(rows[:, v], values)
-            if new.size:
-                every.append(np.insert(values, np.searchsorted(values, new), new))
-                place = np.arange(values.size) + np.searchsorted(new, values)
-                codes[v, :n] = place[self.codes[v]]
+            asked = np.unique(rows[:, v])
+            place = np.searchsorted(values, asked)
+            is_new = values[np.minimum(place, values.size - 1)] != asked if values.size else np.ones(asked.size, bool)
+            if is_new.any():
+                every.append(np.insert(values, place[is_new], asked[is_new]))
+                smaller = np.cumsum(np.bincount(place[is_new], minlength=values.size)[: values.size])
+                codes[v, :n] = (np.arange(values.size) + smaller).astype(np.int32)[self.codes[v]]
             else:
                 every.append(values)
                 codes[v, :n] = self.codes[v]
