@@ -65,7 +65,7 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
                 if layer is not None:
                     raise OptionError(f"file '{path.name}' has no layers: leave out '{layer}'")
                 return _read_parquet(path), []
-            refuse_references(path)
+            _refuse_references(path)
             pyogrio.set_gdal_config_options({"GML_DOWNLOAD_WFS_SCHEMA": "NO"})  # a GML file is read without its server
             known = {str(name): str(shape or "") for name, shape in pyogrio.list_layers(path)}
             if layer is None and len(known) > 1:
@@ -87,7 +87,15 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
     return frame, notes
 
 
-def refuse_references(path: Path) -> None:
+def read_attributes(path: Path, encoding: str, most: int) -> Any:
+    """Return the first rows of a table without geometry, such as dBASE; a DataError if it names other files."""
+    import pyogrio
+
+    _refuse_references(path)
+    return pyogrio.read_dataframe(path, read_geometry=False, encoding=encoding, max_features=most)
+
+
+def _refuse_references(path: Path) -> None:
     """Raise DataError if GDAL may take a file, or one in an archive, for a format that names other files or servers."""
     for name, head in _heads(path):
         if (
