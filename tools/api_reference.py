@@ -11,13 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import sdm
+from sdm.estimators.params import Parameters
+from sdm.estimators.species import SpeciesEstimator
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "docs" / "api.md"
 WIDTH = 110
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 # Members that are there for those who add a kind of model (CONTRIBUTING.md), not for users.
-INNER = {"for_fold", "settings", "check_numbers", "used_seed", "array_names", "optional_names", "to_file", "from_file"}
+INNER = {
+    "changed", "fit_again", "warm_start", "for_fold", "settings", "check_numbers", "used_seed",
+    "array_names", "optional_names", "to_file", "from_file",
+}  # fmt: skip
 LISTS = ("Parameters", "Attributes", "Returns", "Yields", "Raises")
 _HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 _ENTRY = re.compile(r'^ {4}"(\w+)": "([\w.]+)",$')
@@ -68,8 +73,9 @@ def described(name: str, public: Any) -> str:
     """Return the section of one public name."""
     if not inspect.isclass(public):
         return f"### {name}\n\n{_code(signature(name, public))}\n\n{markdown(inspect.getdoc(public))}\n"
-    made = "__init__" in vars(public) and not is_dataclass(public)  # models and results are not made by hand
-    head = signature(name, public.__init__) if made else name
+    made = issubclass(public, Parameters) or ("__init__" in vars(public) and not is_dataclass(public))  # by users
+    constructor = public if is_dataclass(public) else public.__init__
+    head = signature(name, constructor) if made else name
     parts = [f"### {name}\n\n{_code(head)}\n\n{markdown(inspect.getdoc(public))}\n"]
     methods, base = own_methods(public)
     for method, function in methods:
@@ -89,6 +95,8 @@ def own_methods(public: type) -> tuple[list[tuple[str, Any]], str | None]:
     for one in public.__mro__:
         if one is not public and one.__name__ in sdm.__all__:
             return list(found.items()), one.__name__
+        if one is SpeciesEstimator and public is not sdm.Maxent:  # its methods are described once
+            return list(found.items()), "Maxent"
         if one.__module__.startswith("sdm."):
             for name, value in vars(one).items():
                 known = inspect.isfunction(value) or isinstance(value, (classmethod, property))
@@ -99,11 +107,8 @@ def own_methods(public: type) -> tuple[list[tuple[str, Any]], str | None]:
 
 def signature(name: str, function: Any) -> str:
     """Return a signature with annotations as they are written in the source, without `self`."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert isinstance(tree, ast.FunctionDef)  # noqa: S101
-    given = tree.args
-    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
-    notes = {one.arg: ast.unparse(one.annotation) for one in every if one.annotation is not None}
+    tree = _parsed(function)
+    notes = field_notes(function) if isinstance(tree, ast.ClassDef) else argument_notes(tree)
     listed, starred = list[str](), False
     for one in inspect.signature(function).parameters.values():
         if one.name in ("self", "cls"):
@@ -114,11 +119,32 @@ def signature(name: str, function: Any) -> str:
         note = f": {notes[one.name]}" if one.name in notes else ""
         default = "" if one.default is one.empty else f"{' = ' if note else '='}{one.default!r}"
         listed.append(f"{STARS.get(one.kind, '')}{one.name}{note}{default}")
-    back = "" if tree.returns is None or tree.name == "__init__" else f" -> {ast.unparse(tree.returns)}"
+    returns = None if isinstance(tree, ast.ClassDef) or tree.name == "__init__" else tree.returns
+    back = "" if returns is None else f" -> {ast.unparse(returns)}"
     line = f"{name}({', '.join(listed)}){back}"
     if len(line) <= WIDTH:
         return line
     return f"{name}(\n" + "".join(f"    {one},\n" for one in listed) + f"){back}"
+
+
+def argument_notes(tree: ast.FunctionDef) -> dict[str, str]:
+    """Return the annotations of a function's arguments."""
+    given = tree.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    return {one.arg: ast.unparse(one.annotation) for one in every if one.annotation is not None}
+
+
+def field_notes(public: type) -> dict[str, str]:
+    """Return the annotations of the fields of a dataclass, whose constructor has them as arguments."""
+    notes: dict[str, str] = {}
+    for one in filter(is_dataclass, reversed(public.__mro__)):
+        fields = [line for line in _parsed(one).body if isinstance(line, ast.AnnAssign)]
+        notes |= {ast.unparse(line.target): ast.unparse(line.annotation) for line in fields}
+    return notes
+
+
+def _parsed(public: Any) -> Any:
+    return ast.parse(textwrap.dedent(inspect.getsource(public))).body[0]
 
 
 def markdown(doc: str | None, nested: bool = False) -> str:

@@ -3,10 +3,11 @@
 The density is given in cells of a window, so that a model on the same cells can be compared with it exactly.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.types import Array
-from sdm.values import dataclass
 
 CITY = (0.0, 0.0, 10.0, 8.0)  # km
 ROAD = (0.0, 0.0, 24.0, 60.0)  # hours of a day, km along the road

@@ -58,7 +58,7 @@ def tries() -> list[dict[str, Any]]:
 
 def against_pairs() -> list[dict[str, Any]]:
     """The same rule by comparing all pairs, on as many records as that takes."""
-    from sdm.data.rasters.distance import EARTH_KM
+    from sdm.data.crs import EARTH_KM
 
     lon, lat = (part[:3000] for part in records("clustered"))
 

@@ -4,13 +4,12 @@ import os
 import shutil
 import tempfile
 import weakref
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Maps in memory: an array with its grid, and the same as a DataArray of xarray where that is installed."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sdm.api.private import CellAxes
 from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError, OptionError
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     import xarray

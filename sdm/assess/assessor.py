@@ -6,12 +6,12 @@ of presences and background, `sdm.assess.class_assessor.CLASSES` for samples of 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sdm.assess.fits import fit_table, with_setting
+from sdm.assess.fits import fit_table
 from sdm.assess.measures.basic import auc, gain, relative_gain
 from sdm.assess.measures.presence_only import (
     FLOOR,
@@ -25,11 +25,11 @@ from sdm.assess.measures.presence_only import (
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
-from sdm.estimators.maxent import Maxent, fit_again
+from sdm.estimators.maxent import Maxent
 from sdm.estimators.params import Parameters
-from sdm.estimators.structural import StructMaxent
+from sdm.estimators.species import SpeciesEstimator
+from sdm.models.species import Model
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 Row = dict[str, Any]
 Gains = tuple[float, float]
@@ -74,10 +74,6 @@ class Assessor(ABC):
     def fit_next(self, table: Any, estimator: Any, earlier: Any) -> Any:
         """Fit to a table what differs from an earlier fit to it in the multiplier alone, starting from that."""
         return self.fit(table, estimator, start=earlier)
-
-    @abstractmethod
-    def with_setting(self, base: Any, setting: Mapping[str, Any]) -> Any:
-        """Return an estimator with some options changed."""
 
     @abstractmethod
     def counts(self, train: Any, test: Any) -> dict[str, int]:
@@ -140,7 +136,7 @@ def averages(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, float]:
 
 
 class PresenceOnly(Assessor):
-    """`Maxent` and its kin on a `SampleTable`: presences against a background."""
+    """Estimators of one species on a `SampleTable`: presences against a background."""
 
     higher = HIGHER
     averaged = (*HIGHER, "loss.const.val")
@@ -150,26 +146,30 @@ class PresenceOnly(Assessor):
         return Maxent()
 
     def fit(
-        self, table: SampleTable, estimator: Maxent, columns: Sequence[int] | None = None, start: Maxent | None = None
-    ) -> Maxent:
-        """Fit a copy of an estimator to a table; structural models do not start from another."""
-        return fit_table(table, estimator, columns, start=None if isinstance(estimator, StructMaxent) else start)
+        self,
+        table: SampleTable,
+        estimator: SpeciesEstimator,
+        columns: Sequence[int] | None = None,
+        start: SpeciesEstimator | Model | None = None,
+    ) -> SpeciesEstimator:
+        """Fit a copy of an estimator to a table."""
+        return fit_table(table, estimator, columns, start=start)
 
-    def fit_next(self, table: SampleTable, estimator: Maxent, earlier: Maxent | None) -> Maxent:
-        """Fit to a table what differs from an earlier fit to it in the multiplier alone; its rows are not read anew."""
-        if type(earlier) is Maxent and type(estimator) is Maxent:
-            return fit_again(earlier, estimator.multiplier)
-        return self.fit(table, estimator, start=earlier)
-
-    def with_setting(self, base: Maxent, setting: Mapping[str, Any]) -> Maxent:
-        """Return an estimator with some options changed; one that names `families` or `lam` is a `StructMaxent`."""
-        return with_setting(base, setting)
+    def fit_next(
+        self, table: SampleTable, estimator: SpeciesEstimator, earlier: SpeciesEstimator | None
+    ) -> SpeciesEstimator:
+        """Fit to a table what differs from an earlier fit to it in the multiplier alone; its rows are not read again,
+        where the estimator can do without."""
+        again = None if earlier is None else earlier.fit_again(estimator.get_params()["multiplier"])
+        return self.fit(table, estimator, start=earlier) if again is None else again
 
     def counts(self, train: SampleTable, test: SampleTable) -> dict[str, int]:
         """Return the numbers of presences."""
         return {"training_presences": train.n_presences, "test_presences": test.n_presences}
 
-    def measure_fold(self, fitted: Maxent, train: SampleTable, test: SampleTable) -> tuple[Row, HeldOut | None]:
+    def measure_fold(
+        self, fitted: SpeciesEstimator, train: SampleTable, test: SampleTable
+    ) -> tuple[Row, HeldOut | None]:
         """Measure a fit on held-out presences (`measure_presences`), and keep the predictions of a fold of one."""
         row: Row = dict(measure_presences(fitted.model_, train, test))
         added = {name: row.pop(name) for name in ("tss.val", "loss.const.val")}
@@ -178,7 +178,7 @@ class PresenceOnly(Assessor):
         row |= added  # after the columns that tables of earlier versions have
         return row, hold_out(fitted.model_, test)
 
-    def measure_whole(self, fitted: Maxent, table: SampleTable) -> Row:
+    def measure_whole(self, fitted: SpeciesEstimator, table: SampleTable) -> Row:
         """Measure a fit on its presences and background."""
         return measure_whole(fitted, table)
 
@@ -212,7 +212,7 @@ class PresenceOnly(Assessor):
         """Return the variables at presences and background."""
         return np.vstack([table.presence, table.background])
 
-    def quality(self, fitted: Maxent, test: SampleTable) -> Callable[[list[Array]], float]:
+    def quality(self, fitted: SpeciesEstimator, test: SampleTable) -> Callable[[list[Array]], float]:
         """Return the gain of held-out presences over presences and background together."""
         model, m = fitted.model_, test.n_presences
         floor = 0.0 if model.alpha == 1.0 else FLOOR
@@ -223,7 +223,9 @@ class PresenceOnly(Assessor):
 
         return gained
 
-    def gains(self, fitted: Maxent, table: SampleTable, test: Array | None, columns: list[int]) -> tuple[Gains, Gains]:
+    def gains(
+        self, fitted: SpeciesEstimator, table: SampleTable, test: Array | None, columns: list[int]
+    ) -> tuple[Gains, Gains]:
         """Return the regularised training gain, that at test records `(k, V)`, and AUCs against the training domain."""
         model = fitted.model_
         raw = model.predict(table.presence[:, columns], "raw")

@@ -1,6 +1,7 @@
 """What the axes of a group of species tell: how much each species shares, its relatives, sites on the axes, curves."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from sdm.data.place import PLACE
 from sdm.features.terms import PRODUCT
 from sdm.models.group import GroupModel
 from sdm.types import Array
-from sdm.values import dataclass
 
 RELATIVES = 5
 SITES = 400  # that are drawn

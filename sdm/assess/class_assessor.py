@@ -1,7 +1,7 @@
 """How class models are fitted to samples of sites, and measured at sites that they have not seen."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from sdm.features.by_variable import for_variables
 from sdm.models.classes import ClassModel, label_text
 from sdm.models.presence import presence_class
 from sdm.types import Array, Index, Label, Progress
-from sdm.values import dataclass
 
 # What is measured on a fold, and whether more of it is better.
 HIGHER = {
@@ -73,15 +72,10 @@ class Classes(Assessor):
 
         chosen = list(range(len(table.names))) if columns is None else list(columns)
         names = [table.names[v] for v in chosen]
-        fresh = type(estimator)(**estimator.get_params())
-        fresh.categorical = [name for name in table.categorical if name in names]
-        fresh.features = for_variables(fresh.features, names)
+        categorical = [name for name in table.categorical if name in names]
+        fresh = estimator.changed(categorical=categorical, features=for_variables(estimator.features, names))
         x = pd.DataFrame(table.values[:, chosen], columns=names)
         return fresh.fit(x, table.target, groups=table.group, progress=progress)
-
-    def with_setting(self, base: ConditionalMaxent, setting: Mapping[str, Any]) -> ConditionalMaxent:
-        """Return an estimator with some options changed."""
-        return type(base)(**base.get_params()).set_params(**setting)
 
     def counts(self, train: ClassSample, test: ClassSample) -> dict[str, int]:
         """Return the numbers of rows: sites, or visits to them."""

@@ -3,18 +3,17 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.assessor import PRESENCE_ONLY
-from sdm.assess.fits import run_all, with_setting
+from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.folds import Fold, Split
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.types import Index, Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
@@ -157,8 +156,8 @@ def _fit(
     out: list[dict[str, float]] = []
     earlier: Maxent | None = None
     for multiplier in multipliers:
-        made = with_setting(estimator, {**setting, "multiplier": multiplier})
-        earlier = PRESENCE_ONLY.fit(part, made, start=earlier)
+        made = estimator.changed(**{**setting, "multiplier": multiplier})
+        earlier = fit_table(part, made, start=earlier)
         out.append(measure_presences(earlier.model_, part, test))
     return out
 

@@ -8,6 +8,7 @@ species, or how frequent the classes are but not where.
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from sdm.assess.validation import validate_fold
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.types import Array, Index, Progress
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Replicates have ranges of their own, so their profiles are drawn at the values o
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from sdm.errors import OptionError
 from sdm.models.interface import DescribesVariables, ValueModel
 from sdm.models.species import Model
 from sdm.types import Array
-from sdm.values import dataclass
 
 POINTS = 101
 SIDE = 41  # points along each side of a surface

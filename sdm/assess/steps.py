@@ -6,7 +6,7 @@ round all weights go on together in the direction that they took since the last 
 this way; the steps are followed only to divide the gain as Java Maxent does.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from sdm.maxent.penalty import CODE_L1
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.coordinate import SELECTIVE, best_changes
 from sdm.types import Array
-from sdm.values import dataclass
 
 ROUNDS = 500
 _TOGETHER = 30  # rounds from one step of all weights to the next

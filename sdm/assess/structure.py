@@ -1,13 +1,12 @@
 """What a structural model is made of: its families' shares, its rules and its interactions."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdm.assess.importance import used_variables
-from sdm.estimators.structural import StructMaxent
 from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.grown import GrownFamily
@@ -17,7 +16,9 @@ from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-from sdm.values import dataclass
+
+if TYPE_CHECKING:
+    from sdm.estimators.structural import StructMaxent
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 ORDINARY = "all {} features"
@@ -31,7 +32,7 @@ SEARCH_ERROR = (
 
 
 @dataclass(frozen=True)
-class Rule:
+class GrownFeature:
     """A tree or monomial of a fit: its family (with its size), weight and penalty, and its rules in words."""
 
     family: str
@@ -73,7 +74,7 @@ class Structure:
     beta: float
     complexity: str  # where `B_k` comes from
     families: list[FamilyShare]
-    rules: list[Rule]  # trees and monomials, the largest weights first
+    rules: list[GrownFeature]  # trees and monomials, the largest weights first
     interactions: dict[tuple[str, str], float]  # strength of each pair of variables, in nats of score
     gap: float  # exact over the features of the fit
     searched: str  # how much of the growing families the gap covers
@@ -98,13 +99,13 @@ class Structure:
         return {**self.summary(), "interactions": pairs, "settings_tried": len(self.search)}
 
 
-def describe_structure(fitted: StructMaxent) -> Structure:
+def describe_structure(fitted: "StructMaxent") -> Structure:
     """Say what a fitted structural model is made of."""
     problem, weights, growth = fitted.problem_, fitted.coef_, fitted.growth_
     names, families = fitted.feature_names_, family_names(problem.features)
     first = weights.size - growth.grown.size
     rules = [
-        Rule(families[j], float(weights[j]), float(growth.beta[j]), names[j])
+        GrownFeature(families[j], float(weights[j]), float(growth.beta[j]), names[j])
         for j in sorted(np.flatnonzero(weights), key=lambda j: -abs(weights[j]))
         if j >= first
     ]

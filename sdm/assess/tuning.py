@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
 from sdm.features.by_variable import capitals
 from sdm.types import Progress
-from sdm.values import dataclass
 
 Setting = dict[str, Any]
 RULES = ("best", "one_se")
@@ -124,7 +124,7 @@ def search_settings(
         raise OptionError("there is no setting to try: give at least one")
     estimator = assessor.default() if base is None else base
     for setting in settings:
-        assessor.with_setting(estimator, setting)  # an unknown option is said before any work
+        estimator.changed(**setting)  # an unknown option is refused before any work
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
     chains = _chains(settings)
     jobs = [(table, estimator, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
@@ -228,7 +228,7 @@ def _chain(
     out: list[tuple[Row, Any]] = []
     earlier: Any = None
     for setting in settings:
-        earlier = assessor.fit_next(train, assessor.with_setting(base, setting), earlier)
+        earlier = assessor.fit_next(train, base.changed(**setting), earlier)
         if fold is None:
             out.append((assessor.measure_whole(earlier, train), None))
         else:

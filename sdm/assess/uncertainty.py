@@ -4,6 +4,7 @@ Every window has all replicates' predictions at once, so quantiles are exact and
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from sdm.errors import OptionError
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
 from sdm.types import Array
-from sdm.values import dataclass
 
 INTERVAL = 0.9
 STATISTICS = ("mean", "sd", "lower", "upper")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor, OutOfFold, Row
@@ -11,7 +12,6 @@ from sdm.errors import DataError
 from sdm.estimators.params import Parameters
 from sdm.maxent.solution import CONVERGED
 from sdm.types import Progress
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

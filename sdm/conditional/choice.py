@@ -10,6 +10,7 @@ a row, as smaller penalties only overfit more, and cost most.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +23,6 @@ from sdm.maxent.entropy_choice import floored_log_loss
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.progress.telling import StepCount
 from sdm.types import Array, Index, Progress
-from sdm.values import dataclass
 
 MULTIPLIERS = (np.inf, *(2.0**k for k in range(7, -9, -1)))
 EVIDENCE = 0.5  # standard errors by which the best must be better than the constant model

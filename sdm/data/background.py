@@ -9,7 +9,7 @@ Sampling effort comes in as a function of windows, and does one of two things: c
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -23,7 +23,6 @@ from sdm.data.records.clean import finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.untagged import refuse_values
 from sdm.errors import DataError, OptionError
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.data.rasters.effort import Effort

@@ -6,13 +6,12 @@ limits on size, and without any definition of entities (which could make a small
 """
 
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from sdm.errors import SdmError
-from sdm.values import dataclass
 
 MOST_BYTES = 16 << 20
 MOST_ROWS = 65_536
@@ -130,8 +129,8 @@ def _from_dbf(path: str) -> dict[float, str]:
     for encoding in ("utf-8", "cp1252"):
         with suppress(SdmError, RuntimeError, ValueError):
             table = read_attributes(place, encoding, MOST_ROWS)
-            value = next((name for name in table if name.lower() in ("value", "code", "gridcode")), None)
-            words = list(table.select_dtypes(exclude="number"))
+            value = next((name for name in map(str, table) if name.lower() in ("value", "code", "gridcode")), None)
+            words = [str(name) for name in table.select_dtypes(exclude="number")]
             best = _best(words, list(range(len(words))))
             if value is None or best is None:
                 return {}

@@ -4,6 +4,7 @@ Whatever has no names is rows of points: one row per point, one column per varia
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from sdm.errors import DataError, OptionError
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 class NumberTypeError(DataError, TypeError):

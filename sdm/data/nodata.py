@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from sdm.errors import OptionError
-from sdm.values import dataclass
 
 TRUST = "none"
 EXPECTED = "expected a number, several with commas between, variable=number, or 'none' (only what the files say)"

@@ -4,13 +4,13 @@ A model that has them maps the region that it was fitted in, and no other: it is
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdm.errors import DataError
 from sdm.types import Array
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # models ask for names alone
     from rasterio.windows import Window
@@ -146,7 +146,7 @@ class Region:
         from rasterio.crs import CRS
         from rasterio.errors import RasterioError
 
-        from sdm.data.rasters.grid import crs_name, same_crs
+        from sdm.data.crs import crs_name, same_crs
 
         try:
             own = CRS.from_wkt(self.crs)

@@ -1,7 +1,7 @@
 """Samples of survey sites: the variables at every visit and what was found there, divided for testing by site."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,7 +10,6 @@ import numpy as np
 from sdm.data.site_folds import check_training
 from sdm.errors import DataError
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

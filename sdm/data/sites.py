@@ -8,7 +8,7 @@ were not asked for, is the environment, which may also be in a second table.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from math import ceil
@@ -26,7 +26,6 @@ from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.variables import matching, not_a_variable, numbers_rows
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError, name_list
-from sdm.values import dataclass
 
 _ROW = "\0row"
 

@@ -1,7 +1,7 @@
 """The table that is fitted: the variables at the presences of one species and at the background."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from sdm.data.place import Region
 from sdm.data.records.columns import row_count
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a table is made of these, and needs none of their code
     from sdm.data.background import Background

@@ -18,7 +18,7 @@ classes up to 254, nor in a mask of 0 and 255. Zero and −1 are never taken for
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ import numpy as np
 from sdm.data.nodata import NodataCodes
 from sdm.data.records.frames import pd
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 SURE = frozenset({-32768.0, -32767.0, -2147483648.0, -2147483647.0, 2147483647.0, 2147483648.0, 4294967295.0,
                   4294967296.0})  # fmt: skip

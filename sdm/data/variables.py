@@ -7,13 +7,13 @@ or it counts 1, 2, 3, …; its values are whole numbers, and no two rows (or pla
 import difflib
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.values import dataclass
 
 _ID = re.compile(r"(^|[\W_])(id|fid|gid|oid|uid|key|idx|index|row)$|[a-z]I[Dd]$", re.ASCII)
 _NUMBERED = frozenset({

@@ -10,10 +10,11 @@ import numpy as np
 from affine import Affine
 from rasterio.crs import CRS
 
+from sdm.data.crs import WGS84, crs_name
 from sdm.data.place import Box
-from sdm.data.rasters.grid import Grid, crs_name
+from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Layer, Stack
-from sdm.data.records.occurrences import WGS84, Occurrences
+from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError, OptionError
 
 AUTO = "auto"

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder, NamedNumbers
 from sdm.errors import DataError, OptionError
-from sdm.estimators.conventions.labels import one_label_per_row
+from sdm.estimators.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
@@ -61,6 +61,7 @@ _NUMBERS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalMaxent(Classifier):
     """Maximum-entropy model of classes given the environment: habitats, vegetation types, species, presence or absence.
 
@@ -89,10 +90,6 @@ class ConditionalMaxent(Classifier):
         class.
     folds : int
         Folds that choose the multiplier, and λ and β, where they are "auto".
-    seed : int
-        Of the folds.
-    random_state : int, optional
-        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
     categorical : sequence of str or int
         Columns whose values are categories.
     tolerance : float, optional
@@ -106,6 +103,10 @@ class ConditionalMaxent(Classifier):
         categories.
     quadratic_from, hinge_from, product_from : int
         Sites from which ``"auto"`` takes quadratic, hinge and product features.
+    seed : int
+        Of the folds.
+    random_state : int, optional
+        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
 
     Attributes
     ----------
@@ -148,46 +149,36 @@ class ConditionalMaxent(Classifier):
     ['forest', 'meadow']
     """
 
-    def __init__(
-        self,
-        features: str | Sequence[str] = "auto",
-        regularization: str = "auto",
-        multiplier: float | str = "auto",
-        entropy: float | str = 1.0,
-        *,
-        knots: Knots = KNOTS,
-        beta: str | float | None = None,
-        lam: float | str = 0.01,
-        folds: int = 5,
-        seed: int = 1,
-        categorical: Sequence[str | int] = (),
-        tolerance: float | None = None,
-        max_iterations: int | None = None,
-        smoothing: float = 0.1,
-        ratio: float = 4.0,
-        beta_lqp: float | None = None,
-        beta_hinge: float | None = None,
-        beta_threshold: float | None = None,
-        beta_categorical: float | None = None,
-        quadratic_from: int = 10,
-        hinge_from: int = 15,
-        product_from: int = 80,
-        random_state: int | None = None,
-    ) -> None:
-        self.features, self.regularization, self.multiplier = features, regularization, multiplier
-        self.entropy, self.knots, self.beta, self.lam = entropy, knots, beta, lam
-        self.folds, self.categorical = folds, categorical
-        self.seed, self.random_state = seed, random_state
-        self.tolerance, self.max_iterations, self.smoothing, self.ratio = tolerance, max_iterations, smoothing, ratio
-        self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
-        self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
-        self.quadratic_from, self.hinge_from, self.product_from = quadratic_from, hinge_from, product_from
+    features: str | Sequence[str] = "auto"
+    regularization: str = "auto"
+    multiplier: float | str = "auto"
+    entropy: float | str = 1.0
+    _: KW_ONLY
+    knots: Knots = KNOTS
+    beta: str | float | None = None
+    lam: float | str = 0.01
+    folds: int = 5
+    categorical: Sequence[str | int] = ()
+    tolerance: float | None = None
+    max_iterations: int | None = None
+    smoothing: float = 0.1
+    ratio: float = 4.0
+    beta_lqp: float | None = None
+    beta_hinge: float | None = None
+    beta_threshold: float | None = None
+    beta_categorical: float | None = None
+    quadratic_from: int = 10
+    hinge_from: int = 15
+    product_from: int = 80
+    seed: int = 1
+    random_state: int | None = None
 
     def fit(
         self,
         X: TableLike,
         y: Any,
         sample_weight: ArrayLike | None = None,
+        *,
         groups: ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:

@@ -1,29 +1,31 @@
 """`Committee`: the mean of a few certified models of different shape, folded into one (docs/accuracy.md)."""
 
-from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sdm.errors import OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.sample import TrainingData
+from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import auto_classes
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, Solution
+from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
-from sdm.types import Progress, TableLike
+from sdm.types import Progress
 
 # The shapes of the first four count a sixth each, the smooth one a third.
 WEIGHTS = (1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 3)
 _SMOOTH = 10.0  # times the multiplier: the squared penalty of the smooth member
 
 
-class Committee(Maxent):
+@dataclass(eq=False, repr=False)
+class Committee(SpeciesEstimator):
     """The average of five Maxent models: the mean of their scores, which is a geometric mean of their densities.
 
     Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
@@ -61,56 +63,21 @@ class Committee(Maxent):
     [0.8, 0.0]
     """
 
-    tells_progress = True
+    multiplier: float = 1.0
+    _: KW_ONLY
+    max_iterations: int | None = None
 
-    def __init__(
-        self,
-        multiplier: float = 1.0,
-        *,
-        categorical: Sequence[str | int] = (),
-        tolerance: float = 1e-6,
-        max_iterations: int | None = None,
-        add_presences: str | None = None,
-        prevalence: float = 0.5,
-        unseen: str = "zero",
-        temperature: float = 1.0,
-    ) -> None:
-        super().__init__(
-            multiplier=multiplier,
-            categorical=categorical,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            add_presences=add_presences,
-            prevalence=prevalence,
-            unseen=unseen,
-            temperature=temperature,
-        )
-
-    def fit(
-        self,
-        X: TableLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        start: Any = None,
-        base_weight: ArrayLike | None = None,
-        progress: Progress | None = None,
+    def _fit_data(
+        self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
     ) -> Self:
-        """Fit to presences (`y` = 1) and background (`y` = 0); `start` may be an earlier committee, and
-        `progress(done, total, text)` is told how many members are fitted."""
-        self.check_options()
-        return self._fit_data(self._read(X, y, sample_weight, base_weight), start, progress)
-
-    def _fit_data(self, data: TrainingData, start: Any = None, progress: Progress | None = None) -> Self:
-        """Fit every member to the same domain, and average them."""
+        """Fit every member to the same domain, from those of an earlier committee, and average them."""
         if start is not None and not isinstance(start, Committee):
             raise OptionError(f"a committee can start from a committee, got {type(start).__name__}")
-        self._encoder = data.encoder
+        self._data = data
         earlier: list[Maxent | None] = [None] * len(WEIGHTS) if start is None else [*start.members_]
+        pairs = [*zip(self._members(data.size), earlier)]
         self.members_: list[Maxent] = [
-            member._fit_data(data, old)
-            for member, old in step_by_step(
-                [*zip(self._members(data.size), earlier)], progress, "members of the committee"
-            )
+            member._fit_data(data, begin) for member, begin in step_by_step(pairs, progress, "members of the committee")
         ]
         self.feature_set_ = FeatureSet(data.domain, [f for m in self.members_ for f in m.feature_set_.families])
         self.coef_ = np.concatenate([share * member.coef_ for share, member in zip(WEIGHTS, self.members_)])
@@ -121,17 +88,17 @@ class Committee(Maxent):
         self.notes_ = list(dict.fromkeys(note for member in self.members_ for note in member.notes_))
         classes = {letter for member in self.members_ for letter in member.model_.meta["classes"]}
         record = {"classes": "".join(sorted(classes, key="lqphtc".index)), "members": len(self.members_)}
-        self.model_ = self._model(data, record)
+        self.model_ = self._problem_model(self.problem_, record)
         return self
 
     def _members(self, size: float) -> list[Maxent]:
         """Return the models, yet to be fitted."""
         smooth = "".join(letter for letter in auto_classes(size) if letter != "h")
-        shapes: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}]
-        shapes += [{"features": smooth}, {"features": "t"}]
-        common = {name: getattr(self, name) for name in ("tolerance", "max_iterations")}
-        smooth_one = Maxent(regularization="l2sq", multiplier=_SMOOTH * self.multiplier, knots=10, **common)
-        return [*(Maxent(multiplier=self.multiplier, **common, **shape) for shape in shapes), smooth_one]
+        shapes = [Maxent(), Maxent(knots="maxnet", beta="maxent"), Maxent(smooth), Maxent("t")]
+        members = [shape.set_params(multiplier=self.multiplier) for shape in shapes]
+        members.append(Maxent(regularization="l2sq", multiplier=_SMOOTH * self.multiplier, knots=10))
+        limits = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
+        return [member.set_params(**limits) for member in members]
 
     def _mean_solution(self) -> Solution:
         """Return the state of the mean, with the worst of the members' certificates."""

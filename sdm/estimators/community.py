@@ -2,16 +2,15 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError, OptionError
-from sdm.estimators.conventions.raised import warn_renamed
 from sdm.estimators.model_parts import training_reference
-from sdm.estimators.params import Classifier
+from sdm.estimators.params import Classifier, warn_renamed
 from sdm.features.domain import Domain
 from sdm.features.knots import Knots
 from sdm.joint import graph as graphs
@@ -52,6 +51,7 @@ TRIAL_GAP = 10.0
 PATIENCE = 2
 
 
+@dataclass(eq=False, repr=False)
 class JointModel(Classifier):
     """A joint model of species' presence and absence: environment for each, association between neighbours in a forest.
 
@@ -127,39 +127,32 @@ class JointModel(Classifier):
 
     multi_class = False
 
-    def __init__(
-        self,
-        learner: str = "crf-l2",
-        graph: str | Sequence[Sequence[Any]] = "tree",
-        features: str = "lq",
-        *,
-        c: float | str = "cv",
-        lam: float | str = 1.0,
-        method: str = "variational",
-        knots: Knots = "maxent",
-        categorical: Sequence[str | int] = (),
-        random_effect: str | None = None,
-        random_spread: float | str = "cv",
-        traits: Any = None,
-        rounds: int | None = None,
-        folds: int = 3,
-        tolerance: float | None = None,
-        max_iterations: int = 300,
-        seed: int = 0,
-        random_state: int | None = None,
-    ) -> None:
-        self.learner, self.graph, self.features, self.c, self.lam = learner, graph, features, c, lam
-        self.method, self.knots, self.categorical, self.rounds = method, knots, categorical, rounds
-        self.random_effect, self.random_spread, self.traits = random_effect, random_spread, traits
-        self.folds, self.tolerance, self.max_iterations = folds, tolerance, max_iterations
-        self.seed, self.random_state = seed, random_state
+    learner: str = "crf-l2"
+    graph: str | Sequence[Sequence[Any]] = "tree"
+    features: str = "lq"
+    _: KW_ONLY
+    c: float | str = "cv"
+    lam: float | str = 1.0
+    method: str = "variational"
+    knots: Knots = "maxent"
+    categorical: Sequence[str | int] = ()
+    random_effect: str | None = None
+    random_spread: float | str = "cv"
+    traits: Any = None
+    rounds: int | None = None
+    folds: int = 3
+    tolerance: float | None = None
+    max_iterations: int = 300
+    seed: int = 1
+    random_state: int | None = None
 
     def fit(
         self,
         X: TableLike,
         y: TableLike,
-        title: str = "joint model",
+        *,
         groups: Any = None,
+        title: str = "joint model",
         progress: Progress | None = None,
     ) -> Self:
         """Fit to sites.
@@ -171,10 +164,10 @@ class JointModel(Classifier):
         y : (n, S) array or data frame
             1, 0, or missing (NaN) for every species. A species whose label is missing at a site is left out there, with
             its edges; the other species of the site are used.
-        title : str
-            Name of the model in warnings, where several are fitted.
         groups : (n,) array, optional
             Rows with the same value (visits to one site) are held out together where C and λ are chosen.
+        title : str
+            Name of the model in warnings, where several are fitted.
         progress : callable, optional
             Called with steps done, steps in all and a text, while C and λ are chosen.
         """

@@ -1,8 +1,7 @@
 """`Ensemble`: the mean of a committee and of a species on the axes of its group, folded into one model. Where axes
 have features of place, axes of the environment alone are a third member, and the committee does without place."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,19 +11,20 @@ from sdm.data.encode import NamedNumbers
 from sdm.data.place import without_place
 from sdm.errors import OptionError
 from sdm.estimators.committee import Committee
-from sdm.estimators.maxent import Maxent
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.sample import TrainingData
-from sdm.features.domain import Domain
+from sdm.estimators.species import SpeciesEstimator
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, Solution
 from sdm.models.interface import ModelVariable, with_weights
+from sdm.models.species import Model
 from sdm.types import Progress, TableLike
 
 
-class Ensemble(Maxent):
+@dataclass(eq=False, repr=False)
+class Ensemble(SpeciesEstimator):
     """The mean score of a committee, which knows one species, and of a model on shared axes, which knows its group.
 
     Parameters
@@ -40,84 +40,69 @@ class Ensemble(Maxent):
     ----------
     committee_ : Committee
     on_axes_ : OnAxes
-    members_ : list of Maxent
+    members_ : list of estimators
         All of them, which count alike.
     model_, solution_, notes_
         As for `Maxent`; `gap` is the largest of its members', since the mean solves no problem of its own.
     """
 
-    tells_progress = True
-
-    def __init__(
-        self,
-        axes: OnAxes,
-        multiplier: float = 1.0,
-        *,
-        environment: OnAxes | None = None,
-        categorical: Sequence[str | int] = (),
-        tolerance: float = 1e-6,
-        max_iterations: int | None = None,
-        add_presences: str | None = None,
-        prevalence: float = 0.5,
-        unseen: str = "zero",
-        temperature: float = 1.0,
-    ) -> None:
-        super().__init__(
-            multiplier=multiplier,
-            categorical=categorical,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            add_presences=add_presences,
-            prevalence=prevalence,
-            unseen=unseen,
-            temperature=temperature,
-        )
-        self.axes, self.environment = axes, environment
+    axes: OnAxes
+    multiplier: float = 1.0
+    _: KW_ONLY
+    environment: OnAxes | None = None
+    max_iterations: int | None = None
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them."""
-        named = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen", "temperature")
+        names = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen", "temperature")
         axes = {"axes": self.axes.settings()}
         if self.environment is not None:
             axes["environment"] = self.environment.settings()
-        return axes | {name: getattr(self, name) for name in named}
+        return axes | {name: getattr(self, name) for name in names}
 
     def for_fold(self, name: str) -> Self:
         """Return the estimator for a fold, with the axes that were found without its records."""
         environment = None if self.environment is None else self.environment.for_fold(name)
-        return type(self)(**self.get_params() | {"axes": self.axes.for_fold(name), "environment": environment})
+        return self.changed(axes=self.axes.for_fold(name), environment=environment)
 
     def fit(
         self,
         X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        start: Any = None,
+        *,
         base_weight: ArrayLike | None = None,
+        start: SpeciesEstimator | Model | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Fit all members to presences (`y` = 1) and background (`y` = 0), and average them."""
         if start is not None:
             raise OptionError("an ensemble starts from nothing: leave out start")
+        self.check_options()
         group = self.axes.group
         X = NamedNumbers(group.encoder.encode(X), group.names)  # all members see the same columns
-        names = ("categorical", "max_iterations", "add_presences", "prevalence", "unseen")
-        common = {name: getattr(self, name) for name in names}
-        alone = Committee(self.multiplier, tolerance=self.tolerance, **common)
-        self.committee_ = alone.fit(_environment(X), y, sample_weight, base_weight=base_weight, progress=progress)
-        placed = []
-        for axes in (self.axes, self.environment):
-            if axes is not None:
-                fresh: OnAxes = type(axes)(**axes.get_params())
-                placed.append(fresh.fit(X, y, sample_weight, base_weight=base_weight))
+        committee = Committee(
+            self.multiplier,
+            categorical=self.categorical,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            add_presences=self.add_presences,
+            prevalence=self.prevalence,
+            unseen=self.unseen,
+        )
+        self.committee_ = committee.fit(_environment(X), y, sample_weight, base_weight=base_weight, progress=progress)
+        axes = [one for one in (self.axes, self.environment) if one is not None]
+        placed = [one.changed().fit(X, y, sample_weight, base_weight=base_weight) for one in axes]
         self.on_axes_ = placed[0]
-        self.members_: list[Maxent] = [self.committee_, *placed]
-        return self._average(self._read(X, y, sample_weight, base_weight))
+        self.members_: list[SpeciesEstimator] = [self.committee_, *placed]
+        return self._fit_data(self._read(X, y, sample_weight, base_weight))
 
-    def _average(self, data: TrainingData) -> Self:
-        """Make one model of all: an equal part of the weights of each."""
+    def _fit_data(
+        self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
+    ) -> Self:
+        """Make one model of all members: an equal part of the weights of each."""
         members, part = self.members_, 1.0 / len(self.members_)
-        self._domain, domain = data.domain, data.domain
+        self._data, domain = data, data.domain
         columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
         # Variables of place come last, so that members without them have the same numbers for all others.
         theta = np.mean([m.model_.compiled.scores(columns[: len(m.model_.names)]) for m in members], axis=0)
@@ -142,15 +127,10 @@ class Ensemble(Maxent):
             "conjugate": gibbs.conjugate,
         }
         record["shared"] = self.on_axes_.model_.meta["shared"]
-        model = self._species_model(data, terms, shapes, record, lambda: theta)
+        model = self._species_model(terms, shapes, record, lambda: theta)
         wide = tuple(_widest(*pair) for pair in zip(model.variables, self.on_axes_.model_.variables))
         self.model_ = replace(model, variables=wide)
         return self
-
-    @property
-    def domain_(self) -> Domain:
-        """The cells that the model is a density over."""
-        return self._domain
 
     @property
     def feature_names_(self) -> list[str]:

@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError, OptionError
-from sdm.estimators.conventions.labels import read_presences
+from sdm.estimators.labels import read_presences
 from sdm.estimators.params import TableReader
 from sdm.features.centred import centres
 from sdm.features.classes import parse_classes
@@ -20,6 +21,7 @@ from sdm.types import Array, TableLike
 OUTPUTS = ("default", "pandas", "polars")
 
 
+@dataclass(eq=False, repr=False)
 class FeatureClasses(TableReader):
     """Expand variables into the feature classes of Maxent: linear, quadratic, product, hinge and threshold features.
 
@@ -60,15 +62,11 @@ class FeatureClasses(TableReader):
 
     fitted_attribute = "terms_"
 
-    def __init__(
-        self,
-        features: str | Sequence[str] = "lqh",
-        *,
-        knots: Knots = 10,
-        categorical: Sequence[str | int] = (),
-        clamp: bool = True,
-    ) -> None:
-        self.features, self.knots, self.categorical, self.clamp = features, knots, categorical, clamp
+    features: str | Sequence[str] = "lqh"
+    _: KW_ONLY
+    knots: Knots = 10
+    categorical: Sequence[str | int] = ()
+    clamp: bool = True
 
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
         """Learn ranges, knots and categories.

@@ -1,29 +1,23 @@
-"""`Maxent`: the engine with scikit-learn's conventions (and without importing scikit-learn)."""
+"""`Maxent`: a species from presences and background, with scikit-learn's conventions (and without importing it)."""
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm._version import __version__
-from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
-from sdm.estimators.conventions.labels import known_presences, read_presences
-from sdm.estimators.model_parts import carried_weights, feature_names, model_variables, weighted_features
-from sdm.estimators.params import Classifier
-from sdm.estimators.sample import ADD, TrainingData, build_domain, merge_background, without_empty
+from sdm.estimators.model_parts import carried_weights, feature_names, model_variables
+from sdm.estimators.sample import TrainingData, merge_background
+from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import SINCE, features_text, parse_features
-from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.knots import Knots, check_knots
-from sdm.features.shapes import Shapes
-from sdm.features.terms import Terms
 from sdm.maxent.columns import ColumnPool
 from sdm.maxent.confidence import PENALTY_OF, theory_notes, theory_shape
 from sdm.maxent.correlation import feature_correlation
@@ -31,20 +25,19 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import BY_WEIGHT, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import held_out_ratio
-from sdm.maxent.penalty_weights import TABLE_LIMITS, check_multiplier, given_numbers, penalty_weights
+from sdm.maxent.penalty_weights import check_multiplier, given_numbers, penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
-from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
-from sdm.types import Array, TableLike
-from sdm.values import dataclass
+from sdm.models.species import Model
+from sdm.types import Array, Progress, TableLike
 
 log = logging.getLogger("sdm")
 
 # What a fit at another multiplier has in common with an earlier one.
-_COMMON = ("n_features_in_", "feature_names_in_", "classes_", "_data", "_encoder", "_built")
+_COMMON = ("n_features_in_", "feature_names_in_", "classes_", "_data", "_built")
 SOLVERS = {
     "newton": solve_newton,
     "summet": solve_summet,
@@ -53,26 +46,9 @@ SOLVERS = {
     "structmaxent2": solve_structmaxent2,
 }
 
-_NUMBERS = {
-    "multiplier": (0.0, np.inf, "a positive number; for no penalty use regularization='none'"),
-    "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
-    "max_iterations": (0, np.inf, "1 or more"),
-    "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
-    "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
-    "ridge": (0.0, np.inf, "a positive number, the strength of the l2² penalty of elastic"),
-    "power": (1.0, 2.0, "a number between 1 and 2; 1 is regularization='l1' and 2 is regularization='l2'"),
-    "uncorrelated": (0.0, 1.0 + 1e-12, "a share above 0, up to 1, such as 0.01"),
-    "delta": (0.0, 1.0, "a probability between 0 and 1, such as 0.05"),
-    "norm": (0.0, np.inf, "a positive number, such as 10"),
-    "prevalence": (0.0, 1.0, "a number between 0 and 1"),
-    "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
-    "quadratic_from": (0, np.inf, "a number of presences, 1 or more"),
-    "hinge_from": (0, np.inf, "a number of presences, 1 or more"),
-    "product_from": (0, np.inf, "a number of presences, 1 or more"),
-}
 
-
-class Maxent(Classifier):
+@dataclass(eq=False, repr=False)
+class Maxent(SpeciesEstimator):
     """Maximum-entropy model of a species' distribution from presences and background.
 
     Parameters
@@ -174,124 +150,89 @@ class Maxent(Classifier):
     [0.8, 0.0]
     """
 
-    multi_class = False
-    tells_progress = False  # whether `fit` takes a function that is told how far it is
+    features: str | Sequence[str] = "auto"
+    regularization: str = "l1"
+    multiplier: float = 1.0
+    entropy: float | str = 1.0
+    _: KW_ONLY
+    knots: Knots = "maxent"
+    beta: str | float | ArrayLike | None = None
+    beta_lqp: float | None = None
+    beta_hinge: float | None = None
+    beta_threshold: float | None = None
+    beta_categorical: float | None = None
+    quadratic_from: int = int(SINCE["q"])
+    hinge_from: int = int(SINCE["h"])
+    product_from: int = int(SINCE["p"])
+    solver: str = "newton"
+    max_iterations: int | None = None
+    smoothing: float | ArrayLike = 0.1
+    ratio: float = 1.0
+    ridge: float | None = None
+    power: float = 1.5
+    uncorrelated: float = 0.01
+    delta: float = 0.05
+    norm: float = 10.0
+    seed: int = 1
+    random_state: int | None = None
 
-    classes_: NDArray[Any]
-    _data: TrainingData
-
-    def __init__(
-        self,
-        features: str | Sequence[str] = "auto",
-        regularization: str = "l1",
-        multiplier: float = 1.0,
-        entropy: float | str = 1.0,
-        *,
-        knots: Knots = "maxent",
-        beta: str | float | ArrayLike | None = None,
-        beta_lqp: float | None = None,
-        beta_hinge: float | None = None,
-        beta_threshold: float | None = None,
-        beta_categorical: float | None = None,
-        quadratic_from: int = int(SINCE["q"]),
-        hinge_from: int = int(SINCE["h"]),
-        product_from: int = int(SINCE["p"]),
-        categorical: Sequence[str | int] = (),
-        solver: str = "newton",
-        tolerance: float = 1e-6,
-        max_iterations: int | None = None,
-        add_presences: str | None = None,
-        smoothing: float | ArrayLike = 0.1,
-        ratio: float = 1.0,
-        ridge: float | None = None,
-        power: float = 1.5,
-        uncorrelated: float = 0.01,
-        delta: float = 0.05,
-        norm: float = 10.0,
-        prevalence: float = 0.5,
-        unseen: str = "zero",
-        temperature: float = 1.0,
-        seed: int = 1,
-        random_state: int | None = None,
-    ) -> None:
-        self.features, self.regularization, self.multiplier = features, regularization, multiplier
-        self.entropy, self.knots, self.beta, self.categorical, self.solver = entropy, knots, beta, categorical, solver
-        self.tolerance, self.max_iterations, self.add_presences = tolerance, max_iterations, add_presences
-        self.smoothing, self.ratio, self.ridge, self.prevalence = smoothing, ratio, ridge, prevalence
-        self.power, self.uncorrelated, self.delta, self.norm = power, uncorrelated, delta, norm
-        self.unseen, self.temperature = unseen, temperature
-        self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
-        self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
-        self.quadratic_from, self.hinge_from, self.product_from = quadratic_from, hinge_from, product_from
-        self.seed, self.random_state = seed, random_state
-
-    def fit(
+    def fit_alone(
         self,
         X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        start: "Maxent | Model | None" = None,
+        *,
         base_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit to presences (`y` = 1) and background (`y` = 0).
-
-        Parameters
-        ----------
-        X : (n, V) array or data frame
-        y : (n,) array of 1 and 0
-            Or of two other numbers, or False and True: the larger is the presence.
-        sample_weight : (n,) array, optional
-            For presences their weight in the sample; for background points their share of the base measure `q0`.
-            Background points of weight zero are left out; a presence of weight zero is a cell and no record.
-        start : Maxent or Model, optional
-            An earlier fit to start from; features that both have take over their weights.
-        base_weight : (n,) array, optional
-            Base measure `q0` of every row, such as sampling effort, which predictions are relative to. By default the
-            background's `sample_weight`, with its mean for presences that join the background.
-        """
-        self.check_options()
-        return self._fit_data(self._read(X, y, sample_weight, base_weight), start)
-
-    def fit_alone(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, base_weight: ArrayLike | None = None
+        progress: Progress | None = None,
     ) -> Self:
         """Fit to one variable as `fit` does, but for rounding, at the cost of its distinct values: background points of
-        the same value are one cell of `domain_`, which has the base measure of them all. Other kinds of model than
-        `Maxent` itself are fitted to every point."""
-        if type(self) is not Maxent:
-            return self.fit(X, y, sample_weight, base_weight=base_weight)
+        the same value are one cell of `domain_`, which has the base measure of them all."""
         self.check_options()
-        encoder, x, present, weight, base = self._read_rows(X, y, sample_weight, base_weight)
-        if x.shape[1] != 1:
-            raise DataError(f"X has {x.shape[1]} columns, expected the values of one variable")
-        return self._fit_data(self._training_data(encoder, *merge_background(x, present, weight, base)))
+        encoder, rows = self._read_rows(X, y, sample_weight, base_weight)
+        if rows[0].shape[1] != 1:
+            raise DataError(f"X has {rows[0].shape[1]} columns, expected the values of one variable")
+        x, present, weight, base, counts = merge_background(*rows)
+        return self._fit_data(self._training_data(encoder, (x, present, weight, base), counts))
 
-    def _fit_data(self, data: TrainingData, start: "Maxent | Model | None" = None) -> Self:
+    def fit_again(self, multiplier: float) -> Self:
+        """Return a fit to the same rows at another multiplier, with the features of this fit and from its weights."""
+        again = self.changed(multiplier=multiplier)
+        again.check_options()
+        again.__dict__ |= {name: self.__dict__[name] for name in _COMMON if name in self.__dict__}
+        again.entropy_, again.order_search_ = again._choose_entropy(again._data)
+        return again._fit_built(self.coef_)
+
+    def warm_start(self) -> Model | None:
+        """Return the model that fits to parts of the rows can start from, if only few features have a weight."""
+        return self.model_ if self.problem_.penalty.sparse else None
+
+    def _fit_data(
+        self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
+    ) -> Self:
         """Fit to a domain and a sample."""
-        self._data, self._encoder = data, data.encoder
-        self._choose_entropy(data)
-        self._built: BuiltFeatures = self._build(data, *parse_features(self.features, data.size, self._since()))
-        return self._fit_built(data, start)
+        self._data = data
+        self.entropy_, self.order_search_ = self._choose_entropy(data)
+        self._built = self._build(data, *parse_features(self.features, data.size, self._since()))
+        return self._fit_built(start)
 
-    def _fit_built(self, data: TrainingData, start: "Maxent | Model | Array | None") -> Self:
+    def _fit_built(self, start: SpeciesEstimator | Model | Array | None) -> Self:
         """Fit the features that were built."""
-        self.feature_set_, self.notes_ = self._built.features, list(self._built.notes)
+        data, features = self._data, self._built.features
         beta = self._listed_penalties(self._multiplied(self._built.beta))
-        penalty = make_penalty(self.regularization, beta, **self._penalty_shape(beta, data.size))
-        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), penalty)
-        self.solution_ = self._solve(start)
-        self.coef_: Array = self.solution_.weights
-        self._note_order()
-        self.model_ = self._model(data, {"classes": self._built.classes})
+        shape, notes = self._penalty_shape(features, beta, data.size)
+        penalty = make_penalty(self.regularization, beta, **shape)
+        self.feature_set_ = features
+        self.problem_ = Problem(features, data.sample, Entropy(self.entropy_), penalty)
+        self.solution_ = self._solve(self.problem_, start)
+        self.coef_ = self.solution_.weights
+        self.notes_ = [*self._built.notes, *notes, *order_notes(self.entropy_, self.order_search_)]
+        self.model_ = self._problem_model(self.problem_, {"classes": self._built.classes})
         return self
 
-    def _choose_entropy(self, data: TrainingData, **changed: Any) -> None:
-        """Set the order of the entropy: as given, or by the loss at held-out presences of models with some options
-        changed."""
-        self.order_search_: list[OrderTrial] = []
+    def _choose_entropy(self, data: TrainingData) -> tuple[float, list[OrderTrial]]:
+        """Return the order of the entropy: as given, or by the loss at held-out presences; and the orders tried."""
         if self.entropy != "auto":
-            self.entropy_ = Entropy(cast(float, self.entropy)).alpha
-            return
+            return Entropy(cast(float, self.entropy)).alpha, []
         cells = np.random.default_rng([self.used_seed, 6]).permutation(np.flatnonzero(data.sample))
         if cells.size < 4:
             raise OptionError(f"{cells.size} presences are too few to choose the entropy by: give a number from 1 to 2")
@@ -300,65 +241,29 @@ class Maxent(Classifier):
         for held in folds:
             part = data.sample.copy()
             part[cells[held]] = 0.0
-            kept = float(part.sum())
-            fold = replace(data, sample=part / kept, size=data.size * kept)
+            share = float(part.sum())
+            fold = replace(data, sample=part / share, size=data.size * share)
             for order in ORDERS:
-                params = {**self.get_params(), "entropy": order, "temperature": 1.0, **changed}
-                tried = Maxent(**{name: params[name] for name in Maxent().get_params() if name in params})._fit_data(
-                    fold
-                )
-                ratio = held_out_ratio(tried.solution_.p, data.domain.q0, cells[held], data.n_background)
+                trial = self.changed(entropy=order, temperature=1.0)._fit_data(fold)
+                ratio = held_out_ratio(trial.solution_.p, data.domain.q0, cells[held], data.n_background)
                 losses[order][held] = floored_log_loss(ratio)
-        self.entropy_, self.order_search_ = choose_order(losses, data.sample[cells])
-
-    def _note_order(self) -> None:
-        """Say which order of the entropy was chosen, if it was."""
-        if self.order_search_:
-            self.notes_.append(order_note(self.entropy_, self.order_search_))
+        return choose_order(losses, data.sample[cells])
 
     def _build(self, data: TrainingData, classes: str, rectified: int = 0) -> "BuiltFeatures":
-        """Return the features of the classes and random rectified ones, without copies, and what was dropped."""
+        """Return the features of the classes and random rectified ones, without copies, and notes on dropped ones."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
         rng = np.random.default_rng(self.used_seed)
         ridges = [RidgeFamily.rectified(data.domain, rectified, rng)] if rectified else []
-        parts: dict[str, Any] = {"knots": self.knots, "empty_categories": empty, "ridges": ridges}
-        whole = build_features(data.domain, classes, sample=data.sample, **parts)
-        beta = self._unit_penalties(whole, data.sample, data.size)
-        keep, copies = find_duplicates(whole, beta, self.regularization)
-        kept = whole if keep.all() else whole.subset(keep)
-        return BuiltFeatures(features_text(classes, rectified), kept, beta[keep], _notes(data, whole, copies))
+        every = build_features(
+            data.domain, classes, sample=data.sample, knots=self.knots, empty_categories=empty, ridges=ridges
+        )
+        beta = self._unit_penalties(every, data.sample, data.size)
+        keep, copies = find_duplicates(every, beta, self.regularization)
+        features = every if keep.all() else every.subset(keep)
+        return BuiltFeatures(features_text(classes, rectified), features, beta[keep], _notes(data, every, copies))
 
-    def _read(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
-    ) -> TrainingData:
-        """Turn labelled rows into a domain and a sample."""
-        return self._training_data(*self._read_rows(X, y, sample_weight, base_weight))
-
-    def _read_rows(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None
-    ) -> tuple[Encoder, Array, NDArray[np.bool_], Array | None, Array | None]:
-        """Return the encoder, values, presences, weights and base measures of labelled rows."""
-        encoder, x = self._learn(X)
-        self.classes_, present = read_presences(y, x.shape[0])
-        weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
-        return encoder, *without_empty(x, present, weight, base)
-
-    def _training_data(
-        self,
-        encoder: Encoder,
-        x: Array,
-        present: NDArray[np.bool_],
-        weight: Array | None,
-        base: Array | None,
-        counts: Array | None = None,
-    ) -> TrainingData:
-        """Return the domain and the sample of rows that were read; `counts` is how many points each stands for."""
-        add = self.add_presences or ("distinct" if self.knots == "maxnet" else "all")
-        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base, counts)
-        self._encoder = encoder
-        return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
-
-    def _solve(self, start: "Maxent | Model | Array | None") -> Solution:
+    def _solve(self, problem: Problem, start: SpeciesEstimator | Model | Array | None = None) -> Solution:
+        """Solve a problem with the chosen solver, from earlier weights, or those of an earlier model."""
         options: dict[str, Any] = {"tolerance": self.tolerance}
         if self.max_iterations is not None:
             options["max_iterations"] = int(self.max_iterations)
@@ -367,8 +272,8 @@ class Maxent(Classifier):
             options |= {"pool": self._built.pool} if self.solver == "newton" else {}
         elif start is not None:
             earlier = start if isinstance(start, Model) else start.model_
-            options["start"] = carried_weights(earlier, self.feature_set_)
-        solution: Solution = SOLVERS[self.solver](self.problem_, **options)
+            options["start"] = carried_weights(earlier, problem.features)
+        solution: Solution = SOLVERS[self.solver](problem, **options)
         if solution.status != "converged":
             log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
         return solution
@@ -381,9 +286,15 @@ class Maxent(Classifier):
         """Return them at a multiplier of one."""
         if self.regularization == "none":
             return np.ones(features.size)
-        given = given_numbers(self)
-        theory = {"delta": float(self.delta), "norm": float(self.norm)}
-        return penalty_weights(features, sample, size, rule=self._rule(), given=given, **theory)
+        return penalty_weights(
+            features,
+            sample,
+            size,
+            rule=self._rule(),
+            given=given_numbers(self),
+            delta=float(self.delta),
+            norm=float(self.norm),
+        )
 
     def _multiplied(self, beta: Array) -> Array:
         """Return penalties by rule at the multiplier."""
@@ -396,17 +307,15 @@ class Maxent(Classifier):
         """Return the numbers of presences from which feature classes are taken."""
         return {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
 
-    def _penalty_shape(self, beta: Array, size: float) -> dict[str, Any]:
-        """Return what a penalty has beside β: as given, or by the theory."""
-        names = ("smoothing", "ratio", "ridge", "power")
-        shape: dict[str, Any] = {name: getattr(self, name) for name in names}
+    def _penalty_shape(self, features: FeatureSet, beta: Array, size: float) -> tuple[dict[str, Any], list[str]]:
+        """Return the parameters of a penalty other than β, as given or by the theory, and notes on them."""
+        shape: dict[str, Any] = {name: getattr(self, name) for name in ("smoothing", "ratio", "ridge", "power")}
+        notes = theory_notes(self._rule(), features)
         if self.regularization == "mahalanobis":
-            found = feature_correlation(self.feature_set_, float(self.uncorrelated))
-            self.notes_ += found.notes(self.feature_set_.domain.n, float(self.uncorrelated))
-            shape["correlation"] = found.matrix
-        theory = theory_shape(self._rule(), self.feature_set_, beta, size, self.delta, self.norm)
-        self.notes_ += theory_notes(self._rule(), self.feature_set_)
-        return {**shape, **theory}
+            correlation = feature_correlation(features, float(self.uncorrelated))
+            notes = correlation.notes(features.domain.n, float(self.uncorrelated)) + notes
+            shape["correlation"] = correlation.matrix
+        return shape | theory_shape(self._rule(), features, beta, size, self.delta, self.norm), notes
 
     def _rule(self) -> str | float:
         """Return the rule of the penalties; where they are given one by one, the default rule."""
@@ -425,23 +334,15 @@ class Maxent(Classifier):
             )
         return listed * float(self.multiplier)
 
+    def _default_joining(self) -> str:
+        return default_joining(self.knots)
+
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
         if self.solver not in SOLVERS:
             raise OptionError(f"solver={self.solver!r}: expected one of {', '.join(SOLVERS)}")
-        if self.unseen not in UNSEEN:
-            raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
-        if self.add_presences not in (None, *ADD):
-            raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
-        if self.add_presences == "none" and self.entropy != 1:
-            raise OptionError(
-                "add_presences='none' is for entropy=1: above it, presences must be part of the background"
-            )
-        limits = _NUMBERS | TABLE_LIMITS
-        if np.ndim(self.smoothing):  # one for each feature
-            del limits["smoothing"]
-        self.check_numbers(limits, {"max_iterations": None, "ridge": None, **dict.fromkeys(TABLE_LIMITS)})
+        super().check_options()
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:
             raise OptionError(
@@ -452,123 +353,12 @@ class Maxent(Classifier):
                 f"solver={self.solver!r} changes one weight at a time, and regularization={self.regularization!r} is "
                 "not a sum over single weights: use solver='newton'"
             )
-        _ = self.used_seed
-
-    def _model(self, data: TrainingData, record: dict[str, Any]) -> Model:
-        """Return the model that predicts, from the results of the fit."""
-        problem, objective = self.problem_, self.solution_.objective
-        record = {
-            **record,
-            "n_features": self.feature_set_.size,
-            "conjugate": float(self.coef_ @ problem.mu) + objective - problem.penalty.value(self.coef_),
-        }
-        features = weighted_features(self.feature_set_.families, self.coef_)
-        return self._species_model(data, *features, record, lambda: self.feature_set_.scores(self.coef_))
-
-    def _species_model(
-        self, data: TrainingData, terms: Terms, shapes: Shapes, record: dict[str, Any], scores: Callable[[], Array]
-    ) -> Model:
-        """Return the model of some weighted features; `scores` gives what they are at the cells of the domain."""
-        solution, domain = self.solution_, data.domain
-        used, raw = solution.p > 0, solution.p / domain.q0 / domain.n_base
-        meta = {
-            "version": __version__,
-            "status": solution.status,
-            "gap": solution.gap,
-            "gain": solution.gain,
-            "iterations": solution.iterations,
-            "presences": data.presences,
-            "effective_presences": data.size,
-            **record,
-            "settings": self.settings(),
-        }
-        variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
-        scales = (entropy, float(self.prevalence), cumulative_table(raw, solution.p), self.unseen)
-        seen = data.reference
-        model = Model(variables, terms, self.entropy_, solution.tau, domain.n_base, *scales, meta, shapes, seen)
-        if self.temperature == 1.0:
-            return model
-        return with_temperature(model, scores(), domain.q0, float(self.temperature))
-
-    @property
-    def domain_(self) -> Domain:
-        """The cells that the model was fitted to."""
-        return self.problem_.domain
-
-    @property
-    def feature_names_(self) -> list[str]:
-        """The name of every feature, in the order of `coef_`."""
-        return feature_names(self.feature_set_.families, self.model_.variables)
-
-    def predict(self, X: TableLike, scale: str = "cloglog", clamp: bool = True) -> Array:
-        """Predict the suitability of each point.
-
-        Parameters
-        ----------
-        X : (n, V) array or data frame
-            Raw values of the variables. A data frame's columns are matched by name.
-        scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
-            cloglog and logistic are from 0 to 1, cumulative from 0 to 100 (per cent), raw sums to one over the cells
-            that the model was fitted to, and link is its logarithm.
-        clamp : bool
-            Hold variables at the limits of their training ranges.
-
-        Returns
-        -------
-        (n,) array
-            NaN where a variable is missing.
-        """
-        table = self._checked(X)
-        return self.model_.predict(table, scale, clamp)
-
-    def predict_proba(self, X: TableLike, clamp: bool = True) -> Array:
-        """Return one row per point with two columns, in the order of `classes_`: background, and presence.
-
-        The second is the suitability on the cloglog scale, which is the probability of presence if the assumptions of
-        that scale hold (Phillips et al. 2017); the first is 1 less it.
-        """
-        here = self.predict(X, "cloglog", clamp)
-        return np.column_stack([1.0 - here, here])
-
-    def decision_function(self, X: TableLike, clamp: bool = True) -> Array:
-        """Return the score of each point: above zero where the suitability (cloglog) is above 0.5, in nats for
-        Shannon's entropy. It keeps the order of predictions where these are too small to tell apart."""
-        table, model = self._checked(X), self.model_
-        level = np.log(2.0) * np.exp(-model.entropy) * model.n_domain  # the density ratio where cloglog is 0.5
-        order = model.alpha - 1.0
-        zero = np.log(level) if order == 0.0 else np.expm1(order * np.log(level)) / order
-        return model.predict(table, "link", clamp) + (np.log(model.n_domain) if order == 0.0 else 0.0) - zero
-
-    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
-
-        Minus infinity if a presence falls where an entropy above 1 puts the density at zero.
-        """
-        table = self._checked(X)
-        x = self._encoder.encode(table)
-        present = known_presences(y, x.shape[0], self.classes_)
-        if not present.any():
-            raise DataError("y has no presence: the score is the mean over presences")
-        weight = np.ones(x.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        raw = self.model_.predict(x[present], "raw")
-        with np.errstate(divide="ignore"):
-            return float(np.average(np.log(raw * self.model_.n_domain), weights=weight[present]))
-
-
-def fit_again(earlier: Maxent, multiplier: float) -> Maxent:
-    """Fit to the rows of an earlier fit at another multiplier, with its features and from its weights. Only `Maxent`
-    itself has them, and none of its subclasses."""
-    again = Maxent(**{**earlier.get_params(), "multiplier": multiplier})
-    again.check_options()
-    again.__dict__ |= {name: earlier.__dict__[name] for name in _COMMON if name in earlier.__dict__}
-    again._choose_entropy(again._data)
-    return again._fit_built(again._data, earlier.coef_)
 
 
 @dataclass(frozen=True)
 class BuiltFeatures:
-    """The classes of the features of a fit, those that are kept with their β by rule at a multiplier of one, and what
-    is said of the others."""
+    """The classes of the features of a fit, the features without copies, their β by rule at a multiplier of one, and
+    notes on those that were dropped."""
 
     classes: str
     features: FeatureSet
@@ -579,6 +369,16 @@ class BuiltFeatures:
     def pool(self) -> ColumnPool:
         """The columns that fits to these features looked at, for the next one."""
         return ColumnPool(self.features)
+
+
+def order_notes(order: float, trials: list[OrderTrial]) -> list[str]:
+    """Return the note on the order of the entropy, if it was chosen."""
+    return [order_note(order, trials)] if trials else []
+
+
+def default_joining(knots: Knots) -> str:
+    """Return which presences join the background by default: as in maxnet with its knots, else as in Java Maxent."""
+    return "distinct" if knots == "maxnet" else "all"
 
 
 def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> list[str]:

@@ -1,7 +1,7 @@
 """`OnAxes`: a species on the axes of a group: one of the group, or a new one with few records."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter
 from typing import Any, Self
 
@@ -10,18 +10,19 @@ from numpy.typing import ArrayLike
 
 from sdm.data.encode import NamedNumbers
 from sdm.errors import DataError
-from sdm.estimators.maxent import Maxent
 from sdm.estimators.placing import place_penalty, place_root, place_species
 from sdm.estimators.sample import TrainingData
-from sdm.features.domain import Domain
+from sdm.estimators.species import SpeciesEstimator
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, STALLED, Solution
 from sdm.models.group import GroupModel
 from sdm.models.interface import ModelVariable
-from sdm.types import TableLike
+from sdm.models.species import Model
+from sdm.types import Progress, TableLike
 
 
-class OnAxes(Maxent):
+@dataclass(eq=False, repr=False)
+class OnAxes(SpeciesEstimator):
     """One species on the axes of a group.
 
     A species of the group has the place that the fit of the group gave it. A new one is placed by its records: slopes
@@ -46,41 +47,20 @@ class OnAxes(Maxent):
         As for `Maxent`; the gap of a species of the group is that of the group.
     """
 
-    def __init__(
-        self,
-        group: GroupModel,
-        species: str | None = None,
-        *,
-        without: Mapping[str, GroupModel] | None = None,
-        categorical: Sequence[str | int] = (),
-        tolerance: float = 1e-6,
-        add_presences: str | None = None,
-        prevalence: float = 0.5,
-        unseen: str = "zero",
-        temperature: float = 1.0,
-    ) -> None:
-        super().__init__(
-            categorical=categorical,
-            tolerance=tolerance,
-            add_presences=add_presences,
-            prevalence=prevalence,
-            unseen=unseen,
-            temperature=temperature,
-        )
-        self.group, self.species, self.without = group, species, without
+    group: GroupModel
+    species: str | None = None
+    _: KW_ONLY
+    without: Mapping[str, GroupModel] | None = None
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them: the group by what it was fitted with."""
-        own = {"species": self.species, "group": self.group.identity, "axes": self.group.rank}
-        named = ("tolerance", "add_presences", "prevalence", "unseen", "temperature")
-        return own | {"categorical": list(self.categorical)} | {name: getattr(self, name) for name in named}
+        settings: dict[str, Any] = {"species": self.species, "group": self.group.identity, "axes": self.group.rank}
+        names = ("tolerance", "add_presences", "prevalence", "unseen", "temperature")
+        return settings | {"categorical": list(self.categorical)} | {name: getattr(self, name) for name in names}
 
     def for_fold(self, name: str) -> Self:
         """Return the estimator for a fold: with the group that was fitted without its records."""
-        if self.without is None:
-            return self
-        params = self.get_params()
-        return type(self)(**params | {"group": self.without[name], "without": None})
+        return self if self.without is None else self.changed(group=self.without[name], without=None)
 
     def _read(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
@@ -93,21 +73,23 @@ class OnAxes(Maxent):
         values = NamedNumbers(self.group.encoder.encode(X), self.group.names)
         return super()._read(values, y, sample_weight, base_weight)
 
-    def _fit_data(self, data: TrainingData, start: Any = None) -> Self:
-        """Place the species, and make its model."""
+    def _fit_data(
+        self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
+    ) -> Self:
+        """Place the species, and make its model; no start is needed."""
         group, domain, began = self.group, data.domain, perf_counter()
-        self._encoder, self._domain, self.notes_ = data.encoder, domain, []
+        self._data, self.notes_ = data, []
         columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
         if self.species is None:
             placed = place_species(group, group.axis_scores(columns), domain.q0, data.sample, data.size)
-            self.place_, own, gap, steps = placed.place, np.zeros(len(group.spread)), placed.gap, placed.steps
+            self.place_, rest, gap, steps = placed.place, np.zeros(len(group.spread)), placed.gap, placed.steps
             status = CONVERGED if gap <= self.tolerance else STALLED
         else:
             member = group.position(self.species)
-            self.place_, own = group.places[:, member], group.own[:, member]
+            self.place_, rest = group.places[:, member], group.own[:, member]
             gap, steps, status = (group.meta[name] for name in ("gap", "iterations", "status"))
-        self.coef_ = (group.axes @ self.place_ + own) / group.spread
-        theta = group.scores_of(columns, self.place_, own)
+        self.coef_ = (group.axes @ self.place_ + rest) / group.spread
+        theta = group.scores_of(columns, self.place_, rest)
         self.entropy_ = 1.0
         gibbs = Entropy(self.entropy_).gibbs(theta, domain.q0)
         loss = gibbs.tau - float(data.sample @ theta)
@@ -116,16 +98,11 @@ class OnAxes(Maxent):
         self.solution_ = Solution(status, self.coef_, loss + penalty, float(gap), int(steps), taken, gibbs.tau, p)
         record = {"classes": group.meta["classes"], "n_features": len(group.spread), "conjugate": gibbs.conjugate}
         record["shared"] = {"group": group.identity, "axes": group.rank, "species": len(group.species)}
-        features = group.weights_of(self.place_, own)
+        features = group.weights_of(self.place_, rest)
         self.model_ = replace(
-            self._species_model(data, *features, record, lambda: theta), variables=_titled(group.variables, data)
+            self._species_model(*features, record, lambda: theta), variables=_titled(group.variables, data)
         )
         return self
-
-    @property
-    def domain_(self) -> Domain:
-        """The cells that the model is a density over."""
-        return self._domain
 
     @property
     def feature_names_(self) -> list[str]:

@@ -1,7 +1,8 @@
-"""Scikit-learn's conventions, without scikit-learn: constructor arguments as parameters, and models that are saved."""
+"""Scikit-learn's conventions, without scikit-learn: constructor arguments as parameters, its errors and warnings."""
 
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder, as_table, column_names
 from sdm.errors import DataError, OptionError
-from sdm.estimators.conventions.raised import not_fitted
 from sdm.types import Array, TableLike
 
 Limits = Mapping[str, tuple[float, float, str]]
@@ -25,12 +25,47 @@ def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
     return tuple(name for name in inspect.signature(constructor).parameters if name != "self")
 
 
+class SdmNotFittedError(DataError, AttributeError):
+    """A prediction was asked of an estimator before `fit`."""
+
+
+def not_fitted(name: str) -> SdmNotFittedError:
+    """Return the error of an estimator that is not fitted; where scikit-learn is loaded it is its error too."""
+    text = f"this {name} is not fitted yet: call fit(X, y) first"
+    sklearn_error = _of_sklearn("NotFittedError")
+    if sklearn_error is None:
+        return SdmNotFittedError(text)
+    error: SdmNotFittedError = type("SdmNotFittedError", (SdmNotFittedError, sklearn_error), {})(text)
+    return error
+
+
+def warn_of_column(stacklevel: int = 4) -> None:
+    """Warn of labels that came as a column of a table."""
+    text = "A column-vector y was passed when a 1d array was expected: give y as one row of labels, y.ravel()"
+    warnings.warn(text, _of_sklearn("DataConversionWarning") or UserWarning, stacklevel=stacklevel)
+
+
+def warn_renamed(old: str, new: str, removed: str) -> None:
+    """Warn of a name that was in use before, and will be gone in a version."""
+    text = f"{old} is now called {new}: the former name will be gone in version {removed}"
+    warnings.warn(text, FutureWarning, stacklevel=3)
+
+
+def _of_sklearn(name: str) -> Any:
+    """Return a class of scikit-learn's exceptions, if it is loaded."""
+    return getattr(sys.modules.get("sklearn.exceptions"), name, None)
+
+
 class Parameters:
     """An estimator whose constructor arguments are its attributes of the same names."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
+
+    def changed(self, **params: Any) -> Self:
+        """Return an estimator that is not fitted, with these parameters changed."""
+        return type(self)(**self.get_params()).set_params(**params)
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments."""

@@ -8,13 +8,14 @@ with `z` the sites on the axes and `π` the species' share of all records: stric
 species of the group its solution is the place that the fit of the group gave it.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.maxent.solvers.descent import Curved, density, minimise_by_newton
 from sdm.models.group import GroupModel
 from sdm.shared.factors import Factors
 from sdm.types import Array
-from sdm.values import dataclass
 
 _STEPS = 200  # of Newton's method, which needs about six
 _GAP = 1e-12  # nats

@@ -1,6 +1,7 @@
 """From labelled rows to a domain and a sample on it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,6 @@ from sdm.estimators.model_parts import training_reference
 from sdm.features.domain import Domain
 from sdm.novelty.reference import Reference
 from sdm.types import Array
-from sdm.values import dataclass
 
 ADD = ("all", "distinct", "none")
 _TRACE = 1e-9  # base measure of a cell that is not part of the background, relative to one that is

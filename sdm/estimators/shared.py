@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +12,9 @@ from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.data.place import is_place
 from sdm.errors import DataError, OptionError
-from sdm.estimators.conventions.labels import one_label_per_row
-from sdm.estimators.conventions.raised import warn_renamed
+from sdm.estimators.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
-from sdm.estimators.params import Estimator
+from sdm.estimators.params import Estimator, warn_renamed
 from sdm.features.classes import features_text, parse_features
 from sdm.features.domain import Domain
 from sdm.features.family import Family
@@ -31,7 +30,6 @@ from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
 from sdm.shared.shown import shown_axes
 from sdm.types import Array, Progress, TableLike
-from sdm.values import dataclass
 
 _NUMBERS = {
     "tolerance": (0.0, np.inf, "a positive gap in nats per record, such as 1e-4"),
@@ -43,6 +41,7 @@ _LEAST_DRAWN = 0.1  # deviation of a random feature that it is divided by at lea
 _CONSTANT = 1e-9  # deviation of a feature (scaled to [0, 1]) that does not vary over the sites
 
 
+@dataclass(eq=False, repr=False)
 class SharedMaxent(Estimator):
     """Maximum-entropy models of several species that share axes.
 
@@ -70,14 +69,14 @@ class SharedMaxent(Estimator):
         Those that ``strength="auto"`` tries.
     prevalence : float
         For the logistic scale.
-    seed : int
-        Of random features.
-    random_state : int, optional
-        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
     waves : int
         Random waves of place, where the variables ``place_x`` and ``place_y`` are there.
     threads : int, optional
         By default as many as there are processors; results do not depend on it.
+    seed : int
+        Of random features.
+    random_state : int, optional
+        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
 
     Attributes
     ----------
@@ -103,32 +102,26 @@ class SharedMaxent(Estimator):
     ('converged', 2)
     """
 
-    def __init__(
-        self,
-        features: str | Sequence[str] = "lqph",
-        strength: str | float = "auto",
-        *,
-        own: float | None = None,
-        knots: Knots = 10,
-        categorical: Sequence[str | int] = (),
-        tolerance: float = 1e-4,
-        strengths: Sequence[float] = STRENGTHS,
-        prevalence: float = 0.5,
-        seed: int = 1,
-        waves: int = 200,
-        threads: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.seed, self.random_state, self.waves = seed, random_state, waves
-        self.features, self.strength, self.own, self.knots = features, strength, own, knots
-        self.categorical, self.tolerance, self.strengths = categorical, tolerance, strengths
-        self.prevalence, self.threads = prevalence, threads
+    features: str | Sequence[str] = "lqph"
+    strength: str | float = "auto"
+    _: KW_ONLY
+    own: float | None = None
+    knots: Knots = 10
+    categorical: Sequence[str | int] = ()
+    tolerance: float = 1e-4
+    strengths: Sequence[float] = STRENGTHS
+    prevalence: float = 0.5
+    waves: int = 200
+    threads: int | None = None
+    seed: int = 1
+    random_state: int | None = None
 
     def fit(
         self,
         X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        *,
         base_weight: ArrayLike | None = None,
         blocks: ArrayLike | None = None,
         progress: Progress | None = None,

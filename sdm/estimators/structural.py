@@ -1,40 +1,43 @@
 """`StructMaxent`: trees and monomials inside maxent, each family paying for its complexity."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.estimators.maxent import Maxent, log
+from sdm.estimators.maxent import Maxent, default_joining, log, order_notes
 from sdm.estimators.sample import TrainingData
+from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import parse_families
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.grown import Oracle
 from sdm.features.growing.oracles import make_oracles
-from sdm.features.knots import Knots
+from sdm.features.knots import Knots, check_knots
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.penalty_search import FINITE_ONLY, LAMBDAS, PATHS, PenaltyFold, PenaltySetting, search_penalties
 from sdm.maxent.problem import Problem
+from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
 from sdm.maxent.structural import FamilyPenalty, Growth
-from sdm.types import Array, Progress, TableLike
+from sdm.models.species import Model
+from sdm.types import Array, Progress
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
 FEWEST = 4  # presences to choose penalties by
 CHOICE = 20_000  # background cells to choose penalties with at most
-Parts = tuple[Domain, list[Oracle], dict[str, Array], FeatureSet | None]
 
 
-class StructMaxent(Maxent):
+@dataclass(eq=False, repr=False)
+class StructMaxent(SpeciesEstimator):
     """Maximum entropy over families of growing complexity (structural maxent, Cortes et al. 2015).
 
     Parameters
@@ -86,108 +89,87 @@ class StructMaxent(Maxent):
     ('converged', [0.7, 0.0])
     """
 
-    tells_progress = True
+    families: str | Sequence[str] = "auto,trees:8,mono:4"
+    lam: float | str = "auto"
+    beta: float | str = "auto"
+    entropy: float | str = 1.0
+    _: KW_ONLY
+    complexity: str = "bound"
+    solver: str = "newton"
+    multiplier: float = 1.0
+    knots: Knots = "maxent"
+    folds: int = 5
+    repeats: int = 2
+    grid: Sequence[float] | None = None
+    tolerance: float = 1e-4
+    max_iterations: int | None = None
+    seed: int = 1
+    random_state: int | None = None
 
-    def __init__(
-        self,
-        families: str | Sequence[str] = "auto,trees:8,mono:4",
-        lam: float | str = "auto",
-        beta: float | str = "auto",
-        entropy: float | str = 1.0,
-        *,
-        complexity: str = "bound",
-        solver: str = "newton",
-        multiplier: float = 1.0,
-        knots: Knots = "maxent",
-        categorical: Sequence[str | int] = (),
-        folds: int = 5,
-        repeats: int = 2,
-        grid: Sequence[float] | None = None,
-        seed: int = 1,
-        tolerance: float = 1e-4,
-        max_iterations: int | None = None,
-        add_presences: str | None = None,
-        prevalence: float = 0.5,
-        unseen: str = "zero",
-        temperature: float = 1.0,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            entropy=entropy,
-            multiplier=multiplier,
-            knots=knots,
-            beta=beta,
-            categorical=categorical,
-            solver=solver,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            add_presences=add_presences,
-            prevalence=prevalence,
-            unseen=unseen,
-            temperature=temperature,
-        )
-        self.families, self.lam, self.complexity = families, lam, complexity
-        self.folds, self.repeats, self.grid = folds, repeats, grid
-        self.seed, self.random_state = seed, random_state
-
-    def fit(
-        self,
-        X: TableLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        start: Any = None,
-        base_weight: ArrayLike | None = None,
-        progress: Progress | None = None,
+    def _fit_data(
+        self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
     ) -> Self:
-        """Fit to presences (`y` = 1) and background (`y` = 0).
-
-        `start` is not used, since features are found anew; `progress(done, total, text)` is told how far the choice of
-        penalties is.
-        """
-        self.check_options()
-        self._check_penalties()
-        data = self._read(X, y, sample_weight, base_weight)
+        """Fit to a domain and a sample; `start` is not used, since features are found anew."""
+        self._data = data
         ordinary, growing = parse_families(self.families, data.size)
         if not ordinary and self.lam == np.inf:
             raise OptionError(f"families={self.families!r}, lam=inf: no feature is left; add ordinary classes, 'auto'")
         if self.entropy == "auto" and not ordinary:
             raise OptionError("entropy='auto' is chosen with ordinary feature classes: add 'auto' to the families")
-        self._choose_entropy(data, features=ordinary, beta=None, solver="newton", regularization="l1")
+        self.entropy_, self.order_search_ = self._plain(ordinary)._choose_entropy(data)
         self.search_: list[PenaltySetting] = []
         self.lam_, self.beta_ = self._choose(data, ordinary, growing, progress)
-        growth = self._growth(self._parts(data, ordinary, growing), data.sample, data.size, self.lam_, self.beta_)
-        self._grow(growth)
-        if np.isinf(self.lam_) and self.lam == "auto":
-            why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
-            self.notes_.append(f"{', '.join(growing)}: left out, since {why}")
-        self._note_order()
-        self.growth_, self.coef_ = growth, self.solution_.weights
+        parts = self._parts(data, ordinary, growing)
+        self.growth_ = parts.growth(data.sample, data.size, self.lam_, self.beta_)
+        self.solution_ = self._grow(self.growth_)
+        self.problem_, self.feature_set_ = self.growth_.problem, self.growth_.problem.features
+        self.coef_ = self.solution_.weights
+        self.notes_ = [*parts.notes, *self._left_out(growing), *order_notes(self.entropy_, self.order_search_)]
         lam = self.lam_ if np.isfinite(self.lam_) else None
         record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}
-        self.model_ = self._model(data, record)
+        self.model_ = self._problem_model(self.problem_, record)
         return self
 
-    def _grow(self, growth: Growth) -> None:
+    def _plain(self, classes: str) -> Maxent:
+        """Return the model of the ordinary classes alone, whose penalties they have."""
+        return Maxent(
+            classes or "l",
+            multiplier=self.multiplier,
+            entropy=self.entropy,
+            knots=self.knots,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            seed=self.used_seed,
+        )
+
+    def _grow(self, growth: Growth) -> Solution:
         """Solve with the chosen solver; without growing families as `Maxent` does."""
-        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
         if np.isinf(self.lam_):
-            self.solution_ = self._solve(None)
-            return
+            return self._plain("").changed(solver=self.solver)._solve(growth.problem)
         if self.solver == "newton":
             rounds = self.max_iterations or 200
-            self.solution_ = solve_structural(growth, tolerance=self.tolerance, max_iterations=rounds)
+            solution = solve_structural(growth, tolerance=self.tolerance, max_iterations=rounds)
         else:
             rounds, version = self.max_iterations or 500, int(self.solver[-1])
-            self.solution_ = solve_growing(growth, version, tolerance=self.tolerance, max_iterations=rounds)
-        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
-        if self.solution_.status != "converged":
-            log.warning("%s: %s", self.solution_.status, self.solution_.message)
+            solution = solve_growing(growth, version, tolerance=self.tolerance, max_iterations=rounds)
+        if solution.status != "converged":
+            log.warning("%s: %s", solution.status, solution.message)
+        return solution
 
-    def _rule(self) -> str:
-        """Return the table of the ordinary families' penalties: `beta` is that of growing ones."""
-        return "maxnet" if self.knots == "maxnet" else "maxent"
+    def _left_out(self, growing: dict[str, int]) -> list[str]:
+        """Return the note on growing families that the choice of λ left out."""
+        if not np.isinf(self.lam_) or self.lam != "auto":
+            return []
+        why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
+        return [f"{', '.join(growing)}: left out, since {why}"]
 
-    def _check_penalties(self) -> None:
+    def _default_joining(self) -> str:
+        return default_joining(self.knots)
+
+    def check_options(self) -> None:
+        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        check_knots(self.knots)
+        super().check_options()
         for name in ("lam", "beta"):
             value = getattr(self, name)
             highest = np.inf if name == "lam" else np.finfo(float).max
@@ -210,19 +192,12 @@ class StructMaxent(Maxent):
             return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.used_seed) for o in oracles}
         return FamilyPenalty.from_bounds(1.0, 0.0, oracles, data.size).bounds
 
-    def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
+    def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> "StructuralParts":
         """Prepare the parts that all problems on a domain share."""
-        oracles = make_oracles(data.domain, growing)
-        built = self._build(data, ordinary) if ordinary else None
-        self.notes_: list[str] = [] if built is None else list(built.notes)
-        return data.domain, oracles, self._bounds(oracles, data), None if built is None else built.features
-
-    def _growth(self, parts: Parts, sample: Array, size: float, lam: float, beta: float) -> Growth:
-        """Begin a problem on a sample."""
-        domain, oracles, bounds, finite = parts
-        beta_finite = np.empty(0) if finite is None else self._penalties(finite, sample, size)
-        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy_), L1(beta_finite))
-        return Growth(problem, oracles if np.isfinite(lam) else [], FamilyPenalty(lam, beta, bounds))
+        oracles, plain = make_oracles(data.domain, growing), self._plain(ordinary)
+        built = plain._build(data, ordinary) if ordinary else None
+        features, notes = (None, []) if built is None else (built.features, built.notes)
+        return StructuralParts(plain, data.domain, oracles, self._bounds(oracles, data), features, self.entropy_, notes)
 
     def _choose(
         self, data: TrainingData, ordinary: str, growing: dict[str, int], progress: Progress | None
@@ -250,7 +225,7 @@ class StructMaxent(Maxent):
                 part = data.sample.copy()
                 part[held] = 0.0
                 share = float(part.sum())
-                begin = partial(self._growth, parts, part / share, data.size * share)
+                begin = partial(parts.growth, part / share, data.size * share)
                 folds.append(PenaltyFold(held, begin, data.n_background))
             repeats.append(folds)
         best, self.search_ = search_penalties(repeats, data.sample, paths=paths, optional=optional, progress=progress)
@@ -265,6 +240,26 @@ class StructMaxent(Maxent):
         if self.grid is None and self.beta == "auto":
             return by_size
         return {beta: list(self.grid or LAMBDAS) for beta in betas}
+
+
+@dataclass(frozen=True)
+class StructuralParts:
+    """What all problems on a domain share, whatever the sample and the penalties are."""
+
+    plain: Maxent
+    domain: Domain
+    oracles: list[Oracle]
+    bounds: dict[str, Array]
+    finite: FeatureSet | None
+    entropy: float
+    notes: list[str]
+
+    def growth(self, sample: Array, size: float, lam: float, beta: float) -> Growth:
+        """Begin a problem on a sample."""
+        beta_finite = np.empty(0) if self.finite is None else self.plain._penalties(self.finite, sample, size)
+        features = self.finite or FeatureSet(self.domain, [])
+        problem = Problem(features, sample, Entropy(self.entropy), L1(beta_finite))
+        return Growth(problem, self.oracles if np.isfinite(lam) else [], FamilyPenalty(lam, beta, self.bounds))
 
 
 def _thinned(data: TrainingData, rng: np.random.Generator) -> TrainingData:

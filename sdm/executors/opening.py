@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sdm.errors import SdmError
 from sdm.executors.here import Here
 from sdm.executors.local import LocalProcesses, load_modules
-from sdm.values import dataclass
 
 
 class Wanted(Protocol):
@@ -49,7 +48,7 @@ def check_workers(wanted: Wanted) -> None:
 _kept: ContextVar[LocalProcesses | None] = ContextVar("_kept", default=None)
 
 
-FITTING = ("sdm.assess.tuning", "sdm._jit.compiling")  # what processes load that fit parts of the data
+FITTING = ("sdm.assess.tuning", "numba")  # what processes load that fit parts of the data
 
 
 @contextmanager

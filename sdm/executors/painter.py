@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from sdm.executors.local import LocalProcesses
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 

@@ -7,10 +7,10 @@ named have no feature.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from sdm.errors import OptionError
-from sdm.values import dataclass
 
 _CLASSES = re.compile(r"(?P<name>.+):\s*(?P<letters>[lqphtcLQPHTC]+)")
 _PRODUCT = re.compile(r"(?P<first>[^*:]+)\*(?P<second>[^*:]+)")

@@ -1,11 +1,11 @@
 """The l2 diameter `D₂` of features: the largest distance between the features of two cells."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.types import Array
-from sdm.values import dataclass
 
 MOST_NUMBERS = 500_000_000  # of the features' matrix, to look at distances at all
 MOST_PRODUCTS = 30_000_000_000  # to look at all pairs of cells that can be farthest

@@ -6,6 +6,7 @@ and every linear, quadratic, hinge, threshold and category expectation is read o
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,7 +18,6 @@ from sdm.executors.ahead import in_parts
 from sdm.features.centred import centre_of
 from sdm.features.ranks import CellRanks, rank_cells
 from sdm.types import Array
-from sdm.values import dataclass
 
 _BLOCK = 4096  # cells whose variables stay in the first cache
 

@@ -13,7 +13,7 @@ scaled to [0, 1] by its range over the domain: `(value − lo) / (hi − lo)`.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from sdm.features.terms import bounded
 from sdm.types import Array
-from sdm.values import dataclass
 
 RELU, WAVE = range(2)
 RIDGE_KINDS = ("relu", "wave")

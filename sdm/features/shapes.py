@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from sdm.features.growing.tree import Tree
 from sdm.features.ridge_scores import CompiledRidges
 from sdm.features.ridges import Ridges
 from sdm.types import Array
-from sdm.values import dataclass
 
 MOST = 100_000  # trees or monomials of a model file; no fit grows that many
 

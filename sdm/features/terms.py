@@ -16,14 +16,13 @@ category    1 if x = knot else 0
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.centred import centres, less_product
 from sdm.types import Array
-from sdm.values import dataclass
 
 LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY = range(7)
 KINDS = ("linear", "quadratic", "product", "forward", "reverse", "threshold", "category")

@@ -14,6 +14,7 @@ from a posterior have larger scores than its mean has. The largest score of the 
 over all labelings, is used in its place. So the value is an estimate, which no probability 1 − δ holds for.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ import numpy as np
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import maximise, scores
 from sdm.types import Array
-from sdm.values import dataclass
 
 DELTA = 0.05
 MARGINS, DRAWS = 40, 400  # how many values of γ and of m are tried

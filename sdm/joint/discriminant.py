@@ -4,7 +4,7 @@ Species (or positions of a chain) may share weights: `node_block` says which blo
 `edge_block` each edge. For species every node and edge has its own; for a chain of like positions all share one.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, FREE, States
 from sdm.types import Array
-from sdm.values import dataclass
 
 # g of an edge: +1 if both species are there or both are not, −1 otherwise. Its weight is their association.
 AGREEMENT = np.array([[[1.0, -1.0], [-1.0, 1.0]]])

@@ -4,7 +4,7 @@ Squares and products are those of the standardised variables: those of raw ones,
 variables, and a penalty on squared weights would hardly let a curve bend.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots
 from sdm.features.terms import CATEGORY, LINEAR, QUADRATIC, Terms
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ maximum-weight spanning tree of the species' residual association (what the envi
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from sdm.errors import OptionError, name_list
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ FREE     summed or maximised over
 =======  ==================================================================
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.joint.graph import Forest
 from sdm.types import Array
-from sdm.values import dataclass
 
 ABSENT, FREE = -1, 2
 

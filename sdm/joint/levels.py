@@ -6,7 +6,7 @@ In a fit with penalties of `1/C` a level is a column of `σ/√C` and zeros, who
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from sdm.errors import DataError
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import States
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 SPREADS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # σ to try, from strong regularisation to weak
 NUMBERS = 50_000_000  # cells of the table of sites and levels, at most

@@ -1,11 +1,12 @@
 """The conditional likelihood of labels on a forest: log loss, gradient, entropy, and the likeliest scale of margins."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import marginals, scores
 from sdm.types import Array
-from sdm.values import dataclass
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -14,6 +14,7 @@ test of `w = 0`, and `q` is adjusted for the number of pairs (Benjamini & Hochbe
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import erfc
 from typing import Any
 
@@ -24,7 +25,6 @@ from sdm._jit import jit
 from sdm.joint.inference import States
 from sdm.maxent.solvers.descent import Curved, minimise_by_newton
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 # ρ: on w that of a prior deviation of 1, an odds ratio of e⁴: without it, species that never met have no finite weight.
 RIDGE = np.array([1e-3, 1e-3, 1e-3, 1e-3, 1.0])

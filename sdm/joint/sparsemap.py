@@ -11,12 +11,13 @@ probability would be negative, and asks for the labeling with the largest `F(y) 
 By how much that one exceeds the average proves how far the optimum can be.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, States, maximise, scores
 from sdm.types import Array
-from sdm.values import dataclass
 
 ROUNDS = 500
 FLAT = 1e-9  # added to the diagonal: labelings may be affine combinations of each other

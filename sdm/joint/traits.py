@@ -7,6 +7,7 @@ fit with penalties of `1/C` traits are ten times as large, and Γ a tenth. The b
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from sdm.errors import DataError, name_list
 from sdm.joint.levels import HALF_WIDTH, level_names
 from sdm.types import Array
-from sdm.values import dataclass
 
 UNIT = 10.0  # of traits in a fit
 MOST_CLASSES = 20  # of a trait of text

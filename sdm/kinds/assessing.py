@@ -1,6 +1,6 @@
 """How good a model is: cross-validation, jackknife and null models of every kind, and what a task adds to them."""
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
@@ -11,7 +11,6 @@ from sdm.assess.validation import CrossValidation, cross_validate
 from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
 from sdm.types import Progress
-from sdm.values import dataclass
 
 
 @dataclass

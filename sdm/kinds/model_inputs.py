@@ -1,7 +1,7 @@
 """A model of any kind, and the values that it needs: layers, at records, or columns of a table."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
 from sdm.models.interface import FittedModel
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

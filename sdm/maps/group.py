@@ -1,7 +1,7 @@
 """Maps of a group of species on shared axes: every axis, the first three as colours, and every species."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from sdm.maps.rasters import NODATA, Raster, check_variables, computed, write_ra
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.models.group import GroupModel
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 MOST_AXES = 6  # that are mapped
 COLOURS = "axes_rgb.tif"

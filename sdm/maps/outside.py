@@ -1,7 +1,7 @@
 """How many cells of a map are outside the training range of its model."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
@@ -13,7 +13,6 @@ from rasterio.windows import Window
 from sdm.data.place import is_place
 from sdm.data.rasters.grid import Grid
 from sdm.novelty.ranges import TrainingRange
-from sdm.values import dataclass
 
 LISTED = 0.001  # of the cells: numbers that are outside their range in fewer are not listed
 

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.maps.vectors import write_geopackage
-from sdm.values import dataclass
 
 BLOCK = 256
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,6 @@ from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import Moments, RasterSummary
 from sdm.progress.telling import StepCount, step_by_step
 from sdm.types import Colour, Progress
-from sdm.values import dataclass
 
 NODATA = -9999.0
 BINARY_NODATA = 255

@@ -1,7 +1,7 @@
 """Maps of one species: its suitability, presence and absence by a threshold, and how much replicates agree."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, wri
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
 from sdm.types import Progress
-from sdm.values import dataclass
 
 STATISTIC_WORDS = {
     "mean": "mean",

@@ -6,6 +6,7 @@ cells. Sums are in double precision and in the order of the maps, so that bytes 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from sdm.executors.ahead import ahead
 from sdm.maps.gis.tags import describe_raster
 from sdm.maps.rasters import BLOCK, NODATA, Moments, Raster, RasterSummary, writing_cogs
 from sdm.types import Progress
-from sdm.values import dataclass
 
 HOW = ("sum", "threshold")
 """What can be made of a stack: the sum of suitabilities, or the number of species above their cutoff."""

@@ -6,12 +6,13 @@ say the same are charged for what they do together. A share of the correlations 
 the matrix can be inverted where features depend on each other, or are more than the cells.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.errors import OptionError
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
-from sdm.values import dataclass
 
 MOST = 3000  # features whose pairs are looked at; 72 MB a matrix, and some seconds to invert it
 BLOCK = 40_000_000  # numbers in a block of columns

@@ -5,12 +5,13 @@ With density ratios `r_i = p_i / q0_i`, the negative entropy is `Ω(p) = Σ q0_i
 `r_i = [1 + (α − 1)(θ_i − τ)]₊^{1/(α−1)}` for α in (1, 2], where τ makes the probabilities sum to one.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm._jit import jit
 from sdm.errors import OptionError
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ in a thousand of a constant one. Of equal losses the smallest α is taken: Shann
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.types import Array
-from sdm.values import dataclass
 
 ORDERS = (1.0, 1.25, 1.5, 2.0)  # to try
 FLOOR = 1e-3  # share of the constant model

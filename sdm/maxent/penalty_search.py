@@ -11,6 +11,7 @@ smaller, but does not know that the best of several settings was taken, nor how 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,6 @@ from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.structural import Growth
 from sdm.progress.telling import StepCount
 from sdm.types import Array
-from sdm.values import dataclass
 
 LAMBDAS = (0.1, 0.05, 0.025)
 # What to try by default: λ for each β, which is meant over the square root of the number of presences.

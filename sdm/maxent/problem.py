@@ -6,6 +6,7 @@ missing to the optimum. The features in it are all features of every family.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -17,7 +18,6 @@ from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Entropy, Gibbs
 from sdm.maxent.penalty import Penalty
 from sdm.types import Array
-from sdm.values import dataclass
 
 # Below these sizes (weights; numbers in the features' matrix) a dense solve beats conjugate gradients.
 DENSE_WEIGHTS = 700

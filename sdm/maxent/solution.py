@@ -1,12 +1,11 @@
 """What a solver returns: status is data, never an exception."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdm.notebook import facts_html
 from sdm.types import Array
-from sdm.values import dataclass
 
 CONVERGED = "converged"
 MAX_ITERATIONS = "max_iterations"

@@ -8,7 +8,7 @@ for all of them, each with a weight of its own at the same penalty (eq. 14).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import truediv
 
 import numpy as np
@@ -19,7 +19,6 @@ from sdm.features.growing.grown import GrownFamily, Oracle, Shape
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.types import Array
-from sdm.values import dataclass
 
 # While the quick part of the search finds features with a violation of this many times their penalty, the gap cannot be
 # small, and the rest of the search would be wasted.

@@ -1,7 +1,7 @@
 """A fitted model of classes: it predicts, and a file keeps it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,7 +19,6 @@ from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, us
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array, Colour, Label
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,7 @@ class ClassModel(FeatureModel):
 
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "class model"
+    of_species: ClassVar[bool] = False
     scales: ClassVar[tuple[str, ...]] = ("probability",)
     archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,7 +23,6 @@ from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array
-from sdm.values import dataclass
 
 _RANDOM = ("random_effect", "random_variance")
 _FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")

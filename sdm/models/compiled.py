@@ -9,6 +9,7 @@ is outside its range, none is compared with it. The sums are the same.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from sdm.features.ranks import place_in
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 from sdm.types import Array
-from sdm.values import dataclass
 
 BLOCK = 16_384  # cells at a time of columns that are not rows of one array, or are of another kind of number
 FEW = 4_000_000  # cells: for so many, kernels of single numbers take longer to load, and much longer to compile, than
@@ -110,6 +110,16 @@ class Compiled:
         tables = _tables([self.curves.get(v)], [self.classes.get(v)])
         _score(np.ascontiguousarray(x)[None], lo, hi, clamp, out, *tables, *none)
         return out
+
+    def product(self, k: int, u: Array, v: Array) -> Array:
+        """Return the part of the score of the product `k` of two variables, held in its range, at their values."""
+        a, b = self.centre[self.pairs[:, k]].tolist()
+        value = (u - a) * (v - b) + a * (v - b) + b * (u - a) if a or b else u * v
+        value -= self.pair_low[k]
+        value *= self.pair_slope[k]
+        np.clip(value, 0.0, 1.0, out=value)
+        value *= self.pair_weight[k]
+        return value
 
     def _blocks(self, columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[NDArray[np.floating], slice]]:
         """Yield cells as `(V, n)` arrays: all at once where they are one, else some at a time."""

@@ -1,7 +1,7 @@
 """A fitted group of species on shared axes: the axes, the place of every species on them, and its file."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, cast
 
@@ -17,7 +17,6 @@ from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, us
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array
-from sdm.values import dataclass
 
 _ARRAYS = ("centre", "spread", "axes", "places", "own", "records", "normaliser", "entropy", "explained", "ranges")
 

@@ -6,7 +6,7 @@ A kind of model is one class with this interface; `sdm.models.file` finds the cl
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
@@ -22,7 +22,6 @@ from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array
-from sdm.values import dataclass
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -38,6 +37,7 @@ class FittedModel(ABC):
     called: ClassVar[str]  # what messages call such a model
     archive: ClassVar[Archive]  # the format of its file
     scales: ClassVar[tuple[str, ...]]  # of predictions, the default first
+    of_species: ClassVar[bool] = True  # whether its title is the name of a species
     meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
     reference: Reference | None = None  # the environment that it was fitted to; earlier files do not have it
 

@@ -24,6 +24,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,6 @@ from sdm.models.species import Model
 from sdm.storage.files import refuse_existing, write_text
 from sdm.storage.reading import read_limited
 from sdm.types import Array
-from sdm.values import dataclass
 
 CONSTANTS = ("linearPredictorNormalizer", "densityNormalizer", "numBackgroundPoints", "entropy")
 SOURCE = "Java Maxent (.lambdas)"

@@ -1,6 +1,7 @@
 """The probability of presence of a class model, with the interface of a model that predicts one value."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
 from sdm.novelty.ranges import TrainingRange
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 def presence_class(labels: Sequence[str]) -> int | None:

@@ -1,7 +1,7 @@
 """A fitted model of one species: it predicts, and a file keeps it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,7 +18,6 @@ from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, us
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array
-from sdm.values import dataclass
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
 UNSEEN = ("zero", "error")

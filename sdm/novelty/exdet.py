@@ -7,6 +7,7 @@ no part in distances; one that was not seen is outside by 1.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.novelty.reference import Reference
 from sdm.types import Array
-from sdm.values import dataclass
 
 NONE = 255
 _RCOND_RANK = 1e-8  # and with less than this, inverses are taken without each variable

@@ -9,6 +9,7 @@ Two rules for what the paper leaves open. A variable with one value in the refer
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +21,6 @@ from sdm._jit.present import present
 from sdm.features.ranks import place_in
 from sdm.novelty.reference import Reference
 from sdm.types import Array
-from sdm.values import dataclass
 
 UNSEEN = -100.0
 _BINS = 4096  # of a table that finds the place of a value among the sorted ones

@@ -5,6 +5,7 @@ variable is outside the range of the reference, or a category that was not seen,
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.novelty.reference import Reference
 from sdm.types import Array
-from sdm.values import dataclass
 
 POINTS = 2000  # of the reference that distances are measured to: drawn by a seed where there are more
 SHARE = 0.05

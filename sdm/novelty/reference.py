@@ -1,6 +1,7 @@
 """The environment that a model has seen: what other environments are compared with."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -8,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 VARIABLES = 254  # that a map of the most dissimilar one can tell apart
 ROWS = 12_000  # of a reference that a model keeps: 10,000 background points, and presences

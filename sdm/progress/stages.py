@@ -3,12 +3,11 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sdm.progress.telling import SPECIES
 from sdm.progress.words import duration_text, left_text, rate_text
-from sdm.values import dataclass
 
 SHORT = 0.5
 """Seconds that a stage takes at least to be shown."""

@@ -1,9 +1,8 @@
 """What figures are made for. It is known without the library that draws them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.options.writing import OutputOptions

@@ -1,7 +1,7 @@
 """Rasters reduced to the size of a picture, for figures and pages; and small pictures as text inside a page."""
 
 import base64
-from dataclasses import field
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from PIL import Image
 from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError
 from sdm.models.colours import VIRIDIS, hex_colour, palette, ramp_colour, read_colour
-from sdm.values import dataclass
 
 PIXELS = 512
 PALETTE = VIRIDIS  # the page and the thumbnails interpolate between its steps

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sdm.report.parquet import write_parquet
 from sdm.report.tables import table_text
 from sdm.storage.files import has_parquet, write_text
-from sdm.values import dataclass
 
 SUMMARY, SUMMARY_PARQUET = "summary.csv", "summary.parquet"
 HEAD = ("species", "status")

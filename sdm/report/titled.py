@@ -1,13 +1,12 @@
 """Pictures by the names of the functions that draw them, so that the process of a run need not load these."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sdm.report.paper import Paper
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -53,14 +52,6 @@ def get_ready() -> None:
     from sdm.report.figures.curves import rehearse_curve
 
     rehearse_curve()
-
-
-def draw_species_map(raster: Path, scale: str, ways: dict[str, Any], files: dict[str, Any]) -> None:
-    """Draw the map of a species beside it."""
-    from sdm.report.figures.maps.picture import draw_map
-    from sdm.report.figures.maps.plan import suitability
-
-    files["picture"] = draw_map(raster, raster.with_suffix(".png"), shades=suitability(scale), **ways).name
 
 
 def draw_species_curves(

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import ExitStack, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sdm.errors import OutputError, SdmError
@@ -39,7 +39,6 @@ from sdm.storage.commit import staging_species
 from sdm.storage.files import output_folder, safe_names, write_text
 from sdm.storage.written_files import read_list, refuse_obstacle, sdm_files, trim_list, write_list
 from sdm.types import Progress
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 

@@ -1,6 +1,7 @@
 """A model file of any kind on records that it has not seen."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from sdm.kinds.registry import task_for
 from sdm.models.file import load_model
 from sdm.options.applies import READING
 from sdm.options.reading import make_options
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError
 from sdm.kinds.task import ModelResult
 from sdm.storage.files import write_bytes
-from sdm.values import dataclass
 
 JOURNAL = "journal.jsonl"
 DONE, FAILED = "done", "failed"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from sdm.run.projecting.tables import PointLayers, check_table, communities_plac
 from sdm.storage.commit import claim
 from sdm.storage.files import check_output_path, refuse_existing
 from sdm.types import Progress
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

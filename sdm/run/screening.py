@@ -1,7 +1,7 @@
 """`sdm variables`: how the variables of a run hang together, and which to keep, before anything is fitted."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from sdm.assess.variables.correlation import Collinearity, inflation_factors, me
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.executors.opening import workers
-from sdm.kinds.choosing import reduces
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import Task
 from sdm.kinds.writing import write_run
@@ -21,7 +20,6 @@ from sdm.options.testing import TestOptions
 from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 CORRELATED, INFLATED = 0.7, 10.0  # what is often taken for too much (Dormann and others 2013)
 MODELS = 5  # species whose gains are averaged: those with the most records
@@ -112,7 +110,7 @@ def screen_variables(options: RunOptions, *, command: str = "", progress: Progre
     are written if there is an output folder.
     """
     task = task_of(options)
-    if reduces(options):
+    if options.layers.reduces:
         raise OptionError("layers.reduce needs the folds of a run: use it in 'sdm fit', and leave it out here")
     options = options.model_copy(update={"test": TestOptions(percent=options.test.percent)})
     task.check_options(options)

@@ -1,7 +1,7 @@
 """How far a run over several species is, read from its folder while it is at work or after it has ended."""
 
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from sdm.run.journal import DONE, JOURNAL, read_journal
 from sdm.run.run_folder import RunFolder
 from sdm.storage.commit import stages_of
 from sdm.storage.locks import is_locked
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ whose densities are as good as any at records in blocks of sites that were left 
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
 from sdm.shared.shown import shown_axes
 from sdm.types import Array
-from sdm.values import dataclass
 
 STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)
 _WORSE = 2  # strengths after the best at which a path ends

@@ -3,12 +3,13 @@
 `‖W‖_*` is the least of `(‖A‖² + ‖B‖²)/2` over all `W = A B`: so the penalty is smooth in the factors.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sdm.shared.own import OwnWeights
 from sdm.shared.problem import SharedProblem, add_up
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

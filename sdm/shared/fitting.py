@@ -6,7 +6,7 @@ axes. The gap is a proof, wherever the factors came from.
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from sdm.shared.factors import Factors, GroupState, evaluate_factors
 from sdm.shared.own import OwnParts
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
-from sdm.values import dataclass
 
 NEW_AXES = 6  # that enter in one round
 _LEAST = 1e-8  # of the largest singular value: axes that are smaller go

@@ -9,6 +9,7 @@ the slope of that value is the gradient at these own parts.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from sdm.maxent.solvers.descent import ARMIJO, ROUNDING, backtrack, density
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
-from sdm.values import dataclass
 
 _STEPS = 100  # of Newton's method, which needs about four
 _AT_REST = 1e-9  # violation of the optimality condition, in units of the penalty

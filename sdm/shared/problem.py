@@ -11,6 +11,7 @@ whole group responds to. Sites are taken in blocks of a fixed size, so that resu
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.types import Array
-from sdm.values import dataclass
 
 BLOCK = 2048  # sites that are worked on together
 

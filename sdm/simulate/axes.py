@@ -1,6 +1,7 @@
 """Axes that virtual species share: hidden combinations of the layers, and species that respond to nothing else."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm.simulate.niche import VirtualSpecies, refuse_missing
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

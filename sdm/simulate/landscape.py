@@ -9,6 +9,7 @@ IEEE 754 fixes to the last bit, and what is derived from it is rounded, so that 
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from math import floor
 
 import numpy as np
@@ -24,7 +25,6 @@ from sdm.data.rasters.grid import Grid
 from sdm.errors import OptionError
 from sdm.simulate import noise
 from sdm.types import Array
-from sdm.values import dataclass
 
 Codes = NDArray[np.uint64]
 SIDE = 400_000.0  # metres: the longer side of every landscape

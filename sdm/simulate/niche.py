@@ -1,6 +1,7 @@
 """The niche of a virtual species: a formula of the layers, known to the last digit."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError
 from sdm.simulate.landscape import CLASSES, Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

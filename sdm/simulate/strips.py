@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
 from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, log_linear_values, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 NODATA = -9999.0
 _BLOCK = 256  # side of a tile, and rows in a strip

@@ -8,6 +8,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 
 from sdm.errors import ModelFileError, OutputError
 from sdm.storage.reading import special
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # only those who read or write a file load it
     from zipfile import ZipFile

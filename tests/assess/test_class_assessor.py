@@ -162,9 +162,9 @@ def test_visits_and_other_processes_change_nothing() -> None:
     seen: list[np.ndarray] = []
 
     class Watched(ConditionalMaxent):
-        def fit(self, X, y, sample_weight=None, groups=None, progress=None):
+        def fit(self, X, y, sample_weight=None, *, groups=None, progress=None):
             seen.append(groups)
-            return super().fit(X, y, sample_weight, groups, progress)
+            return super().fit(X, y, sample_weight, groups=groups, progress=progress)
 
     visits = replace(sample, group=np.arange(90) // 2)
     CLASSES.fit(visits.take(np.array([0, 1, 5, 7, 8, 40, 41, 60])), Watched("l", "l1", 1.0))

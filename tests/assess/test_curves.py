@@ -44,7 +44,7 @@ def test_thresholds_want_a_penalty_of_one_deviation(virtual, partitions) -> None
 
 def test_a_point_is_the_mean_over_partitions(small) -> None:
     split = split_table(small, "subsample", replicates=3, percent=25, seed=1)
-    settings = {"L": {"features": "l"}, "trees": {"families": "trees:2", "lam": 0.05, "beta": 0.05}}
+    settings = {"L": {"features": "l"}, "LQ": {"features": "lq"}}
     found = sensitivity_curve(small, settings, split, multipliers=[2.0, 0.5], base=Maxent())
     rows = []
     for fold in split.folds:
@@ -55,7 +55,7 @@ def test_a_point_is_the_mean_over_partitions(small) -> None:
     assert first.loss == pytest.approx(np.mean([row["loss.val"] for row in rows]), abs=1e-3)
     assert first.auc == pytest.approx(np.mean([row["auc.val"] for row in rows]), abs=1e-3)
     assert first.loss_sd == pytest.approx(np.std([row["loss.val"] for row in rows], ddof=1), rel=0.02)
-    assert [p.label for p in found] == ["L", "L", "trees", "trees"]
+    assert [p.label for p in found] == ["L", "L", "LQ", "LQ"]
 
 
 def test_larger_sets_contain_smaller_ones_and_seeds_repeat(small) -> None:

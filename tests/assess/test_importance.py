@@ -6,8 +6,8 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 
-from sdm import Maxent
-from sdm.assess.fits import fit_table, with_setting
+from sdm import Maxent, StructMaxent
+from sdm.assess.fits import fit_table
 from sdm.assess.importance import jackknife, percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc
 from sdm.errors import OptionError
@@ -26,13 +26,17 @@ MODELS = {
 }  # fmt: skip
 
 
+def estimator_of(setting):
+    return StructMaxent(**setting) if "families" in setting else Maxent(**setting)
+
+
 def ranked(rows) -> list[str]:
     return [row.variable for row in sorted(rows, key=lambda row: -row.percent)]
 
 
 @pytest.mark.parametrize("setting", [{"features": "lqh"}, {"families": "l,trees:3", "lam": 0.1, "beta": 0.05}])
 def test_drivers_come_first_and_noise_last(virtual, setting) -> None:
-    fitted = fit_table(virtual, with_setting(Maxent(), setting))
+    fitted = fit_table(virtual, estimator_of(setting))
     permuted = permutation_importance(fitted.model_, virtual.presence, virtual.background, seed=2)
     assert set(ranked(permuted)[:3]) == DRIVERS
     assert set(ranked(permuted)[3:]) == NOISE
@@ -77,7 +81,7 @@ def test_java_maxents_importance_is_near(bradypus, shared) -> None:
     with (shared / "reference" / "java_auto_maxentResults.csv").open(newline="") as source:
         row = next(csv.DictReader(source))
     fitted = Maxent(categorical=["ecoreg"]).fit(table, labels)
-    x = fitted._encoder.encode(table)
+    x = fitted._data.encoder.encode(table)
     found = permutation_importance(fitted.model_, x[labels == 1], x[labels == 0], repeats=5)
     java = [float(row[f"{name} permutation importance"]) for name in fitted.model_.names]
     ours = [row.percent for row in found]
@@ -90,7 +94,7 @@ def test_java_maxents_importance_is_near(bradypus, shared) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_contributions_add_up_to_the_gain(small, name: str) -> None:
     """The gain without its penalty is π̃[θ] − Ω*(θ), for every entropy, penalty and family."""
-    fitted = fit_table(small, with_setting(Maxent(), MODELS[name]))
+    fitted = fit_table(small, estimator_of(MODELS[name]))
     problem = fitted.problem_
     state = problem.state(fitted.coef_)
     whole = float(problem.sample @ state.theta) - state.gibbs.conjugate
@@ -120,7 +124,7 @@ def test_without_weights_nothing_contributes(small) -> None:
 
 @pytest.mark.parametrize("setting", [{"features": "lq"}, {"families": "trees:2", "lam": 0.05, "beta": 0.05}])
 def test_jackknife_fits_without_and_only(small, setting) -> None:
-    estimator = with_setting(Maxent(), setting)
+    estimator = estimator_of(setting)
     test = small.presence[:20]
     rows = jackknife(small, estimator, test)
     assert [(row.variable, row.kind) for row in rows] == [

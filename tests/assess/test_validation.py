@@ -10,13 +10,12 @@ from scipy.stats import spearmanr
 
 from sdm import Maxent
 from sdm.assess.assessor import averages
-from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.basic import auc, boyce, partial_roc_ratio
 from sdm.assess.measures.presence_only import HIGHER, measure_presences, measure_whole
 from sdm.assess.splits.methods import METHODS, own_folds, split_table
 from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import OptionError
-from sdm.estimators.structural import StructMaxent
 
 
 def test_a_table_is_fitted_as_its_rows_are(classed) -> None:
@@ -40,15 +39,11 @@ def test_a_table_is_fitted_as_its_rows_are(classed) -> None:
 
 def test_settings_change_a_copy() -> None:
     base = Maxent("lq", multiplier=3.0, entropy=1.5)
-    made = with_setting(base, {"features": "h", "regularization": "elastic"})
+    made = base.changed(features="h", regularization="elastic")
     assert (made.features, made.multiplier, made.entropy, made.regularization) == ("h", 3.0, 1.5, "elastic")
     assert base.features == "lq"
-    grown = with_setting(base, {"families": "l,trees:2", "lam": 0.1, "beta": 0.1})
-    assert isinstance(grown, StructMaxent)
-    assert (grown.entropy, grown.multiplier, grown.lam) == (1.5, 3.0, 0.1)
-    assert with_setting(grown, {"beta": 0.5}).beta == 0.5
     with pytest.raises(OptionError, match="no parameter 'colour'"):
-        with_setting(base, {"colour": 1})
+        base.changed(colour=1)
 
 
 def slow(k: int, seconds: float) -> int:

@@ -6,7 +6,7 @@ import pytest
 from sdm.data.background import sample_background
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import Occurrences
-from sdm.data.records.samples import read_swd
+from sdm.data.records.samples import ColumnRoles, read_swd
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
 
@@ -91,7 +91,7 @@ def test_bradypus_swd(shared):
 
 def test_labels_of_folds_stay_with_their_rows(tmp_path):
     text = "species,heat,part\noak,1,a\noak,,b\noak,3,b\nbackground,4,a\nbackground,5,b\nbackground,,c\n"
-    swd = read_swd(write(tmp_path / "a.csv", text), fold_column="part")
+    swd = read_swd(write(tmp_path / "a.csv", text), roles=ColumnRoles(fold="part"))
     assert list(swd.table.columns) == ["heat"], "labels are no variable"
     table = SampleTable.from_swd(swd)
     assert table.folds.tolist() == ["a", "b"], "the row without heat is gone, and its label with it"
@@ -103,9 +103,9 @@ def test_labels_of_folds_stay_with_their_rows(tmp_path):
 
 def test_labels_are_text_and_may_be_missing_for_background_only(tmp_path):
     text = "species,heat,part\noak,1,10\noak,3,2\nbackground,4,\nbackground,5,2\n"
-    table = SampleTable.from_swd(read_swd(write(tmp_path / "a.csv", text), fold_column="part"))
+    table = SampleTable.from_swd(read_swd(write(tmp_path / "a.csv", text), roles=ColumnRoles(fold="part")))
     assert table.folds.tolist() == ["10", "2"]
     assert table.background_folds is None
-    swd = read_swd(write(tmp_path / "b.csv", text.replace("oak,1,10", "oak,1,")), fold_column="part")
+    swd = read_swd(write(tmp_path / "b.csv", text.replace("oak,1,10", "oak,1,")), roles=ColumnRoles(fold="part"))
     with pytest.raises(DataError, match="1 of 2 records"):
         SampleTable.from_swd(swd)

@@ -33,7 +33,7 @@ def test_distinct_values_give_the_same_model(settings: dict, weighted: str) -> N
     weight = None if weighted == "alike" else rng.uniform(0.5, 2.0, len(x))
     base = rng.uniform(0.5, 2.0, len(x)) if weighted == "by base measure" else None
     every = Maxent(tolerance=1e-8, **settings).fit(x, y, weight, base_weight=base)
-    alone = Maxent(tolerance=1e-8, **settings).fit_alone(x, y, weight, base)
+    alone = Maxent(tolerance=1e-8, **settings).fit_alone(x, y, weight, base_weight=base)
     assert alone.domain_.n < 200 < every.domain_.n == alone.domain_.n_base + every.domain_.n - every.domain_.n_base
     assert alone.feature_names_ == every.feature_names_
     assert alone.entropy_ == every.entropy_

@@ -9,8 +9,7 @@ from strategies import small_case
 
 from sdm import ConditionalMaxent, Maxent, SdmError, StructMaxent
 from sdm.errors import DataError, OptionError
-from sdm.estimators.conventions.raised import SdmNotFittedError
-from sdm.estimators.maxent import fit_again
+from sdm.estimators.params import SdmNotFittedError
 from sdm.executors import ahead
 from sdm.maxent.penalty import PENALTIES
 
@@ -339,7 +338,7 @@ def test_a_fit_to_the_same_rows_need_not_read_them_again() -> None:
     x = rng.normal(size=(300, 3))
     y = (np.arange(300) < 40).astype(int)
     first = Maxent("lqh", multiplier=3.0).fit(x, y)
-    again = fit_again(first, 1.0)
+    again = first.fit_again(1.0)
     alone = Maxent("lqh", multiplier=1.0).fit(x, y, start=first)
     np.testing.assert_allclose(again.coef_, alone.coef_, rtol=1e-9, atol=1e-12)
     assert again.model_.reference is first.model_.reference

@@ -162,8 +162,8 @@ def test_weights_of_records_count_as_records() -> None:
     doubled = pd.concat([X, X[names == "species 1"]]), np.concatenate([names, names[names == "species 1"]])
     base = np.ones(len(X))
     base_doubled = np.concatenate([base, np.full((names == "species 1").sum(), 0.0)])
-    one = SharedMaxent("l", strength=0.5, tolerance=1e-9).fit(X, names, twice, base)
-    two = SharedMaxent("l", strength=0.5, tolerance=1e-9).fit(*doubled, None, base_doubled)
+    one = SharedMaxent("l", strength=0.5, tolerance=1e-9).fit(X, names, twice, base_weight=base)
+    two = SharedMaxent("l", strength=0.5, tolerance=1e-9).fit(*doubled, base_weight=base_doubled)
     assert one.predict(X, "raw") == pytest.approx(two.predict(X, "raw"), rel=1e-4)
 
 

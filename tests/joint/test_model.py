@@ -179,7 +179,7 @@ def test_cross_validation_compares_fits_that_converged(caplog):
         JointModel("m3n", graph="chain", c="cv").fit(x, y)
     assert caplog.messages == []
     with caplog.at_level("WARNING", logger="sdm"):
-        JointModel("m3n", graph="chain", c="cv", max_iterations=1, tolerance=1e-5).fit(x, y, "pond")
+        JointModel("m3n", graph="chain", c="cv", max_iterations=1, tolerance=1e-5).fit(x, y, title="pond")
     assert caplog.messages[0].startswith(
         "pond: 18 of 18 fits of its cross-validation did not converge: C 0.01 in part 1"
     )

@@ -64,7 +64,7 @@ def test_a_model_comes_back_as_it_was(fitted, tmp_path):
     model, x = fitted
     model.save(tmp_path / "a.npz")
     again = load_model(tmp_path / "a.npz")
-    encoded = model._encoder.encode(x)
+    encoded = model._data.encoder.encode(x)
     for scale in SCALES:
         np.testing.assert_array_equal(again.predict(encoded, scale), model.predict(x, scale))
     assert again.meta == model.model_.meta

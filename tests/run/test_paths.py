@@ -13,7 +13,7 @@ from naive import ellipsoid_km2
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
-from sdm.assess.fits import fit_table, with_setting
+from sdm.assess.fits import fit_table
 from sdm.assess.paths.multiplier import follow_table, validate_multipliers
 from sdm.assess.validation import cross_validate
 from sdm.data.rasters.grid import Grid
@@ -283,7 +283,7 @@ def test_held_out_loss_along_the_multipliers_is_that_of_fits_at_them(world) -> N
     assert found.losses.shape == (3, len(whole.path.knots))
     assert np.all(found.gaps <= 0.003)
     for k in (len(found.multipliers) // 3, found.best.index, len(found.multipliers) - 1):
-        fitted = with_setting(base, {"multiplier": float(found.multipliers[k])})
+        fitted = base.changed(multiplier=float(found.multipliers[k]))
         rows = cross_validate(table, fitted, split).rows
         assert found.losses[:, k] == pytest.approx([row["loss.val"] for row in rows], abs=0.03)
     assert found.best.mean == found.mean.min()
@@ -332,7 +332,7 @@ def test_folds_keep_the_classes_of_the_whole(world) -> None:
     whole = follow_table(some, base, epsilon=0.05, smallest=1.0)
     assert whole.classes == "lqh"
     found = validate_multipliers(some, whole, base, divided(some, options).split)
-    fixed = validate_multipliers(some, whole, with_setting(base, {"features": "lqh"}), divided(some, options).split)
+    fixed = validate_multipliers(some, whole, base.changed(features="lqh"), divided(some, options).split)
     assert np.array_equal(found.losses, fixed.losses)
 
 

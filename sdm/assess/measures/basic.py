@@ -4,12 +4,12 @@ Every function takes predictions as arrays, on any scale that keeps their order 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.errors import DataError
 from sdm.types import Array
-from sdm.values import dataclass
 
 # ------------------------------------------------------------------------------------------------------- AUC
 

@@ -1,6 +1,7 @@
 """How well a model tells classes apart: confusion, log loss, a class's AUC; importance and response profiles."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from sdm.assess.measures.basic import auc
 from sdm.assess.profiles import class_names, response_grid, typical
 from sdm.models.classes import ClassModel
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 # What is lost where a class of no probability (orders above 1) turns up: as if it had this much.
 LEAST = 1e-6

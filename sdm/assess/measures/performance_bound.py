@@ -13,14 +13,18 @@ then Theorem 2 follows in the same way. Where a model has both kinds of features
 divides the weights after the fit, which only makes their gap larger.
 """
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from sdm.estimators.maxent import Maxent
-from sdm.estimators.structural import StructMaxent
 from sdm.maxent.confidence import deviation_radius, hoeffding_radius, uniform_radius
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-from sdm.values import dataclass
+
+if TYPE_CHECKING:
+    from sdm.estimators.maxent import Maxent
+    from sdm.estimators.structural import StructMaxent
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,13 @@ class PerformanceBound:
     informs: bool
 
 
-def performance_bound(fitted: Maxent, delta: float = 0.05) -> PerformanceBound | None:
-    """Return the bound of a fitted maxent or structural model, wherever its penalties come from; None for an entropy
-    above 1, whose loss is another and whose true log loss can be infinite."""
-    if type(fitted) not in (Maxent, StructMaxent) or fitted.entropy_ != 1.0:
+def performance_bound(
+    fitted: "Maxent | StructMaxent", delta: float = 0.05, growth: Growth | None = None
+) -> PerformanceBound | None:
+    """Return the bound of a fitted maxent or structural model (with its `growth`), wherever its penalties come from;
+    None for an entropy above 1, whose loss is another and whose true log loss can be infinite."""
+    if fitted.entropy_ != 1.0:
         return None
-    growth = fitted.growth_ if isinstance(fitted, StructMaxent) else None
     n_grown, oracles = (growth.grown.size, growth.oracles) if growth is not None else (0, [])
     n_finite = fitted.coef_.size - n_grown
     share = delta / 2 if n_finite and oracles else delta
@@ -55,14 +60,14 @@ def performance_bound(fitted: Maxent, delta: float = 0.05) -> PerformanceBound |
     return PerformanceBound(excess, delta, bool(excess < -scaled))
 
 
-def _finite_radii(fitted: Maxent, n: int, delta: float) -> Array:
+def _finite_radii(fitted: "Maxent | StructMaxent", n: int, delta: float) -> Array:
     """Return the radius of each of the first `n` features, those of feature classes."""
     problem, m = fitted.problem_, float(fitted.model_.meta["effective_presences"])
     variance = problem.features.variances(problem.domain.measure(problem.sample))[:n] * (m / (m - 1) if m > 1 else 1.0)
     return np.minimum(deviation_radius(np.sqrt(variance), m, n, delta / 2), hoeffding_radius(n, m, delta / 2))
 
 
-def _grown_radii(growth: Growth, fitted: Maxent, delta: float) -> Array:
+def _grown_radii(growth: Growth, fitted: "Maxent | StructMaxent", delta: float) -> Array:
     """Return the radius of each tree and monomial, from its family and size."""
     m, points = (float(fitted.model_.meta[name]) for name in ("effective_presences", "presences"))
     families = sum(oracle.largest for oracle in growth.oracles)

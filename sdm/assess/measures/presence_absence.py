@@ -1,5 +1,6 @@
 """Measures that need absences: correlation, Brier score, calibration, and precision against recall."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
 from sdm.models.interface import ValueModel
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 
 def correlation(presence: Array, absence: Array) -> float:

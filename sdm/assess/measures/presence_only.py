@@ -6,6 +6,7 @@ records with that of the background, and one record has none: there the records 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +21,9 @@ from sdm.assess.measures.basic import (
     partial_roc_ratio,
     relative_gain,
 )
-from sdm.estimators.maxent import Maxent
+from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
 from sdm.types import Array
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
@@ -73,7 +73,7 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
     }
 
 
-def measure_whole(fitted: Maxent, table: "SampleTable") -> dict[str, Any]:
+def measure_whole(fitted: SpeciesEstimator, table: "SampleTable") -> dict[str, Any]:
     """Measure a model on what it was fitted to: `auc.train`, `cbi.train`, `ncoef`, `AICc` and why it may be missing."""
     model = fitted.model_
     raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")

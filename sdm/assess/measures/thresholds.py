@@ -6,13 +6,13 @@ probabilities and the domain is the absences: the area is the share of absences 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.assess.measures.basic import binomial_tail
 from sdm.errors import OptionError
 from sdm.types import Array
-from sdm.values import dataclass
 
 FIXED = (1.0, 5.0, 10.0)
 # Names for the command line, and the ones in maxentResults.csv.

@@ -5,23 +5,21 @@ optimum there, so folds are compared at the same multipliers although their own 
 """
 
 from concurrent.futures import Executor
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.basic import relative_gain
 from sdm.assess.measures.presence_only import FLOOR
 from sdm.assess.splits.folds import Fold, Split
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.model_parts import weighted_features
-from sdm.estimators.structural import StructMaxent
 from sdm.maxent.paths.multiplier import CertifiedPath, Knot, follow_path
 from sdm.models.species import with_temperature
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
@@ -96,13 +94,15 @@ def follow_table(
 ) -> TablePath:
     """Follow the path of an estimator's features and penalties on a table, from the empty model down (`follow_path`).
 
-    The estimator's multiplier plays no part. Structural models and other penalties than l1 are refused: their objective
-    is no line in the multiplier.
+    The estimator's multiplier plays no part. Other penalties than l1 are refused: their objective is not a line in the
+    multiplier.
     """
-    if isinstance(estimator, StructMaxent) or estimator.regularization != "l1":
-        kind = "structural model" if isinstance(estimator, StructMaxent) else f"{estimator.regularization} penalty"
-        raise OptionError(f"a path over the multiplier is that of feature classes with the l1 penalty, not of a {kind}")
-    fitted = fit_table(table, with_setting(estimator, {"multiplier": 1.0, "tolerance": AT_ONCE, "solver": "newton"}))
+    if estimator.regularization != "l1":
+        raise OptionError(
+            "a path over the multiplier is that of feature classes with the l1 penalty, not of a "
+            f"{estimator.regularization} penalty"
+        )
+    fitted = fit_table(table, estimator.changed(multiplier=1.0, tolerance=AT_ONCE, solver="newton"))
     meter = None if progress is None else _Meter(smallest, progress)
     limits: dict[str, Any] = {"epsilon": epsilon, "smallest": smallest, "progress": meter}
     if estimator.max_iterations is not None:
@@ -138,7 +138,7 @@ def validate_multipliers(
 
     Folds have the feature classes of the whole table, so that what is chosen is the multiplier alone.
     """
-    fixed = with_setting(estimator, {"features": whole.classes})
+    fixed = estimator.changed(features=whole.classes)
     multipliers, epsilon = whole.path.multipliers, whole.path.epsilon
     jobs = [(table, fixed, fold, multipliers, epsilon) for fold in split.folds]
     found = run_all(_fold_losses, jobs, executor, progress, "cross-validation")

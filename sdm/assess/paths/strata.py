@@ -7,7 +7,7 @@ to the prior, in nats a record: zero is no better than the prior.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,6 @@ from sdm.errors import DataError
 from sdm.maxent.paths.homotopy import RelaxationPath
 from sdm.maxent.paths.tracking import SUMS, move, total_sums
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ The validation background is stated: with `full`, every fold trains and is measu
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 if TYPE_CHECKING:  # a size of blocks is given; none of its code is needed
     from sdm.assess.variables.variogram import Autocorrelation

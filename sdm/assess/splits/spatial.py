@@ -8,8 +8,7 @@ import numpy as np
 from sdm.assess.splits.folds import Fold, Split, by_group, check_background, enough, located
 from sdm.assess.splits.kmeans import kmeans, nearest
 from sdm.assess.splits.outlines import Lines, belt_lines, halving_lines, sinusoidal_lines, square_lines
-from sdm.assess.splits.sphere import great_circle
-from sdm.data.rasters.distance import DEGREE_KM
+from sdm.data.crs import DEGREE_KM, great_circle
 from sdm.data.rasters.globe import in_one_piece
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Index

@@ -1,6 +1,6 @@
 """The variables of a model that were kept, those that were left out, and why."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,6 @@ import numpy as np
 from sdm.assess.variables.correlation import Collinearity, inflation_factors
 from sdm.assess.variables.reduction import ReductionStep
 from sdm.assess.variables.selection import Dropped
-from sdm.values import dataclass
 
 LISTED = 12  # variables that a note names
 

@@ -1,13 +1,13 @@
 """Which variables say the same: correlations, variance inflation factors, and how variables group."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.data.place import is_place
 from sdm.errors import DataError
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 LEAST = 3  # points that a correlation needs
 SINGULAR = 1e-12  # an eigenvalue of the correlation matrix below this, per variable, is zero

@@ -1,6 +1,7 @@
 """Backward elimination: the variable that matters least at held-out records is left out, again and again."""
 
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from sdm.data.place import PLACE_ROW, without_place
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

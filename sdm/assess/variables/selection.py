@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from sdm.assess.variables.correlation import Collinearity, inflation_factors
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
 from sdm.types import Progress
-from sdm.values import dataclass
 
 EQUAL = 1e-9  # relative difference below which two numbers are equal, and the order of the variables decides
 

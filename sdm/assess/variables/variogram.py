@@ -9,15 +9,14 @@ of the ranges over the variables, as in blockCV (Valavi and others 2019).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sdm.assess.splits.sphere import great_circle
+from sdm.data.crs import great_circle
 from sdm.errors import DataError
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 LEAST = 10  # points that a variogram needs
 PAIRS = 1_000_000  # at most, of points drawn at random where there are more

@@ -6,11 +6,10 @@ import numpy as np
 from affine import Affine
 from rasterio.crs import CRS
 
+from sdm.data.crs import DEGREE_KM, WGS84, reproject
 from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.distance import DEGREE_KM, to_lonlat
 from sdm.data.rasters.globe import in_one_piece, mend_polygon, near, open_at, over_grid, seam
-from sdm.data.rasters.grid import Grid
-from sdm.data.records.occurrences import WGS84, reproject
+from sdm.data.rasters.grid import Grid, to_lonlat
 from sdm.errors import DataError, OptionError
 
 Shape = Literal["buffer", "hull"]

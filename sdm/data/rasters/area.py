@@ -1,6 +1,6 @@
 """The study area, outlined by polygons."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +8,12 @@ import numpy as np
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
+from sdm.data.crs import same_crs
 from sdm.data.opening.rasters import WARNING_FILTERS
 from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam, turns_over
-from sdm.data.rasters.grid import Grid, same_crs
+from sdm.data.rasters.grid import Grid
 from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

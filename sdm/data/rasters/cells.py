@@ -1,6 +1,7 @@
 """The content of the cells of a stack, gathered while its windows go by: ranges, values at given cells, or all."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.errors import DataError
 from sdm.storage.addresses import place_name
-from sdm.values import dataclass
 
 MOST_BYTES = 128 << 20  # of all layers; larger ones are read again
 

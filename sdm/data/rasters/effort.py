@@ -4,7 +4,7 @@ Only ratios of effort matter. A cell of no effort (zero, or missing) does not in
 background, and a record in it cannot be used. Negative effort is an error.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,15 +12,15 @@ import numpy as np
 from rasterio.windows import Window
 
 from sdm._jit import jit
+from sdm.data.crs import DEGREE_KM
 from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.cells import all_valid
-from sdm.data.rasters.distance import DEGREE_KM, cell_km
 from sdm.data.rasters.globe import in_one_piece
+from sdm.data.rasters.grid import cell_km
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
 from sdm.storage.addresses import place_name
-from sdm.values import dataclass
 
 REACH = 4.0  # of a kernel, in bandwidths
 FINE = 8  # a kernel is computed on cells of no more than the bandwidth over this: finer ones are put together

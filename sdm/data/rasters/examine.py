@@ -6,7 +6,7 @@ lies on a server, whose windows are looked at when the run reads them.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint
 from sdm.executors.ahead import ahead, own_threads
 from sdm.storage.addresses import is_remote
-from sdm.values import dataclass
 
 CELLS = 600_000  # to look at in a layer
 LEAST, MOST = 5, 64  # blocks

@@ -1,5 +1,6 @@
 """The grid of cells that all layers share: its place, its size, and which cell a point falls in."""
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -9,8 +10,8 @@ from rasterio.crs import CRS
 from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
+from sdm.data.crs import DEGREE_KM, WGS84, crs_name, reproject, same_crs
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 GRID_TOLERANCE = 1e-6
 """Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less
@@ -91,12 +92,12 @@ class Grid:
 
     def lonlat(self, rows: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return longitude and latitude (WGS 84) of fractional rows and columns; whole numbers are cell corners."""
-        from rasterio.warp import transform as reproject
+        from rasterio.warp import transform as warp
 
         x, y = self.transform.c + self.transform.a * cols, self.transform.f + self.transform.e * rows
         if self.crs is not None and self.crs != CRS.from_epsg(4326):
             try:
-                x, y = (np.asarray(values) for values in reproject(self.crs, CRS.from_epsg(4326), x, y))
+                x, y = (np.asarray(values) for values in warp(self.crs, CRS.from_epsg(4326), x, y))
             except RasterioError as problem:
                 raise DataError(
                     f"the layers' coordinate system '{crs_name(self.crs)}' has no longitude and latitude: give them "
@@ -199,13 +200,23 @@ def _cell_number(value: ArrayLike, start: float, size: float, count: int) -> tup
     return np.clip(number, 0, count - 1), inside
 
 
-def crs_name(crs: CRS | None) -> str:
-    """Return a short name of a reference system."""
-    return "no known CRS" if crs is None else crs.to_string()[:60]
+def to_lonlat(x: np.ndarray, y: np.ndarray, grid: Grid, purpose: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return longitude and latitude of points in the coordinates of a grid; `purpose` says what needs its CRS."""
+    return reproject(x, y, _crs_of(grid, purpose), WGS84)
 
 
-def same_crs(one: CRS | None, other: CRS | None) -> bool:
-    """Whether two reference systems are the same, whatever dialect of WKT they are written in."""
-    if one is None or other is None:
-        return one is other
-    return bool(one == other) or bool(one.to_dict() and one.to_dict() == other.to_dict())
+def cell_km(grid: Grid, rows: np.ndarray, purpose: str) -> tuple[np.ndarray, float]:
+    """Return the width of the cells of each row, and the height of all cells, in km."""
+    crs = _crs_of(grid, purpose)
+    if crs.is_geographic:
+        _, lat = grid.xy(rows, np.zeros_like(rows))
+        return abs(grid.transform.a) * DEGREE_KM * np.cos(np.deg2rad(lat)), abs(grid.transform.e) * DEGREE_KM
+    unit = float(crs.linear_units_factor[1]) / 1000
+    return np.full(len(rows), abs(grid.transform.a) * unit), abs(grid.transform.e) * unit
+
+
+def _crs_of(grid: Grid, purpose: str) -> CRS:
+    """Return the coordinate reference system of a grid, or raise the user's error."""
+    if grid.crs is None:
+        raise DataError(f"{purpose} needs distances, and the layers have no coordinate reference system: give them one")
+    return grid.crs

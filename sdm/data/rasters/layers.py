@@ -3,7 +3,7 @@
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.variables import select_variables
 from sdm.errors import DataError, OptionError, name_list
 from sdm.storage.addresses import is_remote, part_place, place_name, place_stem
-from sdm.values import dataclass
 
 __all__ = ["Layer", "Stack", "open_stack"]
 

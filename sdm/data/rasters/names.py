@@ -16,11 +16,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 
 from sdm.errors import DataError, SdmError
-from sdm.values import dataclass
 
 Key = tuple[str, ...]
 

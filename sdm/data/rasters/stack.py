@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -26,7 +26,6 @@ from sdm.data.untagged import Untagged
 from sdm.errors import DataError
 from sdm.executors.ahead import own_threads
 from sdm.storage.addresses import is_remote
-from sdm.values import dataclass
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
 

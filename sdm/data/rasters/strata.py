@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from rasterio.windows import Window
 
+from sdm.data.crs import DEGREE_KM
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import all_valid
-from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
-from sdm.values import dataclass
 
 SQUARES = "grid:"
 MOST_CLASSES = 20_000  # of a layer; one with more is not one of classes

@@ -6,20 +6,20 @@ the rasters looks up the values at `Located.cells`, then `finish_cleaning` does 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from rasterio.crs import CRS
 
+from sdm.data.crs import reproject
 from sdm.data.place import without_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import disc, neighbours
-from sdm.data.rasters.distance import to_lonlat
-from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.grid import Grid, to_lonlat
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
-from sdm.data.records.occurrences import Occurrences, reproject
+from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.rows import FILTERED, MOVED, UNREADABLE, with_fate, with_left_out
 from sdm.data.records.suspicious import (
     BITS,
@@ -33,7 +33,6 @@ from sdm.data.records.suspicious import (
 )
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import DataError, OptionError
-from sdm.values import dataclass
 
 _WORDS = {
     UNREADABLE: "that cannot be read",
@@ -273,19 +272,14 @@ def finish_cleaning(
         reason[record[~first]] = DUPLICATE
         record, cell = record[first], cell[first]
     points = {}
-    order = np.argsort(code[record], kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
-        if len(members):
-            i, c = record[members], cell[members]
-            centre = stack.xy(rows[c], cols[c])
-            x, y = (np.where(moved[c], mid, given[i]) for mid, given in zip(centre, (located.x, located.y)))
-            name = str(names[code[i[0]]])
-            presences = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
-            if thinning is not None and thinning.active:
-                points[name] = thin(presences, stack, thinning, None if uncertainty is None else uncertainty[i])
-                reason[np.setdiff1d(i, points[name].index)] = THINNED
-            else:
-                points[name] = presences
+    for i, c in _by_species(code, record, cell):
+        centre = stack.xy(rows[c], cols[c])
+        x, y = (np.where(moved[c], middle, recorded[i]) for middle, recorded in zip(centre, (located.x, located.y)))
+        name = str(names[code[i[0]]])
+        points[name] = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
+        if thinning is not None and thinning.active:
+            points[name] = thin(points[name], stack, thinning, None if uncertainty is None else uncertainty[i])
+            reason[np.setdiff1d(i, points[name].index)] = THINNED
     snapped = located.record[moved[located.cell]]
     # Of a record that is dropped for another reason it does not matter that it has equal coordinates too.
     lost = ~np.isin(reason, (KEPT, *_DROPPED.values(), DUPLICATE, THINNED))
@@ -297,6 +291,14 @@ def finish_cleaning(
         suspicious=tuple(tell_suspicious(np.where(lost, flags & _CERTAIN, flags), dropped, "{}")),
         turned=tuple(located.tell_turned("{}")),
     )
+
+
+def _by_species(code: np.ndarray, record: np.ndarray, cell: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the records of each species that has some, and their cells."""
+    order = np.argsort(code[record], kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
+        if len(members):
+            yield record[members], cell[members]
 
 
 def _looked_at(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any, NoReturn
 
@@ -23,7 +24,6 @@ from sdm.data.records.columns import named_column
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import loose_numbers
 from sdm.errors import OptionError
-from sdm.values import dataclass
 
 _LONGEST, _DEEPEST = 4000, 60
 _TOKEN = re.compile(

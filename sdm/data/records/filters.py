@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,7 +15,6 @@ from sdm.data.records.expression import Condition
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import column_key, loose_numbers
 from sdm.errors import OptionError, name_list
-from sdm.values import dataclass
 
 DEGREE_METRES = 111_320.0  # of latitude: what a coordinate precision of one degree leaves open
 # What GBIF itself counts as a problem of the place of a record ("has geospatial issues").

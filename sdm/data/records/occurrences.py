@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from rasterio.crs import CRS
-from rasterio.errors import CRSError
 
-from sdm.data.rasters.grid import crs_name, same_crs
+from sdm.data.crs import WGS84, as_crs
 from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, row_count, species_column
 from sdm.data.records.filters import uncertainty_metres
 from sdm.data.records.frames import pd
@@ -23,13 +20,11 @@ from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip
 from sdm.data.vectors import VECTOR, read_vector, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.storage.reading import refuse_special
-from sdm.values import dataclass
 
 # Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory. Beside
 # them are read those that the user names.
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
-WGS84 = "EPSG:4326"
 _LEFT_OUT = re.compile(r"[1-9][\d,]* rows? .*left out")
 
 
@@ -133,6 +128,17 @@ class Occurrences:
         return replace(self, species=self.species[which], x=self.x[which], y=self.y[which], row=row, extra=extra)
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """The columns and rows of a file that become records."""
+
+    wanted: tuple[str | None, str | None, str | None]  # species, x, y, where the user named them
+    columns: Sequence[str]
+    numeric: Sequence[str]
+    rules: RowRules | None
+    noun: str | None
+
+
 def read_occurrences(
     path: str | Path,
     *,
@@ -171,14 +177,14 @@ def read_occurrences(
     """
     path, layer = split_layer(path, layer)
     check_file(path)
-    _crs(crs or WGS84)
-    wanted = (species_column, x_column, y_column)
+    as_crs(crs or WGS84)
+    reading = _Reading((species_column, x_column, y_column), columns, numeric, rules, noun)
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
-        records = _read_vector(path, layer, wanted, numeric, rules, noun)
+        records = _read_vector(path, layer, reading)
     elif layer is not None:
         raise OptionError(f"file '{path.name}' is a text table, which has no layer '{layer}': leave it out")
     else:
-        records = _read_text(TextTable(path), wanted, columns, numeric, rules, noun)
+        records = _read_text(TextTable(path), reading)
     if len(records) == 0:
         raise DataError(
             f"file '{path.name}' holds no record of use ({'; '.join(records.notes)}): expected one row per record"
@@ -194,34 +200,6 @@ def as_text(column: pd.Series) -> np.ndarray:
     return np.array(["" if pd.isna(value) else str(value).strip() for value in column], dtype=str)
 
 
-def reproject(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return coordinates in another CRS, inf where that is impossible; unchanged if the CRS is the same or unknown."""
-    if target is None or same_crs(_crs(source), _crs(target)):
-        return x, y
-    from pyproj import Transformer
-    from pyproj.exceptions import ProjError
-
-    one, two = _crs(source), _crs(target)
-    try:
-        new_x, new_y = Transformer.from_crs(one.to_wkt(), two.to_wkt(), always_xy=True).transform(x, y)
-    except (ProjError, CRSError) as problem:
-        names = f"from '{crs_name(one)}' to '{crs_name(two)}'"
-        raise DataError(
-            f"coordinates cannot be brought {names}: give records and layers systems that PROJ knows (--crs)"
-        ) from problem
-    return np.asarray(new_x, dtype=np.float64), np.asarray(new_y, dtype=np.float64)
-
-
-def _crs(crs: Any) -> CRS:
-    """Return a CRS object, or raise the user's error."""
-    try:
-        return CRS.from_user_input(crs)
-    except (CRSError, ValueError, TypeError) as problem:
-        raise OptionError(
-            f"crs '{str(crs)[:80]}' is not known: expected for instance EPSG:4326, a PROJ string or WKT"
-        ) from problem
-
-
 def check_file(path: Path) -> None:
     """Raise DataError unless there is something to read."""
     if not path.exists():
@@ -233,26 +211,20 @@ def check_file(path: Path) -> None:
         raise DataError(f"file '{path.name}' is empty: expected a header and one row per record")
 
 
-def _read_text(
-    text: TextTable,
-    wanted: tuple[str | None, str | None, str | None],
-    columns: Sequence[str],
-    numeric: Sequence[str],
-    rules: RowRules | None,
-    noun: str | None,
-) -> Occurrences:
+def _read_text(text: TextTable, reading: _Reading) -> Occurrences:
     """Make records of a text table."""
-    species, x, y = find_columns(text.header, text.sample, wanted, text.path.name)
-    species = species if noun else None
+    species, x, y = find_columns(text.header, text.sample, reading.wanted, text.path.name)
+    species = species if reading.noun else None
+    rules = reading.rules
     only, words = None, {species}
     if "gbifid" in map(column_key, text.header):
         filters = rules.filters.columns(text.header, text.path.name) if rules else []
-        more = GBIF | GBIF_WORDS | {column_key(name) for name in (*columns, *numeric, *filters)}
+        more = GBIF | GBIF_WORDS | {column_key(name) for name in (*reading.columns, *reading.numeric, *filters)}
         only = [name for name in text.header if column_key(name) in more or name in (species, x, y)]
         words |= {name for name in only if column_key(name) in GBIF_WORDS}
-    rows = FileRows.read(text, words, only, rules, as_numbers=[x, y, *numeric])
-    notes = [*text.notes, ", ".join([*_from(species, noun), f"x from '{x}'", f"y from '{y}'"])]
-    return _records(rows, (species, x, y), numeric, text.path, notes, noun)
+    rows = FileRows.read(text, words, only, rules, as_numbers=[x, y, *reading.numeric])
+    notes = [*text.notes, ", ".join([*_from(species, reading.noun), f"x from '{x}'", f"y from '{y}'"])]
+    return _records(rows, (species, x, y), text.path, notes, reading)
 
 
 def _from(species: str | None, noun: str | None) -> list[str]:
@@ -263,32 +235,25 @@ def _from(species: str | None, noun: str | None) -> list[str]:
 
 
 def _records(
-    rows: FileRows,
-    columns: tuple[str | None, str, str],
-    numeric: Sequence[str],
-    path: Path,
-    notes: list[str],
-    noun: str | None,
+    rows: FileRows, columns: tuple[str | None, str, str], path: Path, notes: list[str], reading: _Reading
 ) -> Occurrences:
-    """Make records of a table whose columns are known."""
-    x, y = (rows.numbers(name) for name in columns[1:])
-    return _sifted(rows, columns[0], x, y, numeric, path, notes, noun, [name for name in columns if name])
+    """Make records of a table with columns of species, x and y."""
+    species, x, y = columns
+    records = _sifted(rows, species, (rows.numbers(x), rows.numbers(y)), path, notes, reading)
+    return replace(records, extra=records.extra.drop(columns=[x, y], errors="ignore"))
 
 
 def _sifted(
     rows: FileRows,
     species_column: str | None,
-    x: np.ndarray,
-    y: np.ndarray,
-    numeric: Sequence[str],
+    xy: tuple[np.ndarray, np.ndarray],
     path: Path,
     notes: list[str],
-    noun: str | None,
-    taken: list[str],
+    reading: _Reading,
 ) -> Occurrences:
-    """Make records of the rows that can be read and pass the filters; `taken` are the columns that they are made of."""
-    header = [str(name) for name in rows.frame.columns]
-    for name in numeric:
+    """Make records of the rows that can be read and pass the filters."""
+    header, noun, (x, y) = [str(name) for name in rows.frame.columns], reading.noun, xy
+    for name in reading.numeric:
         rows.numbers(named_column(name, header, path.name))
     species = species_of_rows(rows.frame, species_column, path.stem)
     keep = rows.sift()
@@ -300,7 +265,7 @@ def _sifted(
         x=x,
         y=y,
         row=rows.row,
-        extra=rows.frame.drop(columns=taken),
+        extra=rows.frame.drop(columns=[species_column] if species_column else []),
         source=str(path),
         left_out=rows.left_out(species, x, y),
         notes=(*notes, *rows.notes),
@@ -308,21 +273,14 @@ def _sifted(
     return records if keep.all() else records.take(keep)
 
 
-def _read_vector(
-    path: Path,
-    layer: str | None,
-    wanted: tuple[str | None, str | None, str | None],
-    numeric: Sequence[str],
-    rules: RowRules | None,
-    noun: str | None,
-) -> Occurrences:
+def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrences:
     """Make records of the points of a vector file; several points of a feature are several records."""
     frame, notes = read_vector(path, layer, kind="point")
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
-        columns = find_columns([str(c) for c in frame.columns], sample, wanted, path.name)
-        rows = FileRows(frame, np.arange(len(frame)) + 1, path.name, rules)
-        return _records(rows, columns, numeric, path, notes, noun)
+        columns = find_columns([str(c) for c in frame.columns], sample, reading.wanted, path.name)
+        rows = FileRows(frame, np.arange(len(frame)) + 1, path.name, reading.rules)
+        return _records(rows, columns, path, notes, reading)
     import shapely
 
     points = np.asarray(frame.geometry)
@@ -336,11 +294,12 @@ def _read_vector(
     xy[shapely.get_num_coordinates(points)[index] > 0] = shapely.get_coordinates(points)
     table = pd.DataFrame(frame.drop(columns=frame.geometry.name)).iloc[index].reset_index(drop=True)
     sample = [[str(v) for v in line] for line in table.head(SAMPLE_ROWS).to_numpy()]
-    species = species_column([str(c) for c in table.columns], sample, wanted[0], path.name) if noun else None
-    rows = FileRows(table, index + 1, path.name, rules)
-    notes = [*notes, *_from(species, noun)]
-    taken = [species] if species else []
-    records = _sifted(rows, species, xy[:, 0], xy[:, 1], numeric, path, notes, noun, taken)
+    species = (
+        species_column([str(c) for c in table.columns], sample, reading.wanted[0], path.name) if reading.noun else None
+    )
+    rows = FileRows(table, index + 1, path.name, reading.rules)
+    notes = [*notes, *_from(species, reading.noun)]
+    records = _sifted(rows, species, (xy[:, 0], xy[:, 1]), path, notes, reading)
     return records if frame.crs is None else replace(records, crs=frame.crs.to_string())
 
 

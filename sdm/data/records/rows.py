@@ -8,7 +8,7 @@ filters, and what is never a record of a wild living species, leave rows out in 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
@@ -19,7 +19,6 @@ from sdm.data.records.filters import RecordFilters
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import TextTable, to_numbers
 from sdm.errors import BadRowsError, name_list
-from sdm.values import dataclass
 
 IDENTIFIERS = ("gbifid", "occurrenceid")
 UNREADABLE, FILTERED = "unreadable", "filtered"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import NamedVariables, not_a_variable, numbers_rows
 from sdm.errors import DataError
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -98,15 +97,22 @@ class Swd:
         return replace(sites, weight=None, effort=effort, fold=None)
 
 
+@dataclass(frozen=True)
+class ColumnRoles:
+    """The columns of a table of samples that hold something other than variables, by their names in the file."""
+
+    weight: str | None = None
+    effort: str | None = None
+    fold: str | None = None
+    text: tuple[str, ...] = ()
+
+
 def read_swd(
     path: str | Path,
     *,
     categorical: Sequence[str] = (),
     variables: Sequence[str] | None = None,
-    weight_column: str | None = None,
-    effort_column: str | None = None,
-    fold_column: str | None = None,
-    text_columns: Sequence[str] = (),
+    roles: ColumnRoles | None = None,
     rules: RowRules | None = None,
     choice: NamedVariables | None = None,
     nodata: NodataGiven = None,
@@ -115,77 +121,40 @@ def read_swd(
     """Read a table of samples with data.
 
     A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ`` says 0.
-    Coordinates are optional. All other columns that hold numbers are variables, unless `variables` names them; those
-    with weights, effort, folds and text are none, nor are those that `choice` leaves out, and those that only number
-    the rows (unless `choice` names them in full, or they are variables of another table, `like`). `categorical` columns
-    hold classes, as numbers or text. Variables of place that `variables` name are the coordinates, unless there are
-    columns of these names. `nodata` are values that are missing values (`sdm.data.nodata`), and `rules` say which rows
-    take part.
+    Coordinates are optional. All other columns that hold numbers are variables, unless `variables` names them; columns
+    with one of the `roles` are none, nor are those that `choice` leaves out, and those that only number the rows
+    (unless `choice` names them in full, or they are variables of another table, `like`). `categorical` columns hold
+    classes, as numbers or text. Variables of place that `variables` name are the coordinates, unless there are columns
+    of these names. `nodata` are values that are missing values (`sdm.data.nodata`), and `rules` select the rows.
     """
     check_file(Path(path))
-    text = TextTable(Path(path))
-    named: list[str | None] = [
-        first_of(text.header, SPECIES),
-        *coordinate_pair(text.header),
-        first_of(text.header, PRESENCE),
-    ]
-    if named[3] in text_columns:
-        named[3] = None  # presence and absence are the classes
-    if named[0] is None and named[3] is None and not text_columns:
-        named[0] = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
-    rows = FileRows.read(text, {named[0]}, rules=rules)
-    frame = rows.frame
-    species = species_of_rows(frame, named[0], text.path.stem)
-    x, y, presence = (np.full(len(frame), np.nan) if name is None else rows.numbers(name) for name in named[1:])
-    species[[name.lower() == "background" for name in species]] = "background"
-    species[presence == 0] = "background"
-    beside: list[np.ndarray | None] = [None, None]
-    for k, wanted in enumerate((weight_column, effort_column)):
-        if wanted is not None:
-            column = named_column(wanted, text.header, text.path.name)
-            named.append(column)
-            beside[k] = rows.numbers(column)
-    if fold_column is not None:
-        named.append(named_column(fold_column, text.header, text.path.name))
-        beside.append(as_text(frame[named[-1]]))
-    named += text_columns
-    rest = [name for name in frame.columns if name not in named]
+    text, roles = TextTable(Path(path)), roles or ColumnRoles()
+    columns = _record_columns(text, roles, categorical)
+    rows = FileRows.read(text, {columns[0]}, rules=rules)
+    species, x, y = _records(rows, columns, text.path.stem)
+    by_role = {role: named_column(name, text.header, text.path.name) for role, name in _named_roles(roles).items()}
+    used = {*columns, *by_role.values(), *roles.text}
+    rest = [name for name in rows.frame.columns if name not in used]
     placed = variables is not None and any(is_place(name) and name not in rest for name in variables)
-    if placed:  # it is where the rows are
+    if placed:  # they are the coordinates
         variables = without_place(variables or ())
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
-    table, notes = {}, list(text.notes)
-    choice, chosen = choice or NamedVariables(), list(variables or ())
+    names, idle = list(variables or ()), list[str]()
     if variables is None:
-        shared = [name for name in rest if name in like]
-        chosen = shared or choice.of(rest, "column", text.path.name)  # what the other table has was chosen there
-        asked = {*like, *categorical, *choice.variables}
-        places = len(np.unique(np.column_stack([x, y]), axis=0)) if np.isfinite(x).all() else None
-        idle = [name for name in chosen if name not in asked and numbers_rows(name, frame[name], places)]
-        notes += [not_a_variable(name) for name in idle]
-        chosen = [name for name in chosen if name not in idle]
-    for name in chosen:
-        values = frame[name]
-        if name in categorical:
-            table[name] = values.to_numpy() if pd.api.types.is_numeric_dtype(values) else values.to_numpy(dtype=object)
-        elif variables is None and pd.to_numeric(values, errors="coerce").isna().all():
-            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
-        else:
-            table[name] = rows.numbers(name)
-    if not table:
-        raise DataError(
-            f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one column per "
-            "variable, or give a folder of layers after the table"
-        )
-    kept = tuple(name for name in table if name in categorical)
-    text_table = pd.DataFrame({name: as_text(frame[name]) for name in text_columns}, index=range(len(frame)))
-    weight, effort, fold = [*beside, None][:3]
+        names, idle = _choose(rows, rest, (x, y), choice, like, categorical)
+    weight, effort = (rows.numbers(by_role[role]) if role in by_role else None for role in ("weight", "effort"))
+    table, notes = _variables(rows, names, categorical, named=variables is not None)
     keep = rows.sift()
-    if named[0] is not None and not text_columns and not len(like):  # one beside another is background, of no species
+    if columns[0] is not None and not roles.text and not len(like):  # a table of background needs no species
         rows.leave_out(species == "", "without a species name")
-    swd = Swd(species, x, y, pd.DataFrame(table), kept, str(path), (*notes, *rows.notes), weight, effort, fold)
-    swd = replace(swd, text=text_table, row=rows.row, identifier=rows.identifier, left_out=rows.left_out(species, x, y))
+    swd = Swd(
+        species, x, y, table, tuple(name for name in names if name in categorical), str(path),
+        notes=(*text.notes, *idle, *notes, *rows.notes),
+        weight=weight, effort=effort, fold=as_text(rows.frame[by_role["fold"]]) if "fold" in by_role else None,
+        text=pd.DataFrame({name: as_text(rows.frame[name]) for name in roles.text}, index=range(len(rows.frame))),
+        row=rows.row, identifier=rows.identifier, left_out=rows.left_out(species, x, y),
+    )  # fmt: skip
     if not keep.any():
         raise DataError(f"table '{text.path.name}' holds no row of use ({'; '.join(rows.notes)})")
     swd, codes = swd if keep.all() else swd.take(keep), NodataCodes.read(nodata)
@@ -193,3 +162,69 @@ def read_swd(
     refuse_codes(cleaned, codes, text.path.name)
     swd = replace(swd, table=cleaned, notes=(*swd.notes, *blanked))
     return swd.with_place() if placed else swd
+
+
+def _named_roles(roles: ColumnRoles) -> dict[str, str]:
+    """Return the columns that the user named, by their role."""
+    names = {"weight": roles.weight, "effort": roles.effort, "fold": roles.fold}
+    return {role: name for role, name in names.items() if name is not None}
+
+
+def _record_columns(text: TextTable, roles: ColumnRoles, categorical: Sequence[str]) -> list[str | None]:
+    """Return the columns of species, x, y, and presence or absence; None where the table has no such column."""
+    presence = first_of(text.header, PRESENCE)
+    if presence in roles.text:  # presence and absence are the classes
+        presence = None
+    species = first_of(text.header, SPECIES)
+    if species is None and presence is None and not roles.text:
+        species = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
+    return [species, *coordinate_pair(text.header), presence]
+
+
+def _records(rows: FileRows, columns: Sequence[str | None], default: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the species, x and y of every row, NaN where the table has no coordinates."""
+    species = species_of_rows(rows.frame, columns[0], default)
+    missing = np.full(len(rows.frame), np.nan)
+    x, y, presence = (missing.copy() if name is None else rows.numbers(name) for name in columns[1:])
+    species[[name.lower() == "background" for name in species]] = "background"
+    species[presence == 0] = "background"
+    return species, x, y
+
+
+def _choose(
+    rows: FileRows,
+    names: Sequence[str],
+    xy: tuple[np.ndarray, np.ndarray],
+    choice: NamedVariables | None,
+    like: Collection[str],
+    categorical: Sequence[str],
+) -> tuple[list[str], list[str]]:
+    """Return the variables among some columns where none are named, and a note for each that only numbers the rows."""
+    choice = choice or NamedVariables()
+    shared = [name for name in names if name in like]
+    chosen = shared or choice.of(list(names), "column", rows.source)  # those of the other table were chosen there
+    asked = {*like, *categorical, *choice.variables}
+    places = len(np.unique(np.column_stack(xy), axis=0)) if np.isfinite(xy[0]).all() else None
+    idle = [name for name in chosen if name not in asked and numbers_rows(name, rows.frame[name], places)]
+    return [name for name in chosen if name not in idle], [not_a_variable(name) for name in idle]
+
+
+def _variables(
+    rows: FileRows, names: Sequence[str], categorical: Sequence[str], *, named: bool
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the table of variables, and notes on columns without numbers; those that were `named` must have some."""
+    table, notes = dict[str, np.ndarray](), list[str]()
+    for name in names:
+        values = rows.frame[name]
+        if name in categorical:
+            table[name] = values.to_numpy() if pd.api.types.is_numeric_dtype(values) else values.to_numpy(dtype=object)
+        elif not named and pd.to_numeric(values, errors="coerce").isna().all():
+            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
+        else:
+            table[name] = rows.numbers(name)
+    if not table:
+        raise DataError(
+            f"table '{rows.source}' has no column of numbers beside species and coordinates: add one column per "
+            "variable, or give a folder of layers after the table"
+        )
+    return pd.DataFrame(table), notes

@@ -8,7 +8,7 @@ however dense the records are.
 import numpy as np
 
 from sdm._jit import jit
-from sdm.data.rasters.distance import EARTH_KM
+from sdm.data.crs import EARTH_KM
 from sdm.data.records.thinning import filled_uncertainty
 from sdm.errors import OptionError
 

@@ -7,7 +7,7 @@ chance gives: records of few decimals lie on whole degrees, or have equal coordi
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rasterio.crs import CRS
@@ -17,7 +17,6 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import OptionError
-from sdm.values import dataclass
 
 FLAGS = {
     "zero": "at (0, 0)",

@@ -6,12 +6,12 @@ Of two records that cannot both stay, the one with the smaller coordinate uncert
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.data.records.frames import pd
 from sdm.errors import OptionError
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

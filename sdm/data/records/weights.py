@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sdm.data.rasters.distance import cell_km
+from sdm.data.rasters.grid import cell_km
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints
 from sdm.data.records.occurrences import Occurrences

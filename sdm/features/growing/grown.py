@@ -5,6 +5,7 @@ size. What is taken in becomes a column of the one `GrownFamily` family, in the 
 like any other.
 """
 
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -17,7 +18,6 @@ from sdm.features.family import Family
 from sdm.features.growing.packed import PackedColumns
 from sdm.features.terms import Terms
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 class Shape(Protocol):

@@ -3,13 +3,14 @@
 The best monomial of degree `k + 1` is looked for among the best one of degree `k` times each variable.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.domain import Domain
 from sdm.features.growing.grown import Proposal
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -25,7 +26,6 @@ from sdm.features.domain import Domain
 from sdm.features.growing.grown import Proposal
 from sdm.features.growing.pairs import BEAM, Start, best_starts, cut_gain
 from sdm.types import Array
-from sdm.values import dataclass
 
 LN2 = float(np.log(2.0))
 MAX_BINS = 256

@@ -1,8 +1,9 @@
 """The result of every learner: weights with their spread and certificate, and where a max-margin dual ended."""
 
+from dataclasses import dataclass
+
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.types import Array
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ points. The best of each are kept; any two prove their gap. Primal values are ro
 the gap is a bound in exact arithmetic too.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,6 @@ from sdm.joint.inference import maximise
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.smoothing import Point, Quadratic, SmoothedMargin, approach
 from sdm.types import Array
-from sdm.values import dataclass
 
 EPS = float(np.finfo(np.float64).eps)
 

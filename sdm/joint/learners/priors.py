@@ -7,12 +7,12 @@ that touches one at the present weights lies above it, and is the penalty of an 
 """
 
 import math
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from sdm.types import Array
-from sdm.values import dataclass
 
 MOST_INSIDE = 0.1  # of the dual's domain of L1-M³N
 

@@ -1,6 +1,6 @@
 """The learners by name, with one strength C for all: the weight of a site's loss against the penalty on the weights."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from sdm.joint.learners.margin import fit_m3n
 from sdm.joint.learners.priors import divergence, gaussian_divergence
 from sdm.joint.learners.shrinking import fit_l1_m3n, fit_laplace
 from sdm.types import Array
-from sdm.values import dataclass
 
 LEARNERS = ("crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace")
 

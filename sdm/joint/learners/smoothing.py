@@ -8,6 +8,7 @@ takes conjugate gradients, whose products with the curvature are differences of 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -19,7 +20,6 @@ from sdm.joint.inference import Marginals, marginals
 from sdm.maxent.solvers.descent import ARMIJO, backtrack
 from sdm.maxent.solvers.newton_cg import conjugate_gradients
 from sdm.types import Array
-from sdm.values import dataclass
 
 LARGEST = 1000  # weights, for a square matrix of them
 DIFFERENCE = 1e-4  # of μ: the change of a score over which the gradient is compared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +13,12 @@ from sdm.data.records.columns import SPECIES, first_of, named_column
 from sdm.data.records.frames import pd
 from sdm.data.records.labels import ABSENT
 from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
-from sdm.data.records.samples import read_swd
+from sdm.data.records.samples import ColumnRoles, read_swd
 from sdm.data.records.textfile import TextTable, column_key
 from sdm.data.visits import SITE
 from sdm.errors import DataError, OptionError, name_list
 from sdm.kinds.inputs import choice_of, row_rules
 from sdm.options.definitions import RunOptions
-from sdm.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     swd = read_swd(
         file,
         categorical=options.layers.categorical,
-        text_columns=wanted,
+        roles=ColumnRoles(text=tuple(wanted)),
         choice=choice_of(options),
         nodata=options.layers.nodata,
         rules=rules,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from sdm.data.crs import WGS84, reproject
 from sdm.data.encode import Encoder
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
 from sdm.data.records.frames import pd
-from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
+from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
@@ -26,7 +27,6 @@ from sdm.joint.labels import species_names
 from sdm.kinds.inputs import is_swd, open_layers, row_rules
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
-from sdm.values import dataclass
 
 
 @dataclass

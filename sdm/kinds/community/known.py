@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.data.crs import WGS84
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import locate
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of
-from sdm.data.records.occurrences import WGS84, Occurrences, as_text
+from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.visits import SITE

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
 from sdm.progress.telling import StepCount
 from sdm.types import Array, Index, Progress
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 

@@ -1,9 +1,9 @@
 """The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from sdm.assess.axes import shared_numbers
 from sdm.assess.splits.spatial import blocks
 from sdm.data.background import Background
+from sdm.data.crs import DEGREE_KM
 from sdm.data.encode import NamedNumbers
 from sdm.data.place import Region, without_place
-from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.estimators.ensemble import Ensemble
-from sdm.estimators.maxent import Maxent
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
+from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.group.checking import SHARED, check_several, random_share
 from sdm.models.file import load_model
 from sdm.models.group import GroupModel
@@ -27,7 +27,6 @@ from sdm.models.interface import name_categories
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Progress
-from sdm.values import dataclass
 
 MEAN_STRENGTH = 1.4  # of the axes in an ensemble, where the committee limits what the choice of it can spoil
 POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others
@@ -51,7 +50,7 @@ class GroupFits:
         own = [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
         return own if self.environment is None else [*own, *self.environment.identity]
 
-    def estimator(self, species: str, options: RunOptions, base: Maxent) -> Maxent:
+    def estimator(self, species: str, options: RunOptions, base: SpeciesEstimator) -> SpeciesEstimator:
         """Return the estimator of one species: on the axes, or the mean of that and of a committee."""
         placed = self._on_axes(species, options)
         if options.fit.model == SHARED:
@@ -66,7 +65,7 @@ class GroupFits:
         member = None if self.placing else species
         return OnAxes(self.model, member, without=dict(self.without) or None, **common)
 
-    def numbers(self, species: str, fitted: Maxent) -> dict[str, Any]:
+    def numbers(self, species: str, fitted: SpeciesEstimator) -> dict[str, Any]:
         """Return what the results of a species say of the group (JSON values)."""
         if not self.placing:
             return shared_numbers(self.model, species)
@@ -77,7 +76,7 @@ class GroupFits:
             "shared": 1.0,
             "own": 0.0,
             "records": None,
-            "places": (fitted.on_axes_ if isinstance(fitted, Ensemble) else fitted).place_.tolist(),  # type: ignore[attr-defined]
+            "places": cast("OnAxes", getattr(fitted, "on_axes_", fitted)).place_.tolist(),
             "relatives": [],
             "strength": group.strength,
             "gap": None,
@@ -222,13 +221,13 @@ def _fit(
     estimator: SharedMaxent, rows: _Rows, options: RunOptions, degrees: bool, progress: Progress | None
 ) -> GroupModel:
     """Fit the axes of a group."""
-    fresh = SharedMaxent(**estimator.get_params() | {"categorical": list(rows.table.categorical)})
+    fresh = estimator.changed(categorical=list(rows.table.categorical))
     places = None
     if isinstance(fresh.strength, str):
         recorded = np.array([name is not None for name in rows.species])
         places = group_blocks(rows.xy, recorded, options.seed, degrees)
     x = NamedNumbers(rows.values, rows.names)
-    fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
+    fresh.fit(x, rows.species, rows.weight, base_weight=rows.base, blocks=places, progress=progress)
     model, region = fresh.model_, rows.region
     variables = name_categories(model.variables, rows.table.levels, rows.table.titles)
     place = {} if region is None else {"region": region.as_dict()}

@@ -1,5 +1,6 @@
 """A model of one species on records that it has not seen."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +128,13 @@ def _from_tables(
         hint = "needs --layers to draw points from; or give a table of background"
         raise OptionError(f"--background {background} {hint}")
     presences, rules = str(options.occurrences.file), row_rules(options)
-    known: dict[str, Any] = {"categorical": list(model.categorical), "variables": model.names}
-    known["nodata"] = options.layers.nodata
-    table = read_swd(presences, rules=rules, **known)
+    read = partial(read_swd, categorical=list(model.categorical), variables=model.names, nodata=options.layers.nodata)
+    table = read(presences, rules=rules)
     if species is not None and species not in table.species_names:
         raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
     present = table.table[~table.is_background if species is None else table.species == species]
     others = absences or background
-    second = None if others is None else read_swd(others, rules=RowRules(most_bad=rules.most_bad), **known)
+    second = None if others is None else read(others, rules=RowRules(most_bad=rules.most_bad))
     rest = table.table[table.is_background] if second is None else second.table
     notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
     notices.append(said_variables(model.names, model.categorical))

@@ -1,7 +1,7 @@
 """From files to tables: what each species is fitted on, with one pass over the layers."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -15,7 +15,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.rows import RowRules
-from sdm.data.records.samples import Swd, read_swd
+from sdm.data.records.samples import ColumnRoles, Swd, read_swd
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
@@ -24,7 +24,7 @@ from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.data.window import NO_CRS, window_stack
 from sdm.errors import DataError, OptionError
-from sdm.kinds.group.checking import random_share, shares_axes
+from sdm.kinds.group.checking import random_share
 from sdm.kinds.inputs import (
     check_species,
     choice_of,
@@ -38,7 +38,6 @@ from sdm.kinds.inputs import (
 from sdm.kinds.species import sampling
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.kinds.group.fit import GroupFits
@@ -114,7 +113,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
 
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
     """Read the records of the target group, if one is used: by default all species of the occurrence file."""
-    if not sampling.needs_group(options):
+    if not options.background.uses_group:
         return None
     file = options.background.target_group
     if file is None:
@@ -182,7 +181,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
-    if shares_axes(options) and options.background.kind == GROUP_WORD and random_share(options, options.fit.spatial):
+    if options.fit.shares_axes and options.background.kind == GROUP_WORD and random_share(options, options.fit.spatial):
         prepared.around = sampling.random_cells(options, stack, area)
     values = backgrounds[0].presence_values
     if values is None:
@@ -376,16 +375,17 @@ def _read_table(
         "no layers were given: give a folder of them, or a table of background points, after the occurrence file; for "
         "a density of the points themselves, without layers, give their window as --bounds xmin,ymin,xmax,ymax"
     )
-    columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
-    columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
+    roles = ColumnRoles(weights, options.background.effort_column, options.test.fold_column)
     try:
         with naming_features(options):
             table = read_swd(
                 file,
                 categorical=options.layers.categorical,
+                roles=roles,
                 rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
+                choice=choice_of(options),
                 nodata=options.layers.nodata,
-                **columns,
+                like=like,
             )
     except UntaggedNodata:
         raise

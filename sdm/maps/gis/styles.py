@@ -5,6 +5,7 @@ Categories have the colours of the raster's own table and its labels; other valu
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,7 +16,6 @@ from sdm.data.opening.rasters import open_local
 from sdm.errors import OutputError
 from sdm.models.colours import MAGMA, RED_TO_BLUE, VIRIDIS, hex_colour, ramp_colour
 from sdm.storage.commit import publishing
-from sdm.values import dataclass
 
 ENDINGS = (".qml", ".sld")
 LABELS = ("class", "variable", "value")  # tags of categories begin so

@@ -1,6 +1,7 @@
 """Over several scenarios: mean, deviation, range and agreement of their maps, and where their variance comes from."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,7 +17,6 @@ from sdm.data.rasters.stack import Layer, Stack
 from sdm.maps.projection.change import Ground
 from sdm.maps.rasters import BLOCK, NODATA, Raster, write_rasters
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 STATISTICS = ("mean", "sd", "min", "max")
 NAMES = {"mean": "mean", "sd": "standard deviation", "min": "minimum", "max": "maximum"}  # in tags and descriptions

@@ -1,6 +1,7 @@
 """Change against a reference: codes of cells, their areas, and where the middle of the suitable area lies."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from rasterio.windows import Window
 from sdm._jit import jit
 from sdm.data.rasters.grid import Grid
 from sdm.types import Array, Colour
-from sdm.values import dataclass
 
 CODES = ("stable_absent", "stable_present", "gain", "loss", "out_of_reach")
 STABLE_ABSENT, STABLE_PRESENT, GAIN, LOSS, OUT_OF_REACH = range(5)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._jit import jit
+from sdm.data.crs import EARTH_KM
 from sdm.data.opening.rasters import open_local
-from sdm.data.rasters.distance import EARTH_KM
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.maps.gis.tags import describe_raster

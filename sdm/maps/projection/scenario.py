@@ -1,7 +1,7 @@
 """Everything that is mapped and counted in one scenario, for all models, in one pass over its layers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -32,7 +32,6 @@ from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.rasters import BINARY_NODATA, BLOCK, NODATA, Raster, write_rasters
 from sdm.storage.files import safe_names
 from sdm.types import Array, Progress
-from sdm.values import dataclass
 
 SHARED = ("mess", "exdet", "mop")  # measures that depend on the environment of a model, not on what it predicts
 PRESENT = (STABLE_PRESENT, GAIN)

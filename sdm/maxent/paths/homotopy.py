@@ -9,7 +9,7 @@ is `p_j = q_j + F(μ u_j − ν q_j)/ν`, `F` capping at ±1, with one number μ
 breakpoints, and which atom goes from one of the sets I₋, I₀, I₊ to the next at each, are the whole path.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,6 @@ from sdm._jit import jit
 from sdm.errors import DataError, OptionError
 from sdm.maxent.paths.tracking import BORDER, DONE, LEAF, SUMS, ended, total_sums, track, track_uniform
 from sdm.types import Array
-from sdm.values import dataclass
 
 Signs = NDArray[np.int8]
 

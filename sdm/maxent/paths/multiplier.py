@@ -14,7 +14,7 @@ Bradypus its steps would be some ten times shorter.)
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -27,7 +27,6 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.types import Array
-from sdm.values import dataclass
 
 SHARE = 0.25  # of ε for each fit's own gap; the rest is for the way between fits
 AIM = 0.8  # of what is left, to aim at: a step that turns out too long costs one more fit

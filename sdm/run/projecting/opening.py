@@ -1,7 +1,7 @@
 """The layers of scenarios and of their reference, found and checked before anything is computed."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sdm.data.rasters.area import StudyArea
@@ -13,7 +13,6 @@ from sdm.errors import DataError, OptionError, hide_secrets
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.options.definitions import RunOptions
 from sdm.run.projecting.scenarios import Scenario
-from sdm.values import dataclass
 
 REFERENCE = "reference"
 NO_REFERENCE = "none"

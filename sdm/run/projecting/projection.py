@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,6 @@ from sdm.storage.files import output_folder, safe_names, to_json
 from sdm.storage.reading import load_json
 from sdm.storage.written_files import refuse_obstacle, sdm_files
 from sdm.types import Progress
-from sdm.values import dataclass
 
 log = logging.getLogger("sdm")
 

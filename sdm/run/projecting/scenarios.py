@@ -9,12 +9,11 @@ tells the layers of one scenario apart, where a folder holds the files of severa
 import glob
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sdm.data.records.textfile import TextTable, column_key
 from sdm.errors import DataError, OptionError
-from sdm.values import dataclass
 
 VARIABLE = "variable"  # the field that tells the layers of one scenario apart
 TABLES = (".csv", ".tsv", ".txt")

@@ -1,14 +1,13 @@
 """What a projection found of every species, in every scenario."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sdm._version import __version__
 from sdm.kinds.writing import versions
 from sdm.options.projecting import ProjectOptions
 from sdm.run.projecting.opening import REFERENCE
-from sdm.values import dataclass
 
 CLIMATE_MODELS = ("gcm", "climate_model", "model")  # fields that scenarios are averaged over unless the user says
 

@@ -2,14 +2,16 @@
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sdm.data.crs import WGS84, reproject
 from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
 from sdm.data.records.columns import coordinate_pair, named_column
-from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
+from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
 from sdm.kinds.model_inputs import SurveyFile, check_columns, open_for, open_text, values_at
@@ -22,7 +24,6 @@ from sdm.novelty.exdet import NONE
 from sdm.report.tables import write_rows
 from sdm.storage.commit import publishing
 from sdm.types import Array, Index
-from sdm.values import dataclass
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 DEGREES = ("lon", "lng", "wgs84")  # in the names of columns of longitudes

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from sdm.assess.splits.sphere import great_circle
 from sdm.assess.variables import variogram
 from sdm.assess.variables.variogram import measure_autocorrelation
-from sdm.data.rasters.distance import EARTH_KM
+from sdm.data.crs import EARTH_KM, great_circle
 from sdm.errors import DataError
 
 FACTOR = 1.6  # an estimate of a range is within this factor of the truth, for the median of several fields

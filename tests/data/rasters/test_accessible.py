@@ -6,9 +6,9 @@ from affine import Affine
 from pyproj import Geod
 from rasterio.crs import CRS
 
+from sdm.data.crs import reproject
 from sdm.data.rasters.accessible import accessible_area
 from sdm.data.rasters.grid import Grid
-from sdm.data.records.occurrences import reproject
 from sdm.errors import DataError, OptionError
 
 GLOBE = Grid(width=360, height=180, transform=Affine(1, 0, -180, 0, -1, 90), crs=CRS.from_epsg(4326))

@@ -103,7 +103,7 @@ def test_a_polygon_round_a_pole(tmp_path, epsg, pole):
 
 
 def _polar(epsg, xy):
-    from sdm.data.records.occurrences import reproject
+    from sdm.data.crs import reproject
 
     return reproject(xy[:, 0], xy[:, 1], "EPSG:4326", f"EPSG:{epsg}")
 

@@ -11,7 +11,8 @@ from naive import ellipsoid_km2
 from pyproj import CRS as ProjectionCRS
 from rasterio.crs import CRS
 
-from sdm.data.rasters.grid import Grid, same_crs
+from sdm.data.crs import same_crs
+from sdm.data.rasters.grid import Grid
 
 WGS84 = CRS.from_epsg(4326)
 

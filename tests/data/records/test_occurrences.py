@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sdm.data.records.occurrences import read_occurrences, reproject
+from sdm.data.crs import reproject
+from sdm.data.records.occurrences import read_occurrences
 from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import read_swd
 from sdm.data.records.textfile import TextTable

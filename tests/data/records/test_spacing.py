@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.data.rasters.distance import EARTH_KM
+from sdm.data.crs import EARTH_KM
 from sdm.data.records.spacing import LEAST_KM, thin_by_distance
 from sdm.errors import OptionError
 

@@ -12,7 +12,7 @@ from pyproj import CRS, Geod, Transformer
 from rasterio import Affine
 
 from sdm import Maxent
-from sdm.data.rasters.distance import EARTH_KM
+from sdm.data.crs import EARTH_KM
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.models.species import Model

@@ -1,6 +1,7 @@
 """Pictures of a joint model: the network of associations with their spread."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from sdm.report.figures.style import (
     safe_text,
     save,
 )
-from sdm.values import dataclass
 
 ROW = 4.8  # millimetres per species
 LETTER = 0.22  # of the distance between parent and child

@@ -6,6 +6,7 @@ It looks as the library draws it (`sdm.report.figures.maps.drawn`), from the sam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import ceil, floor
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ from sdm.report.numbers import number_words, round_numbers
 from sdm.report.paper import INCH, NOWHERE, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture
 from sdm.types import Array, Colour
-from sdm.values import dataclass
 
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea

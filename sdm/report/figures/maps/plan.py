@@ -1,6 +1,7 @@
 """What the picture of a map shows, and where: for whoever draws it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import cos, floor, log10, radians
 
 import numpy as np
@@ -11,7 +12,6 @@ from sdm.report.charts import SCALES, TOP, short
 from sdm.report.paper import COLUMN, INCH, PAGE, SMALL, Paper
 from sdm.report.pictures import Picture
 from sdm.types import Array
-from sdm.values import dataclass
 
 EQUATOR_KM = 40075.017
 MARGIN = 0.02  # of the data's extent, on every side

@@ -1,6 +1,7 @@
 """Maps of all scenarios side by side, in common colours: suitability, change, and how far the environment is new."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, log, sqrt
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,6 @@ from sdm.report.projection import (
     StoredProjection,
     novelty_picture,
 )
-from sdm.values import dataclass
 
 MOST_MAPS = 24
 MOST_COLUMNS = 9  # of a grid of fields

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
@@ -23,7 +24,6 @@ from sdm.report.charts import (
     short,
 )
 from sdm.report.numbers import round_numbers
-from sdm.values import dataclass
 
 WIDE, HIGH = 520, 340
 SMALL = (400, 280)

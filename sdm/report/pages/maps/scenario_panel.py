@@ -4,7 +4,7 @@ The script `panel.js` colours them, hatches where the model extrapolates, and sh
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import sqrt
 from pathlib import Path
@@ -30,7 +30,6 @@ from sdm.report.projection import (
     StoredProjection,
     novelty_picture,
 )
-from sdm.values import dataclass
 
 MOST_SCENARIOS = 24
 MOST_GROUPS = 12

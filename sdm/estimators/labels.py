@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError
-from sdm.estimators.conventions.raised import warn_of_column
+from sdm.estimators.params import warn_of_column
 
 EXPECTED = "expected 1 for presences and 0 for background"
 
@@ -49,7 +49,7 @@ def _distinct(values: NDArray[Any]) -> NDArray[Any]:
     return np.unique(values)
 
 
-def known_presences(y: Any, rows: int, classes: NDArray[Any]) -> NDArray[np.bool_]:
+def presences_among(y: Any, rows: int, classes: NDArray[Any]) -> NDArray[np.bool_]:
     """Return a mask of the presences, of labels that a fit had: there may be presences alone, or background alone."""
     values = one_label_per_row(y, rows)
     if odd := [value for value in np.unique(values).tolist() if value not in classes.tolist()]:

@@ -1,0 +1,288 @@
+"""`SpeciesEstimator`: what all estimators of one species have: parameters, reading of rows, predictions."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm._version import __version__
+from sdm.data.encode import Encoder
+from sdm.errors import DataError, OptionError
+from sdm.estimators.labels import presences_among, read_presences
+from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
+from sdm.estimators.params import Classifier
+from sdm.estimators.sample import ADD, TrainingData, build_domain, without_empty
+from sdm.features.domain import Domain
+from sdm.features.feature_set import FeatureSet
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.maxent.penalty_weights import TABLE_LIMITS
+from sdm.maxent.problem import Problem
+from sdm.maxent.solution import Solution
+from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
+from sdm.types import Array, Progress, TableLike
+
+Rows = tuple[Array, NDArray[np.bool_], Array | None, Array | None]
+"""Values, presences, weights and base measures of labelled rows."""
+
+LIMITS = {
+    "multiplier": (0.0, np.inf, "a positive number; for no penalty use regularization='none'"),
+    "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
+    "max_iterations": (0, np.inf, "1 or more"),
+    "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
+    "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
+    "ridge": (0.0, np.inf, "a positive number, the strength of the l2² penalty of elastic"),
+    "power": (1.0, 2.0, "a number between 1 and 2; 1 is regularization='l1' and 2 is regularization='l2'"),
+    "uncorrelated": (0.0, 1.0 + 1e-12, "a share above 0, up to 1, such as 0.01"),
+    "delta": (0.0, 1.0, "a probability between 0 and 1, such as 0.05"),
+    "norm": (0.0, np.inf, "a positive number, such as 10"),
+    "prevalence": (0.0, 1.0, "a number between 0 and 1"),
+    "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
+    "quadratic_from": (0, np.inf, "a number of presences, 1 or more"),
+    "hinge_from": (0, np.inf, "a number of presences, 1 or more"),
+    "product_from": (0, np.inf, "a number of presences, 1 or more"),
+    **TABLE_LIMITS,
+}
+_OPTIONAL = dict.fromkeys(("max_iterations", "ridge", *TABLE_LIMITS))
+
+
+class FittedSpecies(Classifier):
+    """What a fit of one species leaves."""
+
+    multi_class = False
+
+    classes_: NDArray[Any]
+    model_: Model
+    solution_: Solution
+    coef_: Array
+    entropy_: float
+    feature_set_: FeatureSet
+    notes_: list[str]
+    _data: TrainingData
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SpeciesEstimator(FittedSpecies):
+    """An estimator of one species from presences and background; `Maxent` explains the parameters."""
+
+    categorical: Sequence[str | int] = ()
+    tolerance: float = 1e-6
+    add_presences: str | None = None
+    prevalence: float = 0.5
+    unseen: str = "zero"
+    temperature: float = 1.0
+
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        base_weight: ArrayLike | None = None,
+        start: "SpeciesEstimator | Model | None" = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit to presences (`y` = 1) and background (`y` = 0).
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        y : (n,) array of 1 and 0
+            Or of two other numbers, or False and True: the larger is the presence.
+        sample_weight : (n,) array, optional
+            For presences their weight in the sample; for background points their share of the base measure `q0`.
+            Background points of weight zero are left out; a presence of weight zero is a cell and no record.
+        base_weight : (n,) array, optional
+            Base measure `q0` of every row, such as sampling effort, which predictions are relative to. By default the
+            background's `sample_weight`, with its mean for presences that join the background.
+        start : estimator or Model, optional
+            An earlier fit to start from. `Maxent` takes over the weights of features that both have, a committee those
+            of an earlier committee; a structural model finds its features anew, and a species on shared axes needs no
+            start.
+        progress : callable, optional
+            Called with steps done, steps in all and a text, where a fit has several steps.
+        """
+        self.check_options()
+        return self._fit_data(self._read(X, y, sample_weight, base_weight), start, progress)
+
+    def fit_alone(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        base_weight: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit to one variable as `fit` does, but for rounding; `Maxent` then works on distinct values."""
+        return self.fit(X, y, sample_weight, base_weight=base_weight, progress=progress)
+
+    def fit_again(self, multiplier: float) -> Self | None:
+        """Return a fit to the same rows at another multiplier; None if an estimator has to read its rows again."""
+        return None
+
+    def warm_start(self) -> Model | None:
+        """Return the model that fits to parts of the rows can start from; None if they gain nothing by it."""
+        return None
+
+    @abstractmethod
+    def _fit_data(
+        self, data: TrainingData, start: "SpeciesEstimator | Model | None" = None, progress: Progress | None = None
+    ) -> Self:
+        """Fit to a domain and a sample."""
+
+    def check_options(self) -> None:
+        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        if self.unseen not in UNSEEN:
+            raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
+        if self.add_presences not in (None, *ADD):
+            raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
+        params = self.get_params()
+        if self.add_presences == "none" and params.get("entropy", 1) != 1:
+            raise OptionError(
+                "add_presences='none' is for entropy=1: above it, presences must be part of the background"
+            )
+        single = [name for name in LIMITS if name in params and not np.ndim(params[name])]
+        self.check_numbers({name: LIMITS[name] for name in single}, _OPTIONAL)
+        if "seed" in params:
+            _ = self.used_seed
+
+    def _read(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
+    ) -> TrainingData:
+        """Turn labelled rows into a domain and a sample."""
+        encoder, rows = self._read_rows(X, y, sample_weight, base_weight)
+        return self._training_data(encoder, rows)
+
+    def _read_rows(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None
+    ) -> tuple[Encoder, Rows]:
+        """Return the encoder and the labelled rows."""
+        encoder, x = self._learn(X)
+        self.classes_, present = read_presences(y, x.shape[0])
+        weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
+        return encoder, without_empty(x, present, weight, base)
+
+    def _training_data(self, encoder: Encoder, rows: Rows, counts: Array | None = None) -> TrainingData:
+        """Return the domain and the sample of labelled rows; `counts` is the number of points that each stands for."""
+        x, present, weight, base = rows
+        add = self.add_presences or self._default_joining()
+        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base, counts)
+        return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
+
+    def _default_joining(self) -> str:
+        """Return which presences join the background by default."""
+        return "all"
+
+    def _problem_model(self, problem: Problem, record: dict[str, Any]) -> Model:
+        """Return the model that predicts, from the features and weights of a problem that was solved."""
+        features, weights, objective = problem.features, self.coef_, self.solution_.objective
+        record = {
+            **record,
+            "n_features": features.size,
+            "conjugate": float(weights @ problem.mu) + objective - problem.penalty.value(weights),
+        }
+        terms, shapes = weighted_features(features.families, weights)
+        return self._species_model(terms, shapes, record, lambda: features.scores(weights))
+
+    def _species_model(
+        self, terms: Terms, shapes: Shapes, record: dict[str, Any], scores: Callable[[], Array]
+    ) -> Model:
+        """Return the model of weighted features; `scores` returns their scores at the cells of the domain."""
+        solution, data, domain = self.solution_, self._data, self._data.domain
+        used, raw = solution.p > 0, solution.p / domain.q0 / domain.n_base
+        meta = {
+            "version": __version__,
+            "status": solution.status,
+            "gap": solution.gap,
+            "gain": solution.gain,
+            "iterations": solution.iterations,
+            "presences": data.presences,
+            "effective_presences": data.size,
+            **record,
+            "settings": self.settings(),
+        }
+        model = Model(
+            model_variables(domain, data.encoder),
+            terms,
+            self.entropy_,
+            solution.tau,
+            domain.n_base,
+            float(-(solution.p[used] @ np.log(raw[used]))),
+            float(self.prevalence),
+            cumulative_table(raw, solution.p),
+            self.unseen,
+            meta,
+            shapes,
+            data.reference,
+        )
+        if self.temperature == 1.0:
+            return model
+        return with_temperature(model, scores(), domain.q0, float(self.temperature))
+
+    @property
+    def domain_(self) -> Domain:
+        """The cells that the model was fitted to."""
+        return self._data.domain
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature, in the order of `coef_`."""
+        return feature_names(self.feature_set_.families, self.model_.variables)
+
+    def predict(self, X: TableLike, scale: str = "cloglog", clamp: bool = True) -> Array:
+        """Predict the suitability of each point.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+            Raw values of the variables. A data frame's columns are matched by name.
+        scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
+            cloglog and logistic are from 0 to 1, cumulative from 0 to 100 (per cent), raw sums to one over the cells
+            that the model was fitted to, and link is its logarithm.
+        clamp : bool
+            Hold variables at the limits of their training ranges.
+
+        Returns
+        -------
+        (n,) array
+            NaN where a variable is missing.
+        """
+        table = self._checked(X)
+        return self.model_.predict(table, scale, clamp)
+
+    def predict_proba(self, X: TableLike, clamp: bool = True) -> Array:
+        """Return one row per point with two columns, in the order of `classes_`: background, and presence.
+
+        The second is the suitability on the cloglog scale, which is the probability of presence if the assumptions of
+        that scale hold (Phillips et al. 2017); the first is 1 less it.
+        """
+        here = self.predict(X, "cloglog", clamp)
+        return np.column_stack([1.0 - here, here])
+
+    def decision_function(self, X: TableLike, clamp: bool = True) -> Array:
+        """Return the score of each point: above zero where the suitability (cloglog) is above 0.5, in nats for
+        Shannon's entropy. It keeps the order of predictions where these are too small to tell apart."""
+        table, model = self._checked(X), self.model_
+        level = np.log(2.0) * np.exp(-model.entropy) * model.n_domain  # the density ratio where cloglog is 0.5
+        order = model.alpha - 1.0
+        zero = np.log(level) if order == 0.0 else np.expm1(order * np.log(level)) / order
+        return model.predict(table, "link", clamp) + (np.log(model.n_domain) if order == 0.0 else 0.0) - zero
+
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
+
+        Minus infinity if a presence falls where an entropy above 1 puts the density at zero.
+        """
+        table = self._checked(X)
+        x = self._data.encoder.encode(table)
+        present = presences_among(y, x.shape[0], self.classes_)
+        if not present.any():
+            raise DataError("y has no presence: the score is the mean over presences")
+        weight = np.ones(x.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        raw = self.model_.predict(x[present], "raw")
+        with np.errstate(divide="ignore"):
+            return float(np.average(np.log(raw * self.model_.n_domain), weights=weight[present]))
