@@ -7,6 +7,7 @@ from sdm.data.encode import Encoder
 from sdm.joint.features import SiteFeatures
 from sdm.joint.graph import edgeless
 from sdm.joint.inference import States
+from sdm.maxent.solvers.descent import Curved, minimise_by_newton
 from sdm.models.community import FittedJoint
 from sdm.types import Array
 
@@ -29,26 +30,13 @@ def fit_glm(x: Array, labels: States, encoder: Encoder, species: tuple[str, ...]
 
 def logistic_regression(f: Array, y: NDArray[np.bool_], ridge: float) -> Array:
     """Return the coefficients that minimise `Σ ln(1 + e^{f·w}) − y f·w + ½ ridge |w|²`, by reweighted least squares."""
-    w = np.zeros(f.shape[1])
-    value = _value(f, y, ridge, w)
-    for _ in range(ROUNDS):
-        p = 0.5 * (1.0 + np.tanh(0.5 * (f @ w)))
-        gradient = f.T @ (p - y) + ridge * w
+
+    def evaluate(w: Array) -> Curved:
+        score = f @ w
+        p = 0.5 * (1.0 + np.tanh(0.5 * score))
+        value = float(np.logaddexp(0.0, score).sum() - score[y].sum() + 0.5 * ridge * (w @ w))
         curvature = (f.T * (p * (1.0 - p))) @ f
         curvature[np.diag_indices_from(curvature)] += ridge
-        step = np.linalg.solve(curvature, -gradient)
-        gain = -float(gradient @ step)
-        if gain <= DONE:
-            break
-        length = 1.0
-        while (new := _value(f, y, ridge, w + length * step)) > value - 1e-4 * length * gain and length > 1e-9:
-            length *= 0.5
-        if new >= value:  # as near as numbers go
-            break
-        w, value = w + length * step, new
-    return w
+        return value, f.T @ (p - y) + ridge * w, curvature
 
-
-def _value(f: Array, y: NDArray[np.bool_], ridge: float, w: Array) -> float:
-    score = f @ w
-    return float(np.logaddexp(0.0, score).sum() - score[y].sum() + 0.5 * ridge * (w @ w))
+    return minimise_by_newton(evaluate, np.zeros(f.shape[1]), lambda _, gain: gain <= DONE, ROUNDS)[0]

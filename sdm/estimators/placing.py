@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.maxent.solvers.descent import Curved, density, minimise_by_newton
 from sdm.models.group import GroupModel
 from sdm.shared.factors import Factors
 from sdm.types import Array
 
 _STEPS = 200  # of Newton's method, which needs about six
+_GAP = 1e-12  # nats
 
 
 @dataclass(frozen=True)
@@ -51,33 +53,16 @@ def place_species(group: GroupModel, axes: Array, q0: Array, sample: Array, size
     z = back.T @ axes  # scores are slopes · axes = (root slopes) · (root⁻ᵀ axes)
     ridge = 2.0 * place_penalty(group, size)
     wanted = z @ sample
-    b = np.zeros(group.rank)
-    value, p = _value(z, q0, wanted, ridge, b)
-    gap, steps = np.inf, 0
-    for _ in range(_STEPS):
+
+    def evaluate(b: Array) -> Curved:
+        normaliser, p = density(b @ z, q0)
         mean = z @ p
-        slope = mean - wanted + ridge * b
-        gap = float(slope @ slope) / (2.0 * ridge)
-        if gap <= 1e-12:
-            break
+        value = normaliser - float(wanted @ b) + 0.5 * ridge * float(b @ b)
         curvature = (z * p) @ z.T - np.outer(mean, mean) + ridge * np.eye(len(b))
-        direction = -np.linalg.solve(curvature, slope)
-        size_of_step = 1.0
-        while size_of_step > 1e-10:
-            new, q = _value(z, q0, wanted, ridge, b + size_of_step * direction)
-            if new <= value + 1e-4 * size_of_step * float(slope @ direction) + 1e-15 * abs(value):
-                break
-            size_of_step *= 0.5
-        else:
-            break
-        b, value, p, steps = b + size_of_step * direction, new, q, steps + 1
-    return Placed(back @ b, gap, steps)
+        return value, mean - wanted + ridge * b, curvature
 
-
-def _value(z: Array, q0: Array, wanted: Array, ridge: float, b: Array) -> tuple[float, Array]:
-    """Return the value of some slopes, and the density that they give."""
-    theta = b @ z
-    top = theta.max()
-    p = q0 * np.exp(theta - top)
-    total = p.sum()
-    return float(top + np.log(total) - wanted @ b + 0.5 * ridge * b @ b), p / total
+    b, steps = minimise_by_newton(
+        evaluate, np.zeros(group.rank), lambda slope, _: float(slope @ slope) <= 2.0 * ridge * _GAP, _STEPS
+    )
+    slope = evaluate(b)[1]
+    return Placed(back @ b, float(slope @ slope) / (2.0 * ridge), steps)

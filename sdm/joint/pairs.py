@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.joint.inference import States
+from sdm.maxent.solvers.descent import Curved, minimise_by_newton
 from sdm.types import Array, Index
 
 # ρ: on w that of a prior deviation of 1, an odds ratio of e⁴: without it, species that never met have no finite weight.
@@ -139,20 +140,18 @@ class _Pair:
 
     def fit(self, free: slice = slice(0, 5)) -> Array:
         """Return the optimum over the free parameters, the others at zero, by Newton's method with halved steps."""
-        theta = np.zeros(5)
-        value, gradient, curve = self.at(theta)
-        for _ in range(STEPS):
-            step = np.zeros(5)
-            step[free] = np.linalg.solve(curve[free, free], -gradient[free])
-            gain, length = -float(gradient @ step), 1.0
-            if gain <= 2.0 * DONE:
-                break
-            while (new := self.at(theta + length * step))[0] > value - 1e-4 * length * gain and length > 1e-9:
-                length *= 0.5
-            if new[0] >= value:  # as near as numbers go
-                break
-            theta, (value, gradient, curve) = theta + length * step, new
-        return theta
+
+        def embed(part: Array) -> Array:
+            theta = np.zeros(5)
+            theta[free] = part
+            return theta
+
+        def evaluate(part: Array) -> Curved:
+            value, gradient, curve = self.at(embed(part))
+            return value, gradient[free], curve[free, free]
+
+        start = np.zeros(5)[free]
+        return embed(minimise_by_newton(evaluate, start, lambda _, gain: gain <= 2.0 * DONE, STEPS)[0])
 
     def gap(self, theta: Array) -> float:
         """Return how far the value is above its minimum at most: the fitted distributions are a dual point.

@@ -21,22 +21,27 @@ norm lp lies between l1 (p = 1) and l2 (p = 2).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
 from sdm.errors import OptionError
 from sdm.types import Array
 
+Product = Callable[[Array], Array]
+
 (CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2, CODE_L2SQ, CODE_ELASTIC, CODE_MAHALANOBIS, CODE_LP) = range(8)
 
 
 class Penalty(ABC):
     """The penalty on the weights of a model: `beta` and `ridge` (coefficient of `λ²/2`) of each feature, `smoothing`
-    (the `a` of `smoothed_l1` of each feature, else zero), `sparse` (whether optimal weights can be exactly zero one by
-    one)."""
+    (the `a` of `smoothed_l1` of each feature, else zero)."""
 
     code: int  # how kernels know it
-    sparse = False
+    sparse = False  # whether optimal weights can be exactly zero one by one
+    free = False  # whether there is none, so that expectations must match
+    by_weight = True  # whether it is a sum over single weights
+    inverse: Array | None = None  # of its curvature, where that is a matrix which does not depend on the weights
 
     def __init__(self, beta: Array) -> None:
         self.beta = np.asarray(beta, dtype=np.float64)
@@ -62,11 +67,24 @@ class Penalty(ABC):
         """Return the smallest share `t` of the sample that brings `(1 − t) u` into the potential's domain."""
         return 0.0
 
+    def curvature(self, lam: Array) -> tuple[Product, Array]:
+        """Return its Hessian as a product (with a vector, or with the rows of a symmetric matrix), and the diagonal."""
+        return (lambda v: self.ridge * v), self.ridge
+
+    def step_off_zero(self, eps: Array) -> Array | None:
+        """Return a step from zero weights, if it has no gradient there; else None."""
+        return None
+
+    def separable_above(self, lam: Array) -> "Penalty | None":
+        """Return a sum over single weights that is nowhere below it but for a constant, and touches it at `lam`."""
+        return self if self.by_weight else None
+
 
 class NoPenalty(Penalty):
     """No penalty: the expectations must match the sample exactly."""
 
     code = CODE_NONE
+    free = True
 
     def value(self, lam: Array) -> float:
         """Return zero."""
@@ -138,11 +156,17 @@ class SmoothedL1(Penalty):
         """Return what brings `u` into the box."""
         return _beyond(float(np.max(np.abs(u) / self.beta, initial=0.0)))
 
+    def curvature(self, lam: Array) -> tuple[Product, Array]:
+        """Return `β/a (1 − tanh²(λ/a))`."""
+        d = self.beta / self.smoothing * (1.0 - np.tanh(lam / self.smoothing) ** 2)
+        return (lambda v: d * v), d
+
 
 class L2(Penalty):
     """A ball (with unequal β: an ellipsoid) around the sample's expectations (§5.3)."""
 
     code = CODE_L2
+    by_weight = False
 
     def value(self, lam: Array) -> float:
         """Return `√Σ β²λ²`."""
@@ -160,6 +184,21 @@ class L2(Penalty):
     def mixing(self, u: Array) -> float:
         """Return what brings `u` into the ellipsoid."""
         return _beyond(float(np.linalg.norm(u / self.beta)))
+
+    def curvature(self, lam: Array) -> tuple[Product, Array]:
+        """Return `(β² − g gᵀ)/U*` with the gradient `g`, for weights that are not all zero."""
+        size, weight = self.value(lam), self.beta**2
+        pull = weight * lam / size
+        return (lambda v: (weight * v - np.multiply.outer(v @ pull, pull)) / size), (weight - pull**2) / size
+
+    def step_off_zero(self, eps: Array) -> Array | None:
+        """Return a short step along the steepest descent."""
+        size = float(np.linalg.norm(eps / self.beta))
+        return -1e-3 * eps / self.beta**2 / size if size > 0 else np.zeros_like(eps)
+
+    def separable_above(self, lam: Array) -> Penalty:
+        """Return the quadratic of `√Σβ²λ² ≤ (Σβ²λ²/s + s)/2` for any `s > 0`, with equality at `s = √Σβ²λ²`."""
+        return L2Squared(self.beta**2 / (self.value(lam) or 1.0))
 
 
 class L2Squared(Penalty):
@@ -214,6 +253,8 @@ class Mahalanobis(Penalty):
     correlation matrix `ρ` that is positive definite (§5.4)."""
 
     code = CODE_MAHALANOBIS
+    by_weight = False
+    inverse: Array
 
     def __init__(self, beta: Array, correlation: Array) -> None:
         super().__init__(beta)
@@ -238,11 +279,16 @@ class Mahalanobis(Penalty):
         """Return `Aλ`."""
         return np.asarray(self.matrix @ lam)
 
+    def curvature(self, lam: Array) -> tuple[Product, Array]:
+        """Return `A`."""
+        return (lambda v: self.matrix @ v), np.diagonal(self.matrix)
+
 
 class LpNorm(Penalty):
     """The l_p norm of `β|λ|` with `1 < p < 2`: its dual is the l_q norm, `1/p + 1/q = 1` (§5.7)."""
 
     code = CODE_LP
+    by_weight = False
 
     def __init__(self, beta: Array, power: float = 1.5) -> None:
         super().__init__(beta)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.maxent.solvers.descent import density
 from sdm.shared.factors import Factors
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
@@ -68,8 +69,7 @@ def _loss_of_scores(
 ) -> tuple[float, float]:
     records, at = problem.records, np.flatnonzero(held)
     q = problem.q[at] / problem.q[at].sum()
-    top = theta.max(axis=0)
-    normaliser = top + np.log(q @ np.exp(theta - top))
+    normaliser = np.array([density(column, q)[0] for column in theta.T])
     inside = held[records.site]
     place = np.cumsum(held) - 1
     site, species = place[records.site[inside]], records.species[inside]

@@ -2,63 +2,45 @@
 
 import numpy as np
 
+from sdm.maxent.solvers.descent import ROUNDING
+from sdm.maxent.solvers.lbfgs import Inverse, Step, minimise
 from sdm.shared.factors import Factors, GroupState, evaluate_factors, factor_gradient
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
 
-_MEMORY = 12  # steps that are remembered
-_ROUNDING = 1e-15  # of the value: less is no change
 _PATIENCE = 20  # steps without a smaller gradient, where the value no longer tells
-
-Pair = tuple[Array, Array, float]
 
 
 def descend(
     problem: SharedProblem, state: GroupState, strength: float, relative: float, most: int
 ) -> tuple[GroupState, int]:
     """Go down until the gradient is a small share of the penalty's, or no step helps; return also the steps taken."""
-    pairs: list[Pair] = []
-    guess = Guess(problem, state.factors, strength)
-    gradient = factor_gradient(problem, state, strength)
-    best, least, waited = state, np.inf, 0
-    for step in range(most):
-        length = float(np.linalg.norm(gradient))
-        if length <= relative * strength * np.sqrt(2.0 * state.factors.norm):
-            return state, step
-        waited = 0 if length < least else waited + 1
-        if length < least:
-            best, least = state, length
-        elif waited > _PATIENCE and state.objective(strength) >= best.objective(strength) * (1.0 - _ROUNDING):
-            return best, step
-        direction = -_inverse_curvature(gradient, pairs, guess)
-        found = _search(problem, state, strength, direction, float(direction @ gradient))
-        if found is None and not pairs:
-            return state, step
-        if found is None:  # what was remembered misleads: begin anew
-            pairs, guess = [], Guess(problem, state.factors, strength)
-            continue
-        moved, size = found
-        after = factor_gradient(problem, moved, strength)
-        s, y = size * direction, after - gradient
-        product = float(s @ y)
-        if product > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(y)):
-            pairs = [*pairs[-(_MEMORY - 1) :], (s, y, product)]
-        state, gradient = moved, after
-    return state, most
+    latest, best, least, idle = state, None, np.inf, 0
 
+    def smooth(flat: Array) -> tuple[float, Array]:
+        nonlocal latest
+        latest = evaluate_factors(problem, state.factors.with_flat(flat), latest.own)
+        return latest.objective(strength), factor_gradient(problem, latest, strength)
 
-def _search(
-    problem: SharedProblem, state: GroupState, strength: float, direction: Array, slope: float
-) -> tuple[GroupState, float] | None:
-    """Return the state after a step that makes the value smaller, and its size; None if there is none."""
-    value = state.objective(strength)
-    size = 1.0 if slope < 0.0 else 0.0
-    while size > 1e-12:
-        moved = evaluate_factors(problem, state.factors.moved(direction, size), state.own)
-        if moved.objective(strength) <= value + 1e-4 * size * slope + _ROUNDING * abs(value):
-            return moved, size
-        size *= 0.5
-    return None
+    def done(at: Step) -> bool:
+        nonlocal best, least, idle
+        length = float(np.linalg.norm(at.gradient))
+        if length <= relative * strength * float(np.linalg.norm(at.w)):
+            best = at
+            return True
+        if best is None or length < least:
+            best, least, idle = at, length, 0
+            return False
+        idle += 1
+        return idle > _PATIENCE and at.value >= best.value * (1.0 - ROUNDING)
+
+    def guess_at(flat: Array) -> Inverse:
+        return Guess(problem, state.factors.with_flat(flat), strength).apply
+
+    flat = state.factors.flat
+    at, steps = minimise(smooth, flat, np.zeros(flat.size), done, most, guess_at, refresh=most + 1, slack=ROUNDING)
+    end = best if best is not None and idle > _PATIENCE else at
+    return evaluate_factors(problem, state.factors.with_flat(end.w), latest.own), steps
 
 
 class Guess:
@@ -80,15 +62,3 @@ class Guess:
         a = self.vectors @ (((self.vectors.T @ a) @ self.mixing) * self.in_a) @ self.mixing.T
         b = self.turn @ ((self.turn.T @ b) * self.in_b)
         return np.concatenate([a.ravel(), b.ravel()])
-
-
-def _inverse_curvature(gradient: Array, pairs: list[Pair], guess: Guess) -> Array:
-    """Return the inverse curvature times a gradient, by the two loops of L-BFGS (Nocedal 1980)."""
-    q, steps = gradient.copy(), []
-    for s, y, product in reversed(pairs):
-        steps.append(float(s @ q) / product)
-        q -= steps[-1] * y
-    q = guess.apply(q)
-    for (s, y, product), step in zip(pairs, reversed(steps)):
-        q += s * (step - float(y @ q) / product)
-    return q

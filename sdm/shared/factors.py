@@ -49,10 +49,10 @@ class Factors:
         """Both factors as one vector."""
         return np.concatenate([self.a.ravel(), self.b.ravel()])
 
-    def moved(self, direction: Array, size: float) -> "Factors":
-        """Return the factors after a step along a vector like `flat`."""
-        a, b = np.split(direction, [self.a.size])
-        return Factors(self.a + size * a.reshape(self.a.shape), self.b + size * b.reshape(self.b.shape))
+    def with_flat(self, flat: Array) -> "Factors":
+        """Return factors of the same shapes from a vector like `flat`."""
+        a, b = np.split(flat, [self.a.size])
+        return Factors(a.reshape(self.a.shape), b.reshape(self.b.shape))
 
     def joined(self, more: "Factors") -> "Factors":
         """Return the factors with further axes."""

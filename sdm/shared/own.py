@@ -8,10 +8,12 @@ which proximal Newton solves in a few steps. So the axes are sought among weight
 the slope of that value is the gradient at these own parts.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.maxent.solvers.descent import ARMIJO, ROUNDING, backtrack, density
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
@@ -19,7 +21,9 @@ from sdm.types import Array
 _STEPS = 100  # of Newton's method, which needs about four
 _AT_REST = 1e-9  # violation of the optimality condition, in units of the penalty
 _LIFT = 1e-13  # of the curvature: the rounding of its sums, where features are copies of each other
-_ROUNDING = 1e-15  # of the value
+
+
+Moved = tuple[float, Array, Array, Array]  # value, density, own weights and scores
 
 
 class OwnParts:
@@ -72,46 +76,55 @@ class OwnWeights:
 
 
 def _solve(phi: Array, q: Array, theta: Array, mean: Array, beta: Array, start: Array) -> Array:
-    """Return the own weights of one species, from those that were best a little before."""
-    o = start.copy()
-    score = theta + phi @ o
-    value, p = _density(score, q)
-    value += float(beta @ np.abs(o) - mean @ o)
+    """Return the own weights of one species, from the best ones of a state nearby."""
+
+    def evaluate(o: Array, score: Array) -> Moved:
+        normaliser, p = density(score, q)
+        return normaliser + float(beta @ np.abs(o) - mean @ o), p, o, score
+
+    value, p, o, score = evaluate(start, theta + phi @ start)
     for _ in range(_STEPS):
-        expected = p @ phi
-        slope = expected - mean
-        used = o != 0.0
-        beyond = np.where(used, np.abs(slope + beta * np.sign(o)), np.abs(slope) - beta)
-        if np.all(beyond <= _AT_REST * beta):
+        direction, fall = _newton(phi, p, mean, beta, o)
+        if fall == 0.0:
             break
-        at = np.flatnonzero(used | (beyond > 0.0))
-        some = phi[:, at]
-        centred = (some - expected[at]) * np.sqrt(p)[:, None]
-        curvature = centred.T @ centred
-        curvature[np.diag_indices(at.size)] *= 1.0 + _LIFT
-        new, _ = solve_l1_quadratic(curvature, slope[at] - curvature @ o[at], beta[at], o[at])
-        direction = new - o[at]
-        fall = float(slope[at] @ direction + beta[at] @ (np.abs(new) - np.abs(o[at])))
-        along, size = some @ direction, 1.0
-        while size > 1e-12:
-            moved = o.copy()
-            moved[at] += size * direction
-            after, density = _density(score + size * along, q)
-            after += float(beta @ np.abs(moved) - mean @ moved)
-            if after <= value + 1e-4 * size * fall + _ROUNDING * abs(value):
-                break
-            size *= 0.5
-        else:
+        found = _search(evaluate, o, score, value, direction, phi @ direction, fall)
+        if found is None:
             break
-        o, score, value, p = moved, score + size * along, after, density
-        if fall > -_ROUNDING * max(1.0, abs(value)):  # nothing is left to gain
+        value, p, o, score = found[0]
+        if fall > -ROUNDING * max(1.0, abs(value)):  # nothing is left to gain
             break
     return o
 
 
-def _density(score: Array, q: Array) -> tuple[float, Array]:
-    """Return the logarithm of the normaliser of scores, and their density."""
-    top = score.max()
-    p = q * np.exp(score - top)
-    total = p.sum()
-    return float(top + np.log(total)), p / total
+def _newton(phi: Array, p: Array, mean: Array, beta: Array, o: Array) -> tuple[Array, float]:
+    """Return the step of proximal Newton, and how much it promises; zero at the optimum."""
+    expected = p @ phi
+    slope, used = expected - mean, o != 0.0
+    beyond = np.where(used, np.abs(slope + beta * np.sign(o)), np.abs(slope) - beta)
+    direction = np.zeros_like(o)
+    if np.all(beyond <= _AT_REST * beta):
+        return direction, 0.0
+    at = np.flatnonzero(used | (beyond > 0.0))
+    centred = (phi[:, at] - expected[at]) * np.sqrt(p)[:, None]
+    curvature = centred.T @ centred
+    curvature[np.diag_indices(at.size)] *= 1.0 + _LIFT
+    new, _ = solve_l1_quadratic(curvature, slope[at] - curvature @ o[at], beta[at], o[at])
+    direction[at] = new - o[at]
+    return direction, float(slope @ direction + beta[at] @ (np.abs(new) - np.abs(o[at])))
+
+
+def _search(
+    evaluate: Callable[[Array, Array], Moved],
+    o: Array,
+    score: Array,
+    value: float,
+    direction: Array,
+    along: Array,
+    fall: float,
+) -> tuple[Moved, float] | None:
+    """Return the longest of the steps 1, ½, ¼ … that makes the value smaller; None if there is none."""
+    limit = value + ROUNDING * abs(value)
+    return backtrack(
+        lambda size: evaluate(o + size * direction, score + size * along),
+        lambda new, size: new[0] <= limit + ARMIJO * size * fall,
+    )

@@ -5,6 +5,7 @@ import pytest
 from conditional import plain
 from hypothesis import given
 from hypothesis import strategies as st
+from optimality import distance
 from sklearn.linear_model import LogisticRegression
 
 from sdm.conditional.intercepts import ConstantFamily
@@ -33,7 +34,7 @@ def test_the_optimum_is_certified_and_meets_its_condition(case, alpha, penalty, 
     assert solution.gap <= 1e-5
     state = problem.state(solution.weights)
     assert state.objective == pytest.approx(solution.objective, abs=1e-12)
-    assert problem.penalty.distance(state.lam, state.eps).max() < 1e-2 * np.sqrt(max(solution.gap, 1e-9) / 1e-9)
+    assert distance(problem.penalty, state.lam, state.eps).max() < 1e-2 * np.sqrt(max(solution.gap, 1e-9) / 1e-9)
 
 
 @given(plain.sites(), st.sampled_from([1.0, 1.5, 2.0]), st.sampled_from(PENALTIES), st.integers(0, 1000))
@@ -98,7 +99,7 @@ def test_a_slow_fit_finds_the_same_in_a_ball_and_without_penalty(monkeypatch, al
     assert slow == pytest.approx(fast.objective, abs=1e-6)
     assert slow >= fast.objective - fast.gap - 1e-12
     eps = problem.state(fast.weights).eps
-    assert np.max(problem.penalty.distance(fast.weights, eps)) < 1e-4
+    assert np.max(distance(problem.penalty, fast.weights, eps)) < 1e-4
 
 
 def test_without_penalty_labels_that_can_be_told_apart_are_reported():

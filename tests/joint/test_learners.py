@@ -11,13 +11,13 @@ from sdm.errors import OptionError
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.graph import edgeless
 from sdm.joint.learners.crf import duality_gap, fit_crf
-from sdm.joint.learners.lbfgs import minimise, pseudo_gradient
 from sdm.joint.learners.learned_weights import Dual
 from sdm.joint.learners.margin import MarginProblem, fit_m3n, solve_margin
 from sdm.joint.learners.priors import divergence, posterior_variance, shrunk_eta
 from sdm.joint.learners.registry import Learner
 from sdm.joint.learners.shrinking import fit_laplace
 from sdm.joint.likelihood import LogLoss
+from sdm.maxent.solvers.lbfgs import minimise, pseudo_gradient
 
 
 def log_loss(d, sites, w):

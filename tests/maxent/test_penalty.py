@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optimality import distance
 from scipy.optimize import minimize_scalar
 from strategies import seeds
 
@@ -69,6 +70,7 @@ def test_fenchel_young_is_tight_at_the_gradient(name, seed):
     penalty = make(name)
     u = penalty.gradient(lam)
     assert penalty.potential(u) + penalty.value(lam) == pytest.approx(float(u @ lam), abs=1e-9)
+    assert distance(penalty, lam, -u) == pytest.approx(np.zeros(3), abs=1e-15)
 
 
 @given(names, seeds, st.sampled_from([0.01, 0.3, 1.0, 10.0]))
@@ -86,6 +88,33 @@ def test_mixing_leads_into_the_domain_and_no_further(name, seed, size):
 @pytest.mark.parametrize("name", ["l1", "smoothed_l1", "l2"])
 def test_outside_its_domain_a_potential_is_infinite(name):
     assert make(name).potential(np.array([0.0, 0.0, 2.0])) == np.inf
+
+
+def test_distance_at_zero_weight():
+    """Inside the box (or the ball) zero is optimal; outside, what sticks out counts."""
+    lam, inside, outside = np.zeros(3), np.array([0.1, -0.2, 0.3]), np.array([0.3, 0.0, -1.4])
+    for name in ("l1", "elastic"):
+        assert distance(make(name), lam, inside).tolist() == [0.0, 0.0, 0.0]
+        assert distance(make(name), lam, outside) == pytest.approx([0.1, 0.0, 0.1])
+    assert not distance(make("l2"), lam, inside).any()
+    assert distance(make("l2"), lam, outside)[2] > 0
+    assert not distance(make("l2"), lam, lam).any()
+    assert distance(make("none"), lam, outside).tolist() == [0.3, 0.0, 1.4]
+
+
+@given(names, seeds)
+def test_curvature_by_finite_differences(name, seed):
+    """Of smooth penalties, where no weight is zero; as a product with a vector and with a matrix, and its diagonal."""
+    penalty, h = make(name), 1e-6
+    if penalty.sparse or name == "lp":
+        return
+    rng = np.random.default_rng(seed)
+    lam = rng.choice([-1, 1], 3) * (0.1 + rng.random(3))
+    product, diagonal = penalty.curvature(lam)
+    numeric = [(penalty.gradient(lam + h * e) - penalty.gradient(lam - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(product(np.eye(3)) if name != "none" else np.zeros((3, 3)), numeric, atol=1e-6)
+    np.testing.assert_allclose(diagonal, np.diag(numeric), atol=1e-6)
+    np.testing.assert_allclose(product(lam), np.array(numeric) @ lam, atol=1e-6)
 
 
 @pytest.mark.parametrize("beta", [[0.0], [-1.0], [np.nan], [np.inf]])

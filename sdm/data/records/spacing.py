@@ -1,8 +1,8 @@
 """Records at least some distance apart, and as many of them as possible.
 
-Distance is the great-circle distance. The sphere is cut into bands and boxes so small that two points of a box are
-always too near: a box holds at most one kept record, so that a record is compared with a few dozen others at most,
-however dense the records are.
+Distance is the great-circle distance, compared as the chord between points of a unit sphere. The space around it is cut
+into boxes so small that two points of a box are always too near. Each box holds at most one kept record, so that a
+record is compared with a few dozen others at most, however dense the records are.
 """
 
 import numpy as np
@@ -68,39 +68,27 @@ def _rank(kept: np.ndarray, doubt: np.ndarray | None) -> tuple[int, float]:
 
 
 class _Boxes:
-    """Boxes on the sphere that hold points, and which boxes are near enough to matter to each. Points are numbered from
-    south to north, in `order`: what lies near each other in space does so in memory. A box of height s and, at its
-    widest, width s has a diagonal of chord below √2 s; s is chosen so that this is just less than the chord of the
-    distance."""
+    """Boxes that hold points, and which boxes are near enough to matter to each. Points are numbered by their boxes, in
+    `order`: what lies near each other in space does so in memory. A box of side s has a diagonal of √3 s; s is chosen
+    so that this is just less than the chord of the distance, which then reaches two boxes far at most."""
 
     def __init__(self, lon: np.ndarray, lat: np.ndarray, angle: float) -> None:
-        chord = 2 * np.sin(angle / 2)
-        side = _SHRINK * chord / np.sqrt(2)
-        phi, turn = np.deg2rad(lat), np.mod(np.deg2rad(lon), 2 * np.pi)
-        bands = int(np.ceil(np.pi / side))
-        place = np.clip(((phi + np.pi / 2) / np.pi * bands).astype(np.int64), 0, bands - 1)
-        held, band = np.unique(place, return_inverse=True)  # of the bands, those that hold points
-        low, high = (-np.pi / 2 + np.pi * (held + k) / bands for k in (0, 1))
-        # The widest latitude of a band is its nearest to the equator, the narrowest its farthest.
-        far, near = np.maximum(-low, high), np.maximum(0, np.maximum(low, -high))
-        columns = np.maximum(1, np.ceil(2 * np.pi * np.cos(near) / side)).astype(np.int64)
-        start = np.concatenate([[0], np.cumsum(columns)])
-        column = np.minimum((turn / (2 * np.pi) * columns[band]).astype(np.int64), columns[band] - 1)
-        box = start[band] + column
-        self.order = np.argsort(box, kind="stable")
-        ids, self.box = np.unique(box[self.order], return_inverse=True)
-        self.n = len(ids)
+        from scipy.sparse import coo_array, eye_array
+        from scipy.spatial import KDTree
+
+        phi, turn = np.deg2rad(lat), np.deg2rad(lon)
         xyz = np.column_stack([np.cos(phi) * np.cos(turn), np.cos(phi) * np.sin(turn), np.sin(phi)])
-        self.xyz = xyz[self.order]
+        chord = 2 * np.sin(angle / 2)
         self.limit = chord**2
-        reach = int(np.ceil(angle / (np.pi / bands)))
-        narrow = np.maximum(np.cos(np.minimum(far, np.pi / 2)), 0)
-        count = np.zeros(self.n + 1, dtype=np.int64)
-        fixed = (ids, held, start, columns, narrow, np.sin(angle / 2), reach)
-        _neighbours(*fixed, count, np.zeros(0, dtype=np.int32))
-        self.first = np.concatenate([[0], np.cumsum(count[:-1])])
-        self.near = np.zeros(self.first[-1], dtype=np.int32)
-        _neighbours(*fixed, self.first.copy(), self.near)
+        cells = np.floor(xyz / (_SHRINK * chord / np.sqrt(3))).astype(np.int64)
+        self.order = np.lexsort(cells.T)
+        self.xyz, cells = xyz[self.order], cells[self.order]
+        new = np.append(True, (cells[1:] != cells[:-1]).any(axis=1))
+        self.box, self.n = np.cumsum(new) - 1, int(new.sum())
+        one, other = KDTree(cells[new]).query_pairs(2.0, p=np.inf, output_type="ndarray").T.astype(np.int32)
+        above = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(self.n, self.n)).tocsr()
+        graph = above + above.T + eye_array(self.n, dtype=np.int8, format="csr")
+        self.first, self.near = graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
 
     def add(self, order: np.ndarray, kept: np.ndarray) -> int:
         """Add points in this order wherever none is too near; return how many."""
@@ -109,42 +97,6 @@ class _Boxes:
     def swap(self, order: np.ndarray, doubt: np.ndarray, kept: np.ndarray) -> int:
         """Let each point take the place of a more doubtful one, if that is all that it is too near to."""
         return int(_swap(order, doubt, self.box, self.first, self.near, self.xyz, self.limit, kept))
-
-
-@jit
-def _neighbours(ids, held, start, columns, narrow, sine, reach, place, near):  # type: ignore[no-untyped-def]
-    """List the occupied boxes near each; without room in `near`, only count them. Points of latitudes φ, ψ within angle
-    a have |Δλ| ≤ 2 asin(sin(a/2)/√(cos φ cos ψ)); boxes of that many columns on either side are searched in each band
-    within reach, of those that hold points."""
-    counting = near.size == 0
-    band, lowest = 0, 0
-    for b in range(ids.size):
-        while ids[b] >= start[band + 1]:
-            band += 1
-        while held[lowest] < held[band] - reach:
-            lowest += 1
-        left = (ids[b] - start[band]) / columns[band]
-        right = (ids[b] - start[band] + 1) / columns[band]
-        for other in range(lowest, held.size):
-            if held[other] > held[band] + reach:
-                break
-            n = columns[other]
-            both = np.sqrt(narrow[band] * narrow[other])
-            wide = 0.5 if both <= sine else np.arcsin(sine / both) / np.pi  # of a whole turn
-            low, high = int(np.floor((left - wide) * n)), int(np.floor((right + wide) * n))
-            if high - low + 1 >= n:
-                low, high = 0, n - 1
-            # A range that crosses the end of the band is two ranges.
-            for turn in range(-1, 2):
-                a, z = max(low + turn * n, 0), min(high + turn * n, n - 1)
-                if a > z:
-                    continue
-                k = np.searchsorted(ids, start[other] + a)
-                while k < ids.size and ids[k] <= start[other] + z:
-                    if not counting:
-                        near[place[b]] = k
-                    place[b] += 1
-                    k += 1
 
 
 @jit

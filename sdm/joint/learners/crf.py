@@ -14,9 +14,9 @@ from sdm.errors import OptionError
 from sdm.joint.curvature import curvature
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import marginals
-from sdm.joint.learners.lbfgs import Inverse, Step, minimise
 from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.likelihood import EPS, Details, LogLoss
+from sdm.maxent.solvers.lbfgs import Inverse, Step, minimise
 from sdm.types import Array
 
 LARGEST = 2000  # weights, for a square matrix of them at every few steps

@@ -17,6 +17,7 @@ import numpy as np
 from sdm.joint.curvature import curvature, variances
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import Marginals, marginals
+from sdm.maxent.solvers.descent import ARMIJO, backtrack
 from sdm.maxent.solvers.newton_cg import conjugate_gradients
 from sdm.types import Array
 
@@ -29,7 +30,7 @@ SHARE = 0.7  # of the gap that is to be reached, for the smoothing
 BLUR = 0.15  # of the smoothing's gap, twice: for the smooth form of a penalty that is not
 NEAR = 0.3  # what a Newton step may gain, as a share of the smoothing's gap, before μ falls
 DONE, FALLING = 1e-4, 0.5  # at the last μ: a gain of this share, and of this share of the one before, is rounding
-ARMIJO, HALVINGS, ROUNDING = 1e-4, 30, 1e-11
+HALVINGS, ROUNDING = 30, 1e-11
 FLAT = 1e-12  # of the trace: added to the curvature, which may be zero in some direction
 
 
@@ -116,14 +117,13 @@ class SmoothedMargin:
     def search(self, at: Point, direction: Array, mu: float) -> Point | None:
         """Halve the step until the value drops enough; None if it does not."""
         slope = float(at.gradient @ direction)
-        length = 1.0
-        for _ in range(HALVINGS):
-            new = self.at(at.weights + length * direction, mu)
+
+        def enough(new: Point, length: float) -> bool:
             flatter = abs(float(new.gradient @ direction)) <= -slope
-            if new.value <= at.value + (ROUNDING * abs(at.value) if flatter else ARMIJO * length * slope):
-                return new
-            length *= 0.5
-        return None
+            return new.value <= at.value + (ROUNDING * abs(at.value) if flatter else ARMIJO * length * slope)
+
+        found = backtrack(lambda length: self.at(at.weights + length * direction, mu), enough, HALVINGS)
+        return None if found is None else found[0]
 
 
 def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: float) -> Iterator[Point]:

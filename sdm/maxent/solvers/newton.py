@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.maxent.columns import ColumnPool, rough_stride
-from sdm.maxent.penalty import LpNorm, Penalty
+from sdm.maxent.penalty import CODE_LP, Penalty
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
 from sdm.maxent.solvers.newton_cg import solve_newton_cg
@@ -47,7 +47,7 @@ def solve_newton(
     limits: dict[str, Any] = {"start": start, "tolerance": tolerance, "max_iterations": max_iterations}
     if problem.penalty.sparse:
         return _solve_sparse(problem, pool=pool, **limits)
-    solve = solve_newton_norm if isinstance(problem.penalty, LpNorm) else solve_newton_cg
+    solve = solve_newton_norm if problem.penalty.code == CODE_LP else solve_newton_cg
     return solve(problem, **limits)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sdm.maxent.penalty import L2, L2Squared, Mahalanobis, NoPenalty, SmoothedL1
 from sdm.maxent.problem import DENSE_WEIGHTS, Hessian, Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 from sdm.maxent.solvers.search import ROUNDING, SolverRun, line_search
@@ -25,17 +24,15 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
     gap."""
     hessian = problem.dense_hessian()
     run = SolverRun(problem, tolerance)
-    free = isinstance(problem.penalty, NoPenalty)
+    penalty, free = problem.penalty, problem.penalty.free
     shannon = problem.entropy.alpha == 1.0
     size = problem.mu.size
     state = problem.state(np.zeros(size) if start is None else start)
     for _ in range(max_iterations):
-        leaving_zero = isinstance(problem.penalty, L2) and problem.cost(state.lam) == 0.0
-        if leaving_zero:
-            gap, step = problem.gap(state), _off_zero(problem, state)
-        else:
+        step = penalty.step_off_zero(state.eps) if problem.cost(state.lam) == 0.0 else None
+        if step is None:
             step = _step(problem, state, hessian)
-            gap = corrected_gap(problem, state, step) if free else problem.gap(state)
+        gap = corrected_gap(problem, state, step) if free else problem.gap(state)
         done = run.record(state, gap, size)
         if free and shannon and _recedes(problem, step):
             return _follow(run, state, step, hessian, min(RECESSION, max_iterations - len(run.history)))
@@ -103,16 +100,10 @@ def _recedes(problem: Problem, step: Array) -> bool:
     return width > 0.3 and short <= 1e-6 * width
 
 
-def _off_zero(problem: Problem, state: State) -> Array:
-    """Return a step off zero for the l2 ball, whose penalty has no gradient there."""
-    size = float(np.linalg.norm(state.eps / problem.penalty.beta))
-    return -1e-3 * state.eps / problem.penalty.beta**2 / size if size > 0 else np.zeros_like(state.eps)
-
-
 def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: bool = False, floor: float = 0.0) -> Array:
     """Return the Newton step: by a direct solve with the Hessian, or by conjugate gradients."""
     w = problem.curvature(state, floor)
-    bend, diagonal = _penalty_curvature(problem, state.lam)
+    bend, diagonal = problem.penalty.curvature(state.lam)
     gradient = state.eps + problem.penalty.gradient(state.lam)
     if hessian is not None:
         size = gradient.size
@@ -127,9 +118,9 @@ def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: boo
     def product(v: Array) -> Array:
         return problem.expectations(problem.tilt(w, problem.scores(v))) + bend(v)
 
-    penalty = problem.penalty
-    if isinstance(penalty, Mahalanobis):  # where the penalty has more to say than the curvature of single weights
-        return conjugate_gradients(product, -gradient, lambda r: penalty.inverse @ r, exact)
+    inverse = problem.penalty.inverse
+    if inverse is not None:  # the penalty counts for more than the curvature of single weights
+        return conjugate_gradients(product, -gradient, lambda r: inverse @ r, exact)
     scale = problem.bends(w) + diagonal
     scale = np.maximum(scale, _least(scale))
     return conjugate_gradients(product, -gradient, lambda r: r / scale, exact)
@@ -138,23 +129,6 @@ def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: boo
 def _least(diagonal: Array) -> float:
     """Return the least curvature that a weight is taken to have."""
     return LIFT * max(float(diagonal.max()), LIFT)
-
-
-def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], Array], Array]:
-    """Return the penalty's Hessian as a product (with a vector, or a symmetric matrix's rows), and its diagonal."""
-    penalty = problem.penalty
-    if isinstance(penalty, SmoothedL1):
-        d = penalty.beta / penalty.smoothing * (1.0 - np.tanh(lam / penalty.smoothing) ** 2)
-        return (lambda v: d * v), d
-    if isinstance(penalty, L2Squared):
-        return (lambda v: penalty.beta * v), penalty.beta
-    if isinstance(penalty, Mahalanobis):
-        return (lambda v: penalty.matrix @ v), np.diagonal(penalty.matrix)
-    if isinstance(penalty, L2):
-        size, weight = penalty.value(lam), penalty.beta**2
-        pull = weight * lam / size
-        return (lambda v: (weight * v - np.multiply.outer(v @ pull, pull)) / size), (weight - pull**2) / size
-    return (lambda v: 0.0 * v), np.zeros_like(lam)
 
 
 def conjugate_gradients(

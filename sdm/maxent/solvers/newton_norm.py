@@ -19,6 +19,7 @@ import numpy as np
 from sdm.maxent.penalty import LpNorm, norm
 from sdm.maxent.problem import Hessian, Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
+from sdm.maxent.solvers.descent import backtrack
 from sdm.maxent.solvers.newton_cg import LIFT, conjugate_gradients
 from sdm.maxent.solvers.search import ROUNDING, SolverRun
 from sdm.types import Array
@@ -63,14 +64,12 @@ def _advance(
         bend = float(along @ times(along))
         length = (size - 1.0) / bend if bend > 1e-12 else 1.0
         step, promise = length * w_unit, length * (1.0 - size)
-    share = 1.0
-    for _ in range(60):
-        trial = w + share * step
-        new = problem.state(_scaled_weights(penalty, trial) / penalty.beta, state.gibbs.tau)
-        if new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + ROUNDING:
-            return new, trial
-        share *= 0.5
-    return None
+    found = backtrack(
+        lambda share: problem.state(_scaled_weights(penalty, w + share * step) / penalty.beta, state.gibbs.tau),
+        lambda new, share: new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + ROUNDING,
+        tries=60,
+    )
+    return None if found is None else (found[0], w + found[1] * step)
 
 
 def _step(

@@ -6,6 +6,7 @@ import numpy as np
 
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import Round, Solution
+from sdm.maxent.solvers.descent import backtrack
 from sdm.types import Array
 
 ROUNDING = 1e-14  # objectives are sums of about unit size: changes below this are rounding
@@ -66,10 +67,10 @@ def line_search(problem: Problem, state: State, step: Array) -> State | None:
     hardly more than that, is not made shorter for it."""
     penalty = problem.penalty
     promise = float(state.eps @ step) + penalty.value(state.lam + step) - penalty.value(state.lam)
-    share, slack = 1.0, SLACK if -10.0 * SLACK <= promise <= 0.0 else ROUNDING
-    for _ in range(50):
-        new = problem.state(state.lam + share * step, state.gibbs.tau)
-        if new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + slack:
-            return new
-        share *= 0.5
-    return None
+    slack = SLACK if -10.0 * SLACK <= promise <= 0.0 else ROUNDING
+    found = backtrack(
+        lambda share: problem.state(state.lam + share * step, state.gibbs.tau),
+        lambda new, share: new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + slack,
+        tries=50,
+    )
+    return None if found is None else found[0]

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.maxent.penalty import L2, L2Squared, LpNorm, Mahalanobis, NoPenalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
@@ -29,12 +28,12 @@ def _solve(
             f"solver='{name}' is derived for Shannon's entropy, got entropy={problem.entropy.alpha:g}: "
             "use solver='newton'"
         )
-    if isinstance(problem.penalty, (Mahalanobis, LpNorm)):
+    if problem.penalty.separable_above(problem.mu) is None:
         raise OptionError(
             f"solver='{name}' changes one weight at a time, and this penalty is not a sum over single weights: use "
             "solver='newton'"
         )
-    if isinstance(problem.penalty, L2):
+    if not problem.penalty.by_weight:
         return _solve_ball(problem, bound, start, tolerance, max_iterations)
     # Features for SUMMET lie in [0, 1] as they are. For PLUMMET they are divided by the largest row sum.
     scale = 1.0 if bound == SELECTIVE else float(problem.features.scores(np.ones(problem.features.size)).max())
@@ -42,7 +41,7 @@ def _solve(
     state = problem.state(np.zeros(problem.features.size) if start is None else start)
     size = problem.features.size
     delta, gain = np.empty(size), np.empty(size)
-    penalty, free = problem.penalty, isinstance(problem.penalty, NoPenalty)
+    penalty, free = problem.penalty, problem.penalty.free
 
     def finish(status: str) -> Solution:
         return run.finish(SEPARABLE if free and run.best and separable(problem, run.best) else status)
@@ -72,19 +71,16 @@ def _solve(
 def _solve_ball(problem: Problem, bound: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
     """Solve an l2 problem by a sequence of l2² problems; `max_iterations` counts the iterations of them all.
 
-    For any `s > 0`, `√Σβ²λ² ≤ (Σβ²λ²/s + s)/2`, with equality at `s = √Σβ²λ²`. So each l2² problem with penalties
-    `β²/s` at the present `s` lies above the ball's problem and touches it at the present weights: every step down in
-    the one is a step down in the other (Theorem 14).
+    Each l2² problem lies above the ball's problem and touches it at the present weights (`Penalty.separable_above`):
+    every step down in the one is a step down in the other (Theorem 14).
     """
     run = SolverRun(problem, tolerance)
-    beta = problem.penalty.beta
     lam = np.zeros(problem.features.size) if start is None else start
     for _ in range(-(-max_iterations // STRIDE)):
         state = problem.state(lam)
-        if run.record(state, problem.gap(state), beta.size):
+        if run.record(state, problem.gap(state), lam.size):
             return run.finish(CONVERGED)
-        size = float(np.linalg.norm(beta * lam)) or 1.0
-        easier = Problem(problem.features, problem.sample, problem.entropy, L2Squared(beta**2 / size))
+        easier = problem.over(problem.features, problem.penalty.separable_above(lam) or problem.penalty, problem.mu)
         lam = _solve(easier, bound, start=lam, tolerance=0.0, max_iterations=STRIDE).weights
     return run.finish(MAX_ITERATIONS)
 

@@ -110,7 +110,7 @@ def test_the_seed_decides():
 
 
 def test_a_short_distance_takes_no_more_room_than_a_long_one():
-    """Of the bands and boxes of a millimetre, of which the globe has 10²¹, only those that hold points are made."""
+    """Of the boxes of a millimetre, of which the globe has 10²¹, only those that hold points are made."""
     rng = np.random.default_rng(4)
     lon, lat = rng.uniform(-180, 180, 500), rng.uniform(-90, 90, 500)
     tracemalloc.start()

@@ -1,0 +1,57 @@
+"""What searches share: backtracking along a direction, Newton's method for small problems, and log-sum-exp."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from sdm.types import Array
+
+T = TypeVar("T")
+Curved = tuple[float, Array, Array]  # value, gradient and curvature
+
+ARMIJO = 1e-4  # of what the slope promises: a step that gains less is too long
+ROUNDING = 1e-15  # of a value: less is no change
+
+
+def backtrack(
+    attempt: Callable[[float], T], enough: Callable[[T, float], bool], tries: int = 40, length: float = 1.0
+) -> tuple[T, float] | None:
+    """Return the first attempt at `length` times 1, ½, ¼ … that is good enough, and its length; None if none is."""
+    for _ in range(tries):
+        new = attempt(length)
+        if enough(new, length):
+            return new, length
+        length *= 0.5
+    return None
+
+
+def minimise_by_newton(
+    evaluate: Callable[[Array], Curved], start: Array, done: Callable[[Array, float], bool], max_steps: int
+) -> tuple[Array, int]:
+    """Return the minimiser of a strictly convex function of a few numbers, and the steps taken. `done` gets the
+    gradient and what Newton's step would gain, twice."""
+    at = start
+    value, gradient, curvature = evaluate(at)
+    for turn in range(max_steps):
+        step = np.linalg.solve(curvature, -gradient)
+        slope = float(gradient @ step)
+        if done(gradient, -slope):
+            return at, turn
+        found = backtrack(
+            lambda length, at=at, step=step: evaluate(at + length * step),  # type: ignore[misc]
+            lambda new, length, value=value, slope=slope: new[0] <= value + ARMIJO * length * slope,  # type: ignore[misc]
+        )
+        if found is None:  # as near as numbers go
+            return at, turn
+        (value, gradient, curvature), length = found
+        at = at + length * step
+    return at, max_steps
+
+
+def density(score: Array, q: Array) -> tuple[float, Array]:
+    """Return the logarithm of the normaliser of scores over a base measure `q`, and their density."""
+    top = score.max()
+    p = q * np.exp(score - top)
+    total = p.sum()
+    return float(top + np.log(total)), p / total
