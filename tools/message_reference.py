@@ -1,6 +1,7 @@
 """`python -m tools.message_reference` writes docs/messages.md: every error message of the program, from the code."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "docs" / "messages.md"
 GAP = "…"
+PROBLEMS = ("problems", "misplaced")  # functions that yield what is wrong with options
 LEAST = 3  # words without which a message cannot be searched for
 TOPICS = (
     ("cli", "The command line"),
@@ -94,11 +96,22 @@ def error_classes() -> list[str]:
 
 def messages(tree: ast.Module, known: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the errors that a file makes: what each says, and its class."""
+    for text, kind in _texts(tree, known):
+        if sum(any(letter.isalpha() for letter in word) for word in text.split()) >= LEAST:
+            yield " ".join(text.split()), kind
+
+
+def _texts(tree: ast.Module, known: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the texts of errors, of rules between options, and of what else is wrong with options."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in known and node.args:
-            text = fixed_text(node.args[0])
-            if sum(any(letter.isalpha() for letter in word) for word in text.split()) >= LEAST:
-                yield " ".join(text.split()), node.func.id
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            if node.func.id in known:
+                yield fixed_text(node.args[0]), node.func.id
+            elif node.func.id == "Rule":
+                yield re.sub(r"\{[^}]*\}", GAP, fixed_text(node.args[2])), "OptionError"
+        elif isinstance(node, ast.FunctionDef) and node.name in PROBLEMS:
+            yields = (each.value for each in ast.walk(node) if isinstance(each, ast.Yield))
+            yield from ((fixed_text(text), "OptionError") for text in yields if isinstance(text, ast.JoinedStr))
 
 
 def fixed_text(node: ast.expr) -> str:

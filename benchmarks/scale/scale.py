@@ -17,7 +17,6 @@ MOST = {  # what a figure may be at most
     "seconds per species, 2 processes": 0.35,
     "GB in all, with maps": 2.0,
     "GB in all, without maps": 2.0,
-    "GB in all, on a cluster": 2.0,
     "overhead of a cluster": 0.1,
     "maps in one pass, of maps one by one": 1 / 3,
     "late over early": 1.2,

@@ -233,6 +233,7 @@ class Task(ABC):
         """Raise for options that do not apply, or contradict each other."""
         for problem in self.problems(options):
             raise OptionError(problem)
+        self.check_extrapolation(options.predict.extrapolation)
         self.check_model(options)
 
     def problems(self, options: RunOptions) -> Iterator[str]:
@@ -240,8 +241,6 @@ class Task(ABC):
         if options.kind not in (None, self.options_of):
             yield f"kind={options.kind!r} does not apply to {self.called}: leave it out"
         yield from misplaced(options, self.options_of, self.called)
-        if options.predict.extrapolation not in self.extrapolates_with:
-            yield self._extrapolation_problem(options.predict.extrapolation)
         yield from broken(RULES, options, self.options_of)
 
     def check_model(self, options: RunOptions) -> None:
@@ -251,11 +250,8 @@ class Task(ABC):
     def check_extrapolation(self, word: str) -> None:
         """Raise for an extrapolation that does not apply."""
         if word not in self.extrapolates_with:
-            raise OptionError(self._extrapolation_problem(word))
-
-    def _extrapolation_problem(self, word: str) -> str:
-        expected = ", ".join(self.extrapolates_with)
-        return f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
+            known = ", ".join(self.extrapolates_with)
+            raise OptionError(f"predict.extrapolation={word} does not apply to {self.called}: expected one of {known}")
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:

@@ -32,10 +32,10 @@ class ClusterOptions(Section):
     address: str | None = option(
         None,
         "A Dask cluster for species, folds, settings and scenarios: its address (tcp://host:8786), its scheduler file, "
-        "local (processes of this machine), or slurm (jobs that are started for the run).",
+        "or slurm (jobs that are started for the run).",
         "cluster",
     )
-    workers: Count = option(2, "How many workers to start, with --cluster local or slurm.", "cluster_workers")
+    workers: Count = option(2, "How many workers to start, with --cluster slurm.", "cluster_workers")
     settings: Settings = option(
         {},
         "How jobs are started, with --cluster slurm: as in queue=long, memory=8GB, cores=4, walltime=12:00:00.",

@@ -20,6 +20,7 @@ def check_run(options: RunOptions) -> Findings:
     task = task_of(options)
     found.attempt(lambda: found.problems.extend(task.problems(options)))
     found.problems += broken(OUTPUT, options, task.options_of)
+    found.attempt(lambda: task.check_extrapolation(options.predict.extrapolation))
     found.attempt(lambda: task.check_model(options))
     sound = not found.problems
     _check_output(options, found, task.command)

@@ -28,12 +28,11 @@ import sys
 from pathlib import Path
 from sdm.assess.fits import run_all
 from sdm.executors.opening import Processes, workers
-from clusters.machines import on_cluster
 from clusters.tasks import busy
 
 if __name__ == "__main__":
     try:
-        with workers(Processes(2) if sys.argv[2] == "processes" else on_cluster("local")) as pool:
+        with workers(Processes(2)) as pool:
             run_all(busy, [(sys.argv[1],)] * 8, pool)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -44,14 +43,14 @@ def die(_: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.fixture(params=["processes", "cluster"])
-def run(request: pytest.FixtureRequest, tmp_path: Path):
+@pytest.fixture
+def run(tmp_path: Path):
     """A process with two workers at work, in a process group of its own as in a terminal, and their ids."""
     (tmp_path / "script.py").write_text(SCRIPT)
     paths = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
     with hearing_ctrl_c():
         child = subprocess.Popen(
-            [sys.executable, tmp_path / "script.py", tmp_path, request.param],
+            [sys.executable, tmp_path / "script.py", tmp_path],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

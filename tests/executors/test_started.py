@@ -1,13 +1,12 @@
-"""Clusters that are started for a run do its work and end with it: workers of this machine, and jobs of SLURM."""
+"""Clusters that are started for a run do its work and end with it: jobs of SLURM; workers that die are replaced."""
 
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
-import dask
 import pytest
-from clusters.machines import alive, fake_slurm, on_cluster, until
+from clusters.machines import alive, fake_slurm, machines, on_cluster, until
 from clusters.tasks import process_id, square, square_but_die_at_13, threads_of_algebra
 
 from sdm.assess.fits import run_all
@@ -15,35 +14,37 @@ from sdm.errors import ClusterError, OptionError
 from sdm.executors.clusters.quiet import quiet_dask
 from sdm.executors.clusters.slurm import make_jobs
 from sdm.executors.here import Here
-from sdm.executors.opening import workers
+from sdm.executors.opening import check_workers, workers
 from sdm.options.reading import make_options, read_yaml
 
 JOBS = [(k,) for k in range(12)]
 
 
-@pytest.mark.thorough
-def test_workers_of_this_machine_do_the_work(capfd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    with workers(on_cluster("local")) as opened:
-        until(lambda: opened.size == 2)
-        assert run_all(square, JOBS, opened) == run_all(square, JOBS, Here())
-        assert opened.submit(threads_of_algebra).result() == "1"
-        pid = opened.submit(process_id).result()
-        assert alive(pid)
-    assert not alive(pid)
-    assert capfd.readouterr().err == ""
+def test_processes_of_this_machine_are_no_cluster() -> None:
+    """Run files and commands of earlier versions may ask for them."""
+    said = "^--cluster local: processes of this machine are those of --processes, as in --processes 2$"
+    with pytest.raises(OptionError, match=said), workers(on_cluster("local")):
+        pass
+    with pytest.raises(OptionError, match=said):
+        check_workers(make_options({"cluster": "local"}))
 
 
 @pytest.mark.thorough
-def test_a_task_that_kills_its_workers_is_an_error_that_says_what_to_do(capfd) -> None:
+def test_a_task_that_kills_its_workers_is_an_error_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
+) -> None:
     """Another worker takes the place of each, and other tasks go on."""
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        said = "^the workers of the cluster at local were killed .*: use fewer workers per machine, or more memory"
-        with pytest.raises(ClusterError, match=said), workers(on_cluster("local", 1)) as opened:  # noqa: PT012
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with machines(tmp_path, 0) as started:
+        started.add_nanny()
+        said = "^the workers of the cluster at .* were killed .*: use fewer workers per machine, or more memory"
+        with pytest.raises(ClusterError, match=said), workers(on_cluster(started.file)) as opened:  # noqa: PT012
             assert run_all(square_but_die_at_13, JOBS, opened) == run_all(square, JOBS, Here())  # short, so bundled
             futures = [opened.submit(square_but_die_at_13, k) for k in (12, 13, 14)]
             assert isinstance(futures[1].exception(), BrokenExecutor)
             assert [futures[0].result(), futures[2].result()] == [square(12), square(14)]
+            assert opened.submit(threads_of_algebra).result() == "1"
             futures[1].result()
     assert capfd.readouterr().err == ""
 

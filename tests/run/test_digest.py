@@ -34,7 +34,7 @@ def changed(prepared: SpeciesPrepared, name: str, **fields: Any) -> SpeciesPrepa
 
 @pytest.mark.parametrize(
     "more",
-    [{"processes": 4}, {"retries": 0}, {"resume": True}, {"overwrite": True}, {"threads": 1}, {"cluster": "local"},
+    [{"processes": 4}, {"retries": 0}, {"resume": True}, {"overwrite": True}, {"threads": 1}, {"cluster": "slurm"},
      {"output": "elsewhere"}],
 )  # fmt: skip
 def test_who_does_the_work_does_not_matter(given, more) -> None:

@@ -1,4 +1,4 @@
-"""A Dask cluster as an executor: one that is there already, or one that is started for the run."""
+"""A Dask cluster as an executor: one that is there already, or jobs of SLURM that are started for the run."""
 
 import asyncio
 import json
@@ -17,7 +17,6 @@ from sdm.executors.clusters.bundles import Bundles, Call
 from sdm.executors.clusters.quiet import quiet_dask
 from sdm.executors.clusters.remote import look_around, version_fault, versions_here, work
 from sdm.executors.clusters.slurm import slurm_cluster
-from sdm.executors.clusters.starting import local_cluster
 
 log = logging.getLogger("sdm")
 
@@ -35,7 +34,7 @@ class Addressed(Protocol):
 
     @property
     def address(self) -> str | None:
-        """`local`, `slurm`, a scheduler file, or an address."""
+        """`slurm`, a scheduler file, or an address."""
 
     @property
     def workers(self) -> int:
@@ -74,11 +73,13 @@ def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
 def check_cluster(address: str) -> None:
     """Raise for an address that cannot be meant, or if Dask is not installed; nothing is opened."""
     _need_extra(address)
-    if address not in ("local", "slurm"):
+    if address != "slurm":
         read_address(address)
 
 
 def _need_extra(address: str | None) -> None:
+    if address == "local":
+        raise OptionError("--cluster local: processes of this machine are those of --processes, as in --processes 2")
     try:
         import distributed
 
@@ -156,7 +157,7 @@ class ClusterExecutor(Executor):
                 )
 
     def start(self) -> None:
-        """Connect, and wait for the first worker; for all, if they are of this machine."""
+        """Connect, and wait for the first worker: a queue may give the others much later."""
         self._thread.start()
         self._opened.result()
 
@@ -200,9 +201,7 @@ class ClusterExecutor(Executor):
         from distributed import Client
 
         place: Any
-        if self.name == "local":
-            place = await stack.enter_async_context(local_cluster(self._cluster.workers, self._lose_from_thread))
-        elif self.name == "slurm":
+        if self.name == "slurm":
             place = await stack.enter_async_context(slurm_cluster(self._cluster.workers, self._cluster.settings))
         else:
             place = read_address(self.name)
@@ -229,7 +228,6 @@ class ClusterExecutor(Executor):
         no worker for too long."""
         waiting = warned = False
         absent = 0.0  # seconds without any worker
-        enough = self._cluster.workers if self.name == "local" else 1  # a queue may give the others much later
         while True:
             asked = self._loop.time()
             workers = (await self._ask("identity"))["workers"]
@@ -237,7 +235,7 @@ class ClusterExecutor(Executor):
             if not self._workers and not waiting:
                 log.info("waiting for workers of %s", self.name)
             waiting = not self._workers
-            if len(self._workers) >= enough and not self._opened.done():
+            if self._workers and not self._opened.done():
                 self._opened.set_result(None)
             crowded = next((item for item in self._workers.items() if item[1] > 1), None)
             if crowded and not warned:
@@ -321,10 +319,6 @@ class ClusterExecutor(Executor):
         if not self._opened.done():
             self._opened.set_exception(error)
 
-    def _lose_from_thread(self, error: ClusterError) -> None:
-        with suppress(RuntimeError):  # it has ended already
-            self._loop.call_soon_threadsafe(self._lose, error)
-
     def _take(self, call: Call) -> None:
         """Send a call with those that follow it in this moment."""
         self._waiting.append(call)
@@ -401,7 +395,7 @@ def read_address(text: str) -> str:
         return text
     if not text.endswith(".json"):
         raise OptionError(
-            f"--cluster {text}: expected an address such as tcp://host:8786, a scheduler file (.json), local or slurm"
+            f"--cluster {text}: expected an address such as tcp://host:8786, a scheduler file (.json), or slurm"
         )
     try:
         return str(json.loads(Path(text).read_text(encoding="utf-8"))["address"])

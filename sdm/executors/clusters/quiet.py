@@ -6,13 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Dask looks a hundred times per second at what a worker does, and fifty times at itself; here nobody asks for that.
-CALM = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.tick.cycle": "10s",
-    "distributed.admin.system-monitor.interval": "2s",
-}
 _LOUD = ("distributed", "tornado")
 _MUTE = logging.CRITICAL + 1
 

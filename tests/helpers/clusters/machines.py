@@ -64,6 +64,11 @@ class Machines:
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
         return self._start("worker", *options, "--local-directory", str(self.folder), fault=fault)
 
+    def add_nanny(self) -> "subprocess.Popen[bytes]":
+        """Start a worker that is replaced whenever it dies."""
+        options = ["--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
+        return self._start("worker", *options, "--local-directory", str(self.folder))
+
     def end(self) -> None:
         for process in self.processes:
             process.kill()
