@@ -173,3 +173,8 @@ class FitOptions(Section):
     uncorrelated: Part = option(
         0.01, "For mahalanobis: the share of the features' correlations that is left out, up to 1, which is l2sq."
     )
+
+    @property
+    def feature_text(self) -> str:
+        """The text of the features: the families of a structural model, else the feature classes."""
+        return self.families if self.model == "structural" else self.features

@@ -7,9 +7,9 @@ from typing import Any, Self, cast
 
 from sdm.data.rasters.stack import Stack
 from sdm.executors.painter import Painter
-from sdm.kinds.species.fit import SpeciesPlan
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.pictures import draw_map_picture
+from sdm.kinds.species.plan import SpeciesPlan
 from sdm.kinds.task import Ahead
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import RasterSummary

@@ -17,7 +17,7 @@ from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.weights import record_weights
 from sdm.data.window import NO_CRS
 from sdm.errors import OptionError
-from sdm.kinds.group.checking import shares_axes
+from sdm.kinds.species.methods.registry import method_of
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 
 RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
@@ -45,7 +45,7 @@ def check_sampling(options: RunOptions) -> None:
             own.target_group and not needs_group(options)
         ),
         "background.random_share is of shared axes with a target group: add --model shared --background target-group": (
-            own.random_share is not None and not (grouped and shares_axes(options))
+            own.random_share is not None and not (grouped and method_of(options).shares_axes)
         ),
         "background.bandwidth is that of a target group's density: add --bias target-group": wide,
         "background.buffer widens an area around records: add --study-area buffer or --study-area hull": (
@@ -64,6 +64,13 @@ def check_sampling(options: RunOptions) -> None:
     for text, wrong in problems.items():
         if wrong:
             raise OptionError(text)
+
+
+def random_share(options: RunOptions, place: bool) -> float:
+    """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
+    they have fewer."""
+    share = options.background.random_share
+    return share if share is not None else 0.03 if place else 0.1
 
 
 def _check_window(options: RunOptions) -> None:
