@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.inputs.chains import chain_discriminant
 from benchmarks.tools.harness import ROOT, save, shared, table
 from sdm.assess.measures.community import measure_community
 from sdm.assess.splits.spatial import blocks
@@ -58,7 +59,7 @@ def draw_chains(relevant: int, correlated: bool, rng: np.random.Generator) -> tu
 
     Weights of relevant inputs and transitions are standard normal, which the paper does not say.
     """
-    d = Discriminant.of_chain(chain(LENGTH), INPUTS)
+    d = chain_discriminant(chain(LENGTH), INPUTS)
     weights = rng.normal(size=d.size)
     d.split(weights)[0][:, relevant:] = 0.0
     x = rng.normal(size=(SAMPLES, LENGTH, INPUTS))
@@ -106,7 +107,7 @@ GRIDS: dict[str, tuple[Learner, list[tuple[float, float]]]] = {
 
 def chains(sets: int) -> list[dict[str, Any]]:
     """Return the mean error of every learner, for every kind of data and training size."""
-    d = Discriminant.of_chain(chain(LENGTH), INPUTS)
+    d = chain_discriminant(chain(LENGTH), INPUTS)
     rows = []
     for kind, (relevant, correlated) in KINDS.items():
         errors = np.zeros((sets, len(SIZES), len(LEARNERS)))
@@ -134,7 +135,7 @@ def chains(sets: int) -> list[dict[str, Any]]:
 def sensitivity(size: int = 80) -> list[dict[str, Any]]:
     """Return errors on the test set for every constant of the sparse learners, as in the paper's Fig. 9, and which
     constant is best: what a better choice could reach."""
-    d = Discriminant.of_chain(chain(LENGTH), INPUTS)
+    d = chain_discriminant(chain(LENGTH), INPUTS)
     free = np.zeros(d.size, dtype=bool)
     rng = np.random.default_rng([10, False, 0])
     sites, _ = draw_chains(10, False, rng)
@@ -156,7 +157,7 @@ def sensitivity(size: int = 80) -> list[dict[str, Any]]:
 
 def recovered(size: int = 150) -> dict[str, Any]:
     """Return weights and variances of one fit to correlated inputs, as in the paper's Figures 5 and 6."""
-    d = Discriminant.of_chain(chain(LENGTH), INPUTS)
+    d = chain_discriminant(chain(LENGTH), INPUTS)
     rng = np.random.default_rng([30, True, 0])
     sites, truth = draw_chains(30, True, rng)
     train = sites.take(rng.permutation(sites.n)[:size])

@@ -1,8 +1,8 @@
 """Density estimation on point patterns whose density is known, outside ecology (Cortes et al. 2015, §4.2 and §4.3).
 
-Eight cities, and six days on a road (`sdm.simulate.patterns`): the coordinates of cells are the only variables. As in
-the paper λ and β are chosen on a first pattern, and then kept for the others. Because the density is known, every
-method has its distance from it (Kullback–Leibler divergence) beside the log loss at points that were held out.
+Eight cities, and six days on a road (`benchmarks.inputs.point_patterns`): the coordinates of cells are the only
+variables. As in the paper λ and β are chosen on a first pattern, and then kept for the others. As the density is known,
+every method has its distance from it (Kullback–Leibler divergence) beside the log loss at points that were held out.
 """
 
 import argparse
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from benchmarks.inputs.point_patterns import PointPattern, city_pattern, road_pattern
 from benchmarks.tools.figures import draw_patterns
 from benchmarks.tools.harness import ROOT, save, table
 from sdm import Maxent, StructMaxent
-from sdm.simulate.patterns import PointPattern, city_pattern, road_pattern
 from sdm.types import Array
 
 TREES = "trees:8,mono:4"

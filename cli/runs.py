@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def helped(*, charts: bool) -> "Iterator[None]":
-    """For a run over species, have processes beside this one load what draws `charts`, before this one loads what fits
-    (both take about a second), and compile what was never compiled on this machine."""
+    """For a run over species, have a process beside this one load what draws `charts`, before this one loads what fits:
+    both take about a second."""
     from sdm.executors.painter import dismiss_painter, start_painter
-    from sdm.kinds.species.compile_ahead import compiling_ahead
 
     if charts:
         from sdm.report.titled import get_ready
 
         start_painter(get_ready)
     try:
-        with compiling_ahead():
-            yield
+        yield
     finally:
         dismiss_painter()
 
@@ -60,11 +58,11 @@ def do_run(
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     from sdm.executors.opening import kept_workers
-    from sdm.kinds.registry import kind_of_model
+    from sdm.kinds.registry import over_species
 
     output = options.output
     charts = run is not None or draws_charts(options)
-    helpers = helped(charts=charts) if kind_of_model(options) == "species" else nullcontext()
+    helpers = helped(charts=charts) if over_species(options) else nullcontext()
     with kept_workers(options), helpers:  # which load what they need while this process does
         if run is None:
             from sdm.run.run import run as fit_all

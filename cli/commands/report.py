@@ -45,8 +45,7 @@ def report(
     sdm report habitats community   (folders of sdm classify and sdm joint)
     """
     from sdm.java.page import is_bare_lambdas, write_lambdas_page
-    from sdm.kinds.pages import make_pages
-    from sdm.report.metadata import write_all_metadata
+    from sdm.kinds.pages import make_pages, write_all_metadata
     from sdm.run.journal import Journal
     from sdm.run.summary import renew_summary
 

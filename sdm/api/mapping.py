@@ -14,7 +14,6 @@ from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
 from sdm.data.vectors import read_vector
 from sdm.errors import DataError, OptionError
 from sdm.maps.community import PRESENT
-from sdm.models.presence import presence_class
 from sdm.report.results import Results
 
 if TYPE_CHECKING:
@@ -47,19 +46,18 @@ def stored_map(results: Results, name: str | None = None) -> RasterMap:
         raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
     if name is not None:
         return read_raster(known[name], f"{results.title}, {name}")
-    if results.kind == "community":
-        named = {key.partition(" ")[2]: path for key, path in known.items() if key.startswith("species ")}
+    named = {key.partition(" ")[2]: path for key, path in known.items() if key.startswith("species ")}
+    if results.species_maps and named:
         return stacked([read_raster(path) for path in named.values()], list(named), results.title)
     return _of_presence(read_raster(next(iter(known.values())), results.title), results)
 
 
 def _of_presence(found: RasterMap, results: Results) -> RasterMap:
     """Return the band of presence, of a model of presence and absence; other maps as they are."""
-    here = presence_class(results.classes) if results.kind == "classes" else None
-    if here is None or found.values.ndim == 2:
+    band = results.presence_band
+    if band is None or found.values.ndim == 2:
         return found
-    profile = {**found.profile, "count": 1}
-    return replace(found, values=found.values[here], profile=profile, bands=())
+    return replace(found, values=found.values[band], profile={**found.profile, "count": 1}, bands=())
 
 
 def predict_model(results: Results, data: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Any:
@@ -76,9 +74,9 @@ def predict_model(results: Results, data: Any, scale: str | None, layers_crs: An
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(model.scales)}")
         values = model.values(data, scale)
         index = data.index if isinstance(data, pd.DataFrame) else None
-        here = presence_class(model.bands) if results.kind == "classes" else None
-        if here is not None:
-            return pd.Series(values[:, here], index=index, name="presence")
+        band = results.presence_band
+        if band is not None:
+            return pd.Series(values[:, band], index=index, name="presence")
         if values.shape[1] == 1:
             return pd.Series(values[:, 0], index=index, name=model.bands[0] or "prediction")
         return pd.DataFrame(values, index=index, columns=list(model.bands))
@@ -91,15 +89,14 @@ def predict_layers(results: Results, layers: Any, scale: str | None, layers_crs:
 
     made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
     places = made.rasters(layers, "layers")
-    several = results.kind in ("community", "group")  # whose maps go to a folder
     area = made.table(ways.pop("area"), "area") if ways.get("area") is not None else None
     model = results.path("model")
     if model is None:
         raise DataError(f"{results.folder} has no model file in it: make the results again")
     with TemporaryDirectory(prefix="sdm-") as folder:
-        place = Path(folder) / ("maps" if several else "map.tif")
+        place = Path(folder) / ("maps" if results.species_maps else "map.tif")
         found = predict_files(model, places, place, scale=scale, area=area, **ways)
-        if not several:
+        if not results.species_maps:
             return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
         rows = {key: row for key, row in found.numbers["maps"].items() if "species" in row and row["what"] != PRESENT}
         maps = [read_raster(found.files[key]) for key in rows]

@@ -32,7 +32,6 @@ class Plots:
     def map(self, name: str | None = None, ax: "Axes | None" = None, *, records: bool = True) -> "Axes":
         """Draw a map, with the records on it: that which the page shows first, unless it is named (one of `maps`)."""
         from sdm.api.mapping import raster_places
-        from sdm.report.pages.maps.live_map import map_layers
 
         results = self._results
         known = raster_places(results)
@@ -41,7 +40,7 @@ class Plots:
         if name not in (None, *known):
             raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
         path, band, label = known[name or ("richness" if "richness" in known else next(iter(known)))], 1, ""
-        if name is None and (layers := map_layers(results)):
+        if name is None and (layers := results.map_layers()):
             path, band, label = layers[0].path, layers[0].band, layers[0].label
         shades = (label, 1.0 if charts.TOP.get(results.scale) == 1.0 and label else None)
         points = _record_places(results) if records else {}

@@ -12,8 +12,10 @@ from sdm.api.saving import save_results
 from sdm.api.tables import read_table, together
 from sdm.api.view import ModelView
 from sdm.errors import DataError, OptionError, name_list
+from sdm.kinds.registry import results_class
+from sdm.kinds.results import read_results
 from sdm.models.file import ENDINGS, load_model
-from sdm.report.results import Results, find_results, read_results
+from sdm.report.results import Results, find_results
 
 if TYPE_CHECKING:
     import geopandas
@@ -302,7 +304,7 @@ def load(place: str | Path) -> Run:
     >>> sdm.load(folder / "results" / "Virtualis_montanus.npz").map.shape
     (32, 32)
     """
-    from sdm.report.results import find_projections
+    from sdm.report.projection import find_projections
 
     place = Path(place)
     if find_projections(place):
@@ -322,4 +324,4 @@ def _of_model(path: Path) -> Results:
     model = load_model(path)
     known: dict[str, Any] = {key: model.meta[key] for key in ("species", "title", "status", "gap") if key in model.meta}
     numbers: dict[str, Any] = {"kind": model.kind, "species": path.stem, **known, "files": {"model": path.name}}
-    return Results(path.parent, path.stem, model.kind, numbers, {}, "", "")
+    return results_class(model.kind)(path.parent, path.stem, model.kind, numbers, {}, "", "")

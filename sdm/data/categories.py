@@ -5,12 +5,13 @@ it), and Esri programs keep attribute tables in `<raster>.vat.dbf`. Rasterio rea
 limits on size, and without any definition of entities (which could make a small file fill the memory).
 """
 
-import struct
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+
+from sdm.errors import SdmError
 
 MOST_BYTES = 16 << 20
 MOST_ROWS = 65_536
@@ -120,45 +121,22 @@ def _best(titles: list[str], places: list[int]) -> int | None:
 
 def _from_dbf(path: str) -> dict[float, str]:
     """Return the names in the attribute table of an Esri program (dBASE)."""
-    content = _content(Path(f"{path}.vat.dbf")) or _content(Path(path).with_suffix(".vat.dbf"))
-    if content is None or len(content) < 33:
+    place = next((p for p in (Path(f"{path}.vat.dbf"), Path(path).with_suffix(".vat.dbf")) if _content(p)), None)
+    if place is None:
         return {}
-    try:
-        rows, start, size = struct.unpack("<IHH", content[4:12])
-        fields = list(_fields(content, start))
-        value = next(field for field in fields if field[0].lower() in ("value", "code", "gridcode"))
-        words = [k for k, field in enumerate(fields) if field[1] == "C"]
-        best = _best([fields[k][0] for k in words], words)
-        if best is None:
-            return {}
-        named, out = fields[best], {}
-        for k in range(min(rows, MOST_ROWS)):
-            row = content[start + k * size : start + (k + 1) * size]
-            if len(row) == size and row[:1] != b"*":
-                out[float(_text(row, value))] = _text(row, named)
-        return out
-    except (StopIteration, ValueError, struct.error):
-        return {}
+    from sdm.data.vectors import read_attributes
 
-
-def _fields(content: bytes, start: int) -> Iterator[tuple[str, str, int, int]]:
-    """Yield name, type, place and length of the columns of a dBASE table."""
-    place = 1
-    for at in range(32, min(start, len(content)) - 31, 32):
-        if content[at] == 0x0D:
-            return
-        name = content[at : at + 11].split(b"\0")[0].decode("ascii", "replace")
-        length = content[at + 16]
-        yield name, chr(content[at + 11]), place, length
-        place += length
-
-
-def _text(row: bytes, field: tuple[str, str, int, int]) -> str:
-    raw = row[field[2] : field[2] + field[3]]
-    try:
-        return raw.decode("utf-8").strip()
-    except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace").strip()
+    for encoding in ("utf-8", "cp1252"):
+        with suppress(SdmError, RuntimeError, ValueError):
+            table = read_attributes(place, encoding, MOST_ROWS)
+            value = next((name for name in map(str, table) if name.lower() in ("value", "code", "gridcode")), None)
+            words = [str(name) for name in table.select_dtypes(exclude="number")]
+            best = _best(words, list(range(len(words))))
+            if value is None or best is None:
+                return {}
+            texts = table[words[best]].fillna("").astype(str).str.strip()
+            return dict(zip(table[value].astype(float).tolist(), texts.tolist()))
+    return {}
 
 
 def _content(path: Path) -> bytes | None:

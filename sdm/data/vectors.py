@@ -5,11 +5,14 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.storage.files import has_parquet
 from sdm.storage.reading import open_zipped, refuse_special
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VECTOR = frozenset(
     {".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml", ".sqlite"}
@@ -65,7 +68,7 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
                 if layer is not None:
                     raise OptionError(f"file '{path.name}' has no layers: leave out '{layer}'")
                 return _read_parquet(path), []
-            _refuse_references(path)
+            refuse_references(path)
             pyogrio.set_gdal_config_options({"GML_DOWNLOAD_WFS_SCHEMA": "NO"})  # a GML file is read without its server
             known = {str(name): str(shape or "") for name, shape in pyogrio.list_layers(path)}
             if layer is None and len(known) > 1:
@@ -87,7 +90,7 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
     return frame, notes
 
 
-def _refuse_references(path: Path) -> None:
+def refuse_references(path: Path) -> None:
     """Raise DataError if GDAL may take a file, or one in an archive, for a format that names other files or servers."""
     for name, head in _heads(path):
         if (
@@ -169,3 +172,11 @@ def _read_parquet(path: Path) -> Any:
     if b"geo" in (pyarrow.parquet.read_schema(path).metadata or {}):
         return geopandas.read_parquet(path)
     return pyarrow.parquet.read_table(path).to_pandas()
+
+
+def read_attributes(path: Path, encoding: str, rows: int) -> "pd.DataFrame":
+    """Return the first `rows` of an attribute table without geometry."""
+    import pyogrio
+
+    refuse_references(path)
+    return pyogrio.read_dataframe(path, read_geometry=False, encoding=encoding, max_features=rows)

@@ -274,7 +274,7 @@ class JointModel(Classifier):
     ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
-        limits = (self.tolerance, self.max_iterations, self.used_seed)
+        limits = (self.tolerance, self.max_iterations)
         learner = Learner(self.learner, c, lam, self.method, self.rounds, *limits)
         quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
         group = None if groups is None else np.asarray(groups)

@@ -12,10 +12,11 @@ from sdm.assess.profiles import marginal
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD
 from sdm.kinds.pages import write_page
 from sdm.kinds.responses import varying
+from sdm.kinds.species.results import KIND, SpeciesResults
 from sdm.models.lambdas import read_lambdas
 from sdm.models.species import Model
 from sdm.report.metadata import write_metadata
-from sdm.report.results import Results, number, read_rows
+from sdm.report.results import number, read_rows
 from sdm.report.tables import write_profiles
 
 _ENDING = "_sdm"  # of the page: Java Maxent's own has the name of the species
@@ -59,7 +60,7 @@ def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
         made.append(write_profiles(path.with_name(f"{path.stem}{_ENDING}_curves.csv"), profiles))
         files["curves"] = made[0].name
     numbers = _numbers(path, model) | {"files": files}
-    results = Results(path.parent, f"{path.stem}{_ENDING}", "species", numbers, {}, "", "")
+    results = SpeciesResults(path.parent, f"{path.stem}{_ENDING}", KIND, numbers, {}, "", "")
     made.insert(0, write_page(results))
     return made + (write_metadata(results) if metadata else [])
 
@@ -98,7 +99,7 @@ def _numbers(path: Path, model: Model) -> dict[str, Any]:
     numbers |= {key: int(numbers[key]) for key in _WHOLE if key in numbers}
     letters = "".join(letter for word, letter in _LETTERS.items() if word in _classes(model))
     return numbers | {
-        "kind": "species",
+        "kind": KIND,
         "species": path.stem.replace("_", " "),
         "software": "Java Maxent (.lambdas)",
         "entropy": model.entropy,

@@ -49,6 +49,25 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
     return _in_weights(d, whole, index)
 
 
+def variances(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals) -> Array:
+    """Return the diagonal of the curvature, but for what tied weights share: the scale of every weight."""
+    d, known = discriminant, (sites.labels >= 0).astype(np.float64)
+    spread = known * marginals.nodes * (1.0 - marginals.nodes)
+    out = np.zeros(d.size)
+    nodes, edges = d.split(out)
+    squares = np.einsum("ns,nsk->sk", spread, np.broadcast_to(sites.x**2, (sites.n, d.forest.size, d.n_features)))
+    np.add.at(nodes, d.node_block, squares)
+    if d.traits is not None:
+        d.corner(out)[:] = squares[:, d.crossed].T @ d.traits**2
+    first, second = d.forest.edges.T
+    p, q, both = marginals.nodes[:, first], marginals.nodes[:, second], marginals.edges
+    share = np.stack([1.0 - p - q + both, q - both, p - both, both]) * (known[:, first] * known[:, second])
+    values = d.pair.reshape(-1, 4)
+    mean = np.einsum("ane,ga->neg", share, values)
+    np.add.at(edges, d.edge_block, np.einsum("ane,ga->eg", share, values**2) - np.sum(mean**2, axis=0))
+    return out
+
+
 def _in_weights(d: Discriminant, whole: Array, index: NDArray[np.int64]) -> Array:
     """Return the curvature in the weights, from that in the weights of every node and edge."""
     if d.traits is None:

@@ -16,9 +16,6 @@ from sdm.types import Array
 # g of an edge: +1 if both species are there or both are not, −1 otherwise. Its weight is their association.
 AGREEMENT = np.array([[[1.0, -1.0], [-1.0, 1.0]]])
 
-# One indicator for each pair of labels: the transitions of a linear chain.
-TRANSITIONS = np.eye(4).reshape(4, 2, 2)
-
 
 @dataclass(frozen=True)
 class Discriminant:
@@ -45,12 +42,6 @@ class Discriminant:
     def crossed(self) -> NDArray[np.int64]:
         """The features whose weights have a part `Γ τ_s` that species share through their traits."""
         return np.arange(self.first, self.n_features - 1)
-
-    @classmethod
-    def of_chain(cls, forest: Forest, n_features: int) -> "Discriminant":
-        """Return the discriminant of a chain whose positions share their weights, with all transitions."""
-        nodes, edges = np.zeros(forest.size, dtype=np.int64), np.zeros(len(forest.edges), dtype=np.int64)
-        return cls(forest, n_features, TRANSITIONS, nodes, edges)
 
     @property
     def n_node_blocks(self) -> int:

@@ -1,44 +1,35 @@
-"""Which page a kind of model has; pages of results are written here, whatever their kind."""
+"""Pages and metadata of results are written here, whatever their kind."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from sdm.errors import DataError
-from sdm.kinds.classes.page import CLASSES
-from sdm.kinds.community.page import COMMUNITY
-from sdm.kinds.group.page import GROUP_PAGE
-from sdm.kinds.species.page import SPECIES
-from sdm.kinds.species.strata_page import STRATA
-from sdm.report.pages.frame import Page, page_text
+from sdm.kinds.registry import page_of
+from sdm.kinds.results import read_results
+from sdm.report.metadata import write_metadata
+from sdm.report.pages.frame import page_text
 from sdm.report.pages.index import COLUMNS, write_index
-from sdm.report.pages.projection import PROJECTION
 from sdm.report.pages.scenario_index import write_projection_index
 from sdm.report.previews import write_preview
-from sdm.report.results import GROUP, SCENARIOS, Results, Row, find_projections, find_results, read_results, read_rows
+from sdm.report.projection import PROJECTION_KIND, find_projections
+from sdm.report.results import GROUP, SCENARIOS, Results, Row, find_results, read_rows
 from sdm.report.summary import SUMMARY
 from sdm.storage.files import write_text
-
-PAGES: dict[str, Page] = {
-    "species": SPECIES,
-    "classes": CLASSES,
-    "community": COMMUNITY,
-    "group": GROUP_PAGE,
-    "strata": STRATA,
-    "projection": PROJECTION,
-}
 
 
 def make_page(results: Results) -> str:
     """Return the page of a model."""
-    if results.kind not in PAGES:
-        file, known = f"{results.folder / results.name}.json", ", ".join(PAGES)
-        raise DataError(f"{file} is of kind '{results.kind}': expected one of {known}; update sdm")
-    return page_text(results, PAGES[results.kind])
+    return page_text(results, page_of(results))
 
 
 def write_page(results: Results) -> Path:
     """Write the page of a model into its folder; one that is there already is made anew."""
     return write_text(results.page, make_page(results), overwrite=True)
+
+
+def write_all_metadata(place: Path) -> list[Path]:
+    """Write the metadata of all models of a results folder."""
+    found = [read_results(path) for path in find_results(place)]
+    return [path for results in found if results.data_type for path in write_metadata(results)]
 
 
 def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | None = None) -> list[Path]:
@@ -51,7 +42,7 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
     written = []
     for place in map(Path, places):
         found = [read_results(path) for path in find_results(place)]
-        previews = [None if results.kind == "projection" else write_preview(results) for results in found]
+        previews = [None if results.kind == PROJECTION_KIND else write_preview(results) for results in found]
         written += [write_page(results) for results in found]
         if not place.is_dir():
             continue
@@ -60,7 +51,7 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
         group = place / GROUP / f"{GROUP}.json"
         if group.is_file() and all(results.folder != group.parent for results in found):
             written.append(write_page(read_results(group)))
-        if sum(results.kind == "projection" for results in found) > 1:
+        if sum(results.kind == PROJECTION_KIND for results in found) > 1:
             written.append(write_projection_index(place))
         elif any(results.folder != place for results in found):
             given = None if planned is None else planned(place)

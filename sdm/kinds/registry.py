@@ -1,35 +1,68 @@
-"""The kinds of models that there are: the one place where their tasks are listed."""
+"""The kinds of models that there are: the one place where their folders are listed.
+
+The folder of a kind has `kind.py` with its `TASK`, `results.py` with `RESULTS`, the class of its stored results, and
+`page.py` with its `PAGE`. Each is loaded when it is asked for.
+"""
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sdm.errors import DataError
 from sdm.options.definitions import RunOptions
 from sdm.options.several import JointOptions
 
 if TYPE_CHECKING:
     from sdm.kinds.task import Task
+    from sdm.report.pages.frame import Page
+    from sdm.report.results import Results
 
 HOMES = {
-    "classes": ("sdm.kinds.classes.kind", "ClassTask"),
-    "community": ("sdm.kinds.community.kind", "CommunityTask"),
-    "group": ("sdm.kinds.group.kind", "GroupTask"),
-    "species": ("sdm.kinds.species.kind", "SpeciesTask"),
+    "species": "sdm.kinds.species",
+    "classes": "sdm.kinds.classes",
+    "community": "sdm.kinds.community",
+    "group": "sdm.kinds.group",
+    "strata": "sdm.kinds.strata",
+    "projection": "sdm.kinds.projection",
 }
-"""Where the task of every kind is. A task is loaded when it is asked for."""
 
 
 @cache
 def task_for(kind: str) -> "Task":
     """Return the task of a kind of model."""
-    module, name = HOMES[kind]
-    task: Task = getattr(import_module(module), name)()
+    task: Task = _part(kind, "kind").TASK()
     return task
+
+
+def results_class(kind: str) -> "type[Results]":
+    """Return the class of the stored results of a kind; a plain one for a kind that is not known."""
+    from sdm.report.results import Results
+
+    found: type[Results] = _part(kind, "results").RESULTS if kind in HOMES else Results
+    return found
+
+
+def page_of(results: "Results") -> "Page":
+    """Return the page of some results."""
+    if results.kind not in HOMES:
+        file, known = f"{results.folder / results.name}.json", ", ".join(HOMES)
+        raise DataError(f"{file} is of kind '{results.kind}': expected one of {known}; update sdm")
+    page: Page = _part(results.kind, "page").PAGE
+    return page
+
+
+def _part(kind: str, module: str) -> Any:
+    return import_module(f"{HOMES[kind]}.{module}")
 
 
 def task_of(options: RunOptions) -> "Task":
     """Return the task of the kind of model that options ask for."""
     return task_for(kind_of_model(options))
+
+
+def over_species(options: RunOptions) -> bool:
+    """Tell whether options ask for a run over species."""
+    return kind_of_model(options) == "species"
 
 
 def kind_of_model(options: RunOptions) -> str:

@@ -4,8 +4,9 @@ Reading, batches, checking, predicting, evaluating and reporting are each writte
 hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one.
 """
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
 from sdm.executors.painter import Painter
-from sdm.options.applies import check_applies
+from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import RULES, broken
 from sdm.storage.files import safe_name
 from sdm.storage.reading import load_json
 from sdm.types import Progress
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
     from sdm.maps.novelty import NoveltyMaps
+    from sdm.maps.projection.targets import ProjectedModel
     from sdm.types import Array
 
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
@@ -87,16 +90,15 @@ class Prepared:
         return not self.of_several and len(self.tables) + len(self.failures) == 1
 
 
-@dataclass(frozen=True)
-class Ahead:
-    """What maps and pictures need that are begun before a model is measured: the folder that its results will be
-    written to, and who draws."""
+class Fit(Protocol):
+    """A fitted model with its certificate: all that its maps depend on."""
 
-    place: Path
-    painter: Painter
+    @property
+    def name(self) -> str:
+        """What the model is of."""
 
 
-class Fitted(Protocol):
+class Measured(Protocol):
     """A fitted model with everything that was measured."""
 
     @property
@@ -105,6 +107,22 @@ class Fitted(Protocol):
 
     numbers: dict[str, Any]
     notes: list[str]
+
+
+@dataclass(frozen=True)
+class ModelMaps:
+    """The maps of a model: the folder that they are in, names of files by what they are, and what they hold (JSON
+    values)."""
+
+    folder: Path
+    files: Files
+    numbers: dict[str, Any]
+
+    def move(self, folder: Path) -> Self:
+        """Return the same in another folder, after the files are moved there."""
+        for path in [] if folder == self.folder else sorted(self.folder.iterdir()):
+            os.replace(path, folder / path.name)
+        return replace(self, folder=folder)
 
 
 @dataclass
@@ -214,16 +232,31 @@ class Task(ABC):
 
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
+        for problem in self.problems(options):
+            raise OptionError(problem)
+        self.check_model(options)
+
+    def problems(self, options: RunOptions) -> Iterator[str]:
+        """Yield what is wrong with options: those that do not apply, and the rules between them that are broken."""
         if options.kind not in (None, self.options_of):
-            raise OptionError(f"kind={options.kind!r} does not apply to {self.called}: leave it out")
-        check_applies(options, self.options_of, self.called)
-        self.check_extrapolation(options.predict.extrapolation)
+            yield f"kind={options.kind!r} does not apply to {self.called}: leave it out"
+        yield from misplaced(options, self.options_of, self.called)
+        if options.predict.extrapolation not in self.extrapolates_with:
+            yield self._extrapolation_problem(options.predict.extrapolation)
+        yield from broken(RULES, options, self.options_of)
+
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the model of the run refuses; most kinds have such."""
+        return
 
     def check_extrapolation(self, word: str) -> None:
         """Raise for an extrapolation that does not apply."""
         if word not in self.extrapolates_with:
-            known = ", ".join(self.extrapolates_with)
-            raise OptionError(f"predict.extrapolation={word} does not apply to {self.called}: expected one of {known}")
+            raise OptionError(self._extrapolation_problem(word))
+
+    def _extrapolation_problem(self, word: str) -> str:
+        expected = ", ".join(self.extrapolates_with)
+        return f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:
@@ -252,16 +285,36 @@ class Task(ABC):
         """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
 
     @abstractmethod
-    def fit(
-        self, prepared: Any, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
-    ) -> Fitted:
-        """Fit one model, and measure it in every way that the options ask for. A kind may begin its map and pictures
-        meanwhile, if it is told where and with whom (`ahead`)."""
+    def fit(self, prepared: Any, name: str, options: RunOptions, progress: Progress | None) -> Fit:
+        """Fit one model."""
+
+    @abstractmethod
+    def measure(self, fit: Any, prepared: Any, options: RunOptions, progress: Progress | None) -> Measured:
+        """Measure a fitted model in every way that the options ask for. Its maps may be made at the same time, in
+        another thread."""
+
+    def make_maps(
+        self, fit: Any, prepared: Any, options: RunOptions, folder: Path, progress: Progress | None
+    ) -> ModelMaps:
+        """Write the maps of a model that do not depend on its measures into a folder. By default there are none. The
+        model may be measured or not."""
+        return ModelMaps(folder, {}, {})
+
+    def map_together(
+        self, measured: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None
+    ) -> list[ModelMaps]:
+        """Write the maps of several models, each with its inputs, in one pass over the layers, each into its own folder
+        in a folder. Kinds that cannot do so return none, and map each model when it is written."""
+        return []
+
+    def draw_maps(self, fit: Any, maps: ModelMaps, prepared: Any, options: RunOptions) -> Files:
+        """Draw the pictures of maps beside them, and return the names of their files; by default there are none."""
+        return {}
 
     @abstractmethod
     def write(
         self,
-        fitted: Any,
+        measured: Any,
         prepared: Any,
         options: RunOptions,
         folder: Path,
@@ -269,15 +322,9 @@ class Task(ABC):
         painter: Painter,
         progress: Progress | None,
     ) -> list[str]:
-        """Write the model, its tables, maps and pictures into a folder, note their names, and return notes. What the
-        painter draws is there when the whole model is written."""
-
-    def map_together(
-        self, fitted: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None
-    ) -> None:
-        """Map several models, each with its inputs, in one pass over the layers, into a folder for `write` to take the
-        maps from; kinds that cannot do so map each model when it is written."""
-        return
+        """Write the model, its tables and pictures, and maps that depend on measures, into a folder; note their names
+        in `files`, which has the other maps already, and return notes. What the painter draws is there when everything
+        is written."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:
@@ -364,6 +411,12 @@ class Task(ABC):
     def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
+
+    def projected(self, model: Any, name: str) -> "ProjectedModel":
+        """Return what `sdm project` maps of a model; raise if it cannot be projected."""
+        from sdm.maps.projection.targets import ProjectedModel
+
+        return ProjectedModel(model, name)
 
     @abstractmethod
     def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:

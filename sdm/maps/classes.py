@@ -23,7 +23,7 @@ from sdm.maps.rasters import NODATA, Raster, check_variables, computed, writing_
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.models.presence import presence_class
-from sdm.types import Progress
+from sdm.types import Array, Progress
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")
@@ -101,18 +101,14 @@ def write_class_maps(
         missing = np.isnan(p[0])
         if study_area is not None:
             missing |= ~study_area.mask(stack, window).ravel()
-        beside: list[NDArray[Any]] = []
+        measured: list[NDArray[Any]] = []
         if novelty is not None:
             novelty.count(window, columns, ~missing)
-            beside = novelty.measured(window, columns, ~missing, p, clamped)
+            measured = novelty.measured(window, columns, ~missing, p, clamped)
         if extrapolation == "none":
             missing |= known_range(model).outside(columns)
-        best = codes[np.argmax(p, axis=0)]
-        undecided = shannon(p).astype(np.float32)
-        probability = p.astype(np.float32)
-        best[missing], undecided[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
-        shape = values.shape[1:]
-        return (probability.reshape(-1, *shape), best.reshape(1, *shape), undecided.reshape(1, *shape)), beside
+        probability, best, entropy = (band.reshape(-1, *values.shape[1:]) for band in _bands(p, codes, missing))
+        return (probability, best, entropy), measured
 
     tally = _Tally(no_class(codes))
     title = (tags or {}).get("title") or "class"
@@ -131,16 +127,28 @@ def write_class_maps(
                 count.add(band)
             tally.add(made)
         maps = tally.summary(codes)
-        legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
-        for kind, file, raster, counts in zip(KINDS, files, rasters, known):
-            described = {"model_id": model.identity, "what": kind, "software": f"sdm {__version__}", **_about(tags)}
-            described |= {"probability": {"scale": "probability", "units": "0 to 1"}, "class": legend}.get(kind, {})
+        for file, raster, counts, described in zip(files, rasters, known, _tags(model, codes, tags)):
             describe_raster(file, [count.summary(raster.path) for count in counts], described)
         if novelty is not None:
             novelty.wrote([count.summary(raster.path) for count, raster in zip(moments, beside)])
             for file, more, count, raster in zip(files[len(KINDS) :], novelty.tags, moments, beside):
                 describe_raster(file, [count.summary(raster.path)], {**more, **_about(tags)})
     return maps
+
+
+def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
+    """Return the probabilities, the most probable class and the entropy of some cells, in the order of `KINDS`."""
+    best, entropy, probability = codes[np.argmax(p, axis=0)], shannon(p).astype(np.float32), p.astype(np.float32)
+    best[missing], entropy[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
+    return probability, best, entropy
+
+
+def _tags(model: ClassModel, codes: NDArray[np.uint8], tags: Mapping[str, str] | None) -> list[dict[str, str]]:
+    """Return the tags of the maps, in the order of `KINDS`."""
+    legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
+    of_kind = {"probability": {"scale": "probability", "units": "0 to 1"}, "class": legend}
+    common = {"model_id": model.identity, "software": f"sdm {__version__}", **_about(tags)}
+    return [{**common, "what": kind, **of_kind.get(kind, {})} for kind in KINDS]
 
 
 def _about(tags: Mapping[str, str] | None) -> dict[str, str]:

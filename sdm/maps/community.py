@@ -112,41 +112,24 @@ def write_maps(
     single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
     if single_models is None and any(name not in OF_ONE_MODEL for name in wanted):
         raise DataError(f"maps of {', '.join(wanted)} need the model without edges too: got the joint one alone")
-    names = joint.species
-    step = max(1, NUMBERS // (joint.features.size + 8 * len(names)))
-
-    clamp = extrapolation != "free"
+    names, clamp = joint.species, extrapolation != "free"
     if novelty is not None:
         novelty.start(stack)
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
         cells = values.reshape(values.shape[0], -1)
-        levels = np.full((len(names) + len(wanted), cells.shape[1]), NODATA, dtype=np.float32)
-        there = np.full((len(names), cells.shape[1]), BINARY_NODATA, dtype=np.uint8)
         valid = np.isfinite(cells).all(axis=0)
         if study_area is not None:
             valid &= study_area.mask(stack, window).ravel()
-        beside: list[NDArray[Any]] = []
+        measured: list[NDArray[Any]] = []
         if novelty is not None:
             novelty.count(window, list(cells), valid)
-            beside = novelty.measured(window, list(cells), valid, None, clamp)
+            measured = novelty.measured(window, list(cells), valid, None, clamp)
         if extrapolation == "none":
             valid &= ~known_range(joint).outside(list(cells))
-        held = None if known is None else known.within(window)
-        for first in range(0, cells.shape[1], step):
-            x = np.ascontiguousarray(cells[:, first : first + step].T, dtype=np.float64)
-            whole = valid[first : first + step]
-            if whole.any():
-                at = np.arange(first, first + len(x))[whole]
-                labels, probability = joint.predict_both(x[whole], None if held is None else held[at], clamp)
-                there[:, at], levels[: len(names), at] = labels.T, probability.T
-                single = None if single_models is None else single_models.predict_proba(x[whole], clamp=clamp)
-                sums = _sums(labels, probability, single)
-                levels[len(names) :, at] = [sums[name] for name in wanted]
-        shape = values.shape[1:]
-        marginal, totals = levels[: len(names)], dict(zip(wanted, levels[len(names) :]))
-        counts = [totals[name].astype(np.int16) if name == COUNT else totals[name] for name in wanted]
-        return [*(band.reshape(shape) for band in (*marginal, *there, *counts)), *beside]
+        labels = None if known is None else known.within(window)
+        made = _predict_cells((joint, single_models), cells, valid, labels, wanted, clamp)
+        return [*(band.reshape(values.shape[1:]) for band in made), *measured]
 
     rasters, tags = _rasters(joint, places, wanted)
     if novelty is not None:
@@ -157,6 +140,33 @@ def write_maps(
     if novelty is not None:
         novelty.wrote(list(summaries))
     return maps
+
+
+def _predict_cells(
+    models: tuple[FittedJoint, FittedJoint | None],
+    cells: NDArray[np.floating],
+    valid: NDArray[np.bool_],
+    surveyed: Array | None,
+    wanted: Sequence[str],
+    clamp: bool,
+) -> list[NDArray[Any]]:
+    """Return the bands of some cells `(variables, cells)`: each species' probability, its label, and the sums."""
+    joint, single_models = models
+    count = len(joint.species)
+    step = max(1, NUMBERS // (joint.features.size + 8 * count))
+    levels = np.full((count + len(wanted), cells.shape[1]), NODATA, dtype=np.float32)
+    present = np.full((count, cells.shape[1]), BINARY_NODATA, dtype=np.uint8)
+    for first in range(0, cells.shape[1], step):
+        at = first + np.flatnonzero(valid[first : first + step])
+        if at.size:
+            x = np.ascontiguousarray(cells[:, at].T, dtype=np.float64)
+            labels, probability = joint.predict_both(x, None if surveyed is None else surveyed[at], clamp)
+            present[:, at], levels[:count, at] = labels.T, probability.T
+            single = None if single_models is None else single_models.predict_proba(x, clamp=clamp)
+            sums = _sums(labels, probability, single)
+            levels[count:, at] = [sums[name] for name in wanted]
+    totals = dict(zip(wanted, levels[count:]))
+    return [*levels[:count], *present, *(totals[n].astype(np.int16) if n == COUNT else totals[n] for n in wanted)]
 
 
 def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) -> dict[str, Array]:

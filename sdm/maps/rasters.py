@@ -7,12 +7,12 @@ a few windows, whatever the size of the raster.
 import errno
 import os
 import shutil
-import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from rasterio.errors import RasterioError
 from rasterio.io import DatasetWriter
 from rasterio.windows import Window
 
+from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
@@ -32,7 +33,6 @@ from sdm.executors.ahead import own_threads
 from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import Moments, RasterSummary
-from sdm.maps.tiff import tile_places
 from sdm.progress.telling import StepCount, step_by_step
 from sdm.types import Colour, Progress
 
@@ -225,14 +225,27 @@ def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
 
 def _check_whole(path: Path) -> None:
     """Raise OSError if a tile of a TIFF is not all there: GDAL does not always say that the disk was full."""
-    size = path.stat().st_size
     try:
-        tiles = tile_places(path)
-        whole = bool(tiles) and all(start > 0 and start + length <= size for start, length in tiles)
-    except (struct.error, KeyError, ValueError):  # the file ends before its tables do, or they are damaged
-        whole = False
-    if not whole:
+        end, size = tiles_end(path), path.stat().st_size
+    except (RasterioError, TypeError):  # the file ends before its tables do, or a tile was never written
+        end, size = 1, 0
+    if end > size:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def tiles_end(path: Path) -> int:
+    """Return where the last tile of a TIFF ends, of the image or of an overview; raise TypeError if one is missing."""
+    ends = []
+    with open_local(path) as data:
+        for level, factor in enumerate([1, *data.overviews(1)]):
+            height, width = (-(-side // (factor * BLOCK)) for side in data.shape)
+            for row, col in product(range(height), range(width)):
+                begin, length = (
+                    data.get_tag_item(f"BLOCK_{item}_{col}_{row}", "TIFF", bidx=1, ovr=level - 1 if level else None)
+                    for item in ("OFFSET", "SIZE")
+                )
+                ends.append(int(begin) + int(length))
+    return max(ends)
 
 
 def _to_cog(source: Path, target: Path, raster: Raster) -> None:

@@ -21,11 +21,8 @@ norm lp lies between l1 (p = 1) and l2 (p = 2).
 """
 
 from abc import ABC, abstractmethod
-from copy import copy
-from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.errors import OptionError
 from sdm.types import Array
@@ -61,19 +58,9 @@ class Penalty(ABC):
     def gradient(self, lam: Array) -> Array:
         """Return a gradient of the value (zero where it jumps through zero)."""
 
-    @abstractmethod
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """Return how far `−ε = π̃[f] − p[f]` is from the subdifferential at `λ`, feature by feature."""
-
     def mixing(self, u: Array) -> float:
         """Return the smallest share `t` of the sample that brings `(1 − t) u` into the potential's domain."""
         return 0.0
-
-    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
-        """Return the same penalty on some of the features."""
-        part = copy(self)
-        part.beta, part.ridge, part.smoothing = self.beta[keep], self.ridge[keep], self.smoothing[keep]
-        return part
 
 
 class NoPenalty(Penalty):
@@ -92,10 +79,6 @@ class NoPenalty(Penalty):
     def gradient(self, lam: Array) -> Array:
         """Return zero."""
         return np.zeros_like(lam)
-
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """Return how far each expectation is off."""
-        return np.abs(eps)
 
     def mixing(self, u: Array) -> float:
         """Return one unless every expectation matches: then only the sample itself is feasible for certain."""
@@ -119,10 +102,6 @@ class L1(Penalty):
     def gradient(self, lam: Array) -> Array:
         """Return `β sign(λ)`."""
         return self.beta * np.sign(lam)
-
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """At zero weight the excess of `|ε|` over β; elsewhere how far `−ε` is from `β sign(λ)`."""
-        return np.where(lam == 0, np.maximum(np.abs(eps) - self.beta, 0.0), np.abs(eps + self.beta * np.sign(lam)))
 
     def mixing(self, u: Array) -> float:
         """Return `max_j (1 − β_j/|u_j|)₊`."""
@@ -155,10 +134,6 @@ class SmoothedL1(Penalty):
         """Return `β tanh(λ/a)`."""
         return self.beta * np.tanh(lam / self.smoothing)
 
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """Return the size of the gradient."""
-        return np.abs(eps + self.gradient(lam))
-
     def mixing(self, u: Array) -> float:
         """Return what brings `u` into the box."""
         return _beyond(float(np.max(np.abs(u) / self.beta, initial=0.0)))
@@ -181,13 +156,6 @@ class L2(Penalty):
         """Return `β²λ / √Σ β²λ²` (zero at zero)."""
         size = self.value(lam)
         return self.beta**2 * lam / size if size > 0 else np.zeros_like(lam)
-
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """At zero, what sticks out of the ellipsoid; elsewhere the size of the gradient."""
-        if np.any(lam):
-            return np.abs(eps + self.gradient(lam))
-        outside = np.linalg.norm(eps / self.beta)
-        return np.abs(eps) * max(0.0, 1.0 - 1.0 / outside) if outside > 0 else np.zeros_like(eps)
 
     def mixing(self, u: Array) -> float:
         """Return what brings `u` into the ellipsoid."""
@@ -215,10 +183,6 @@ class L2Squared(Penalty):
         """Return `βλ`."""
         return self.beta * lam
 
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """Return the size of the gradient."""
-        return np.abs(eps + self.beta * lam)
-
 
 class Elastic(Penalty):
     """The l1 penalty plus a quadratic one of `ratio` times its size, or of a strength `ridge` of its own (§5.6)."""
@@ -243,10 +207,6 @@ class Elastic(Penalty):
     def gradient(self, lam: Array) -> Array:
         """Return `β sign(λ) + cλ`."""
         return self.beta * np.sign(lam) + self.ridge * lam
-
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """As for l1, with the quadratic part's gradient added."""
-        return np.where(lam == 0, np.maximum(np.abs(eps) - self.beta, 0.0), np.abs(eps + self.gradient(lam)))
 
 
 class Mahalanobis(Penalty):
@@ -277,17 +237,6 @@ class Mahalanobis(Penalty):
     def gradient(self, lam: Array) -> Array:
         """Return `Aλ`."""
         return np.asarray(self.matrix @ lam)
-
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """Return the size of the gradient."""
-        return np.abs(eps + self.gradient(lam))
-
-    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
-        """Return the penalty where the weights of the other features are zero."""
-        part = super().subset(keep)
-        part.matrix = self.matrix[keep][:, keep]
-        part.inverse = np.linalg.inv(part.matrix)
-        return part
 
 
 class LpNorm(Penalty):
@@ -320,10 +269,6 @@ class LpNorm(Penalty):
         if size == 0.0:
             return np.zeros_like(lam)
         return self.beta * np.sign(lam) * (self.beta * np.abs(lam) / size) ** (self.power - 1.0)
-
-    def distance(self, lam: Array, eps: Array) -> Array:
-        """At zero, what sticks out of the dual ball; elsewhere the size of the gradient."""
-        return np.abs(eps + self.gradient(lam)) if np.any(lam) else np.abs(eps) * _beyond(self.dual(eps))
 
     def mixing(self, u: Array) -> float:
         """Return what brings `u` into the dual ball."""

@@ -27,6 +27,7 @@ class ClassModel(FeatureModel):
 
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "class model"
+    of_species: ClassVar[bool] = False
     scales: ClassVar[tuple[str, ...]] = ("probability",)
     archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
 

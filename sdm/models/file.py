@@ -71,8 +71,19 @@ def is_lambdas(path: str | os.PathLike[str]) -> bool:
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
     """Return the kind of model that a file holds; None where it is no model file."""
-    known = KINDS["sdm-model"] if is_lambdas(path) else KINDS.get(format_of(path) or "")
-    return None if known is None else str(getattr(import_module(known[0]), known[1]).kind)
+    file_format = "sdm-model" if is_lambdas(path) else format_of(path)
+    return _class_of(file_format).kind if file_format in KINDS else None
+
+
+def model_class(kind: str) -> type[FittedModel] | None:
+    """Return the class of a kind of model; None of a kind that is not known."""
+    return next((found for name in KINDS if (found := _class_of(name)).kind == kind), None)
+
+
+def _class_of(file_format: str) -> type[FittedModel]:
+    module, name = KINDS[file_format]
+    found: type[FittedModel] = getattr(import_module(module), name)
+    return found
 
 
 def load_model(path: str | os.PathLike[str]) -> FittedModel:
@@ -108,9 +119,8 @@ def load_model(path: str | os.PathLike[str]) -> FittedModel:
         from sdm.models.lambdas import read_lambdas
 
         return read_lambdas(path)
-    module, name = KINDS.get(format_of(path) or "", KINDS["sdm-model"])
-    model_class: type[FittedModel] = getattr(import_module(module), name)
-    return model_class.load(path)
+    file_format = format_of(path)
+    return _class_of(file_format if file_format in KINDS else "sdm-model").load(path)
 
 
 def convert_model(

@@ -37,6 +37,7 @@ class FittedModel(ABC):
     called: ClassVar[str]  # what messages call such a model
     archive: ClassVar[Archive]  # the format of its file
     scales: ClassVar[tuple[str, ...]]  # of predictions, the default first
+    of_species: ClassVar[bool] = True  # whether its title is the name of a species
     meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
     reference: Reference | None = None  # the environment that it was fitted to; earlier files do not have it
 

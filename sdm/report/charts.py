@@ -8,6 +8,7 @@ from typing import Any
 from sdm.assess.measures.thresholds import TOPS
 from sdm.assess.profiles import EXPONENT
 from sdm.models.colours import hex_colour, palette
+from sdm.report.results import SCALES as SCALES  # which charts have in common
 from sdm.report.results import column, number
 
 # Of pages and figures. Every two differ also for people who do not see red, green or blue, and stand out from white.
@@ -24,15 +25,6 @@ CURVES = {
     "only": ("this variable alone", 1),
     "additive": ("additive effect on the score", 0),
     "partial": ("mean effect on the score", 0),
-}
-SCALES = {
-    "cloglog": "Suitability (cloglog)",
-    "logistic": "Suitability (logistic)",
-    "cumulative": "Cumulative value (%)",
-    "raw": "Raw density",
-    "probability": "Probability",
-    "density": "Density relative to area",
-    EXPONENT: "Score (exponent)",
 }
 TOP = {**TOPS, "probability": 1.0}  # the largest value of a scale that has one
 Values = Sequence[float | None]

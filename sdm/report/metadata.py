@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from sdm.report.pages.odmap import odmap_rows
-from sdm.report.pages.words import partition, sampling, treated, variables
-from sdm.report.results import Results, find_results, read_results
+from sdm.report.pages.words import partition, sampling, variables
+from sdm.report.results import Results
 from sdm.report.tables import table_text
 from sdm.storage.files import to_json, write_text
 
-KINDS = ("species", "classes", "community")
 ENDINGS = {"odmap": "odmap.csv", "odmap json": "odmap.json", "range model metadata": "rmm.csv"}
-_TYPES = {"species": "presence only", "classes": "presence absence", "community": "presence absence"}
 _UNITS = {"raw": "relative occurrence rate", "cumulative": "cumulative percentage of the relative occurrence rate"}
 _EXTRAPOLATION = {
     "clamp": "clamping",
@@ -41,12 +39,6 @@ def write_metadata(results: Results) -> list[Path]:
     return [write_text(results.folder / names[what], text, overwrite=True) for what, text in texts.items()]
 
 
-def write_all_metadata(place: Path) -> list[Path]:
-    """Write the metadata of all models of a results folder."""
-    found = [read_results(path) for path in find_results(place)]
-    return [path for results in found if results.kind in KINDS for path in write_metadata(results)]
-
-
 def rmm_rows(results: Results) -> list[dict[str, str]]:
     """Return the rangeModelMetadata of a model: three levels of fields, the entity, and its value; what is not known is
     left out. Names are those that ENMeval and Wallace fill in."""
@@ -64,25 +56,24 @@ def rmm_rows(results: Results) -> list[dict[str, str]]:
 
 def _entities(results: Results) -> dict[str, Any]:
     """Return the entities that a run knows, by their place."""
-    n, option, species = results.numbers, results.option, results.kind == "species"
-    program = str(n.get("software") or f"sdm {n.get('version') or ''}".strip())
+    n, option = results.numbers, results.option
     folds = results.tree("cross_validation")
     mean: dict[str, Any] = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
-    found = {
+    known = {
         "data$occurrence$taxon": results.title,
-        "data$occurrence$dataType": _TYPES.get(results.kind),
+        "data$occurrence$dataType": results.data_type,
         "data$occurrence$sources": _names(option("occurrences.file")),
         "data$occurrence$presenceSampleSize": n.get("training_presences"),
         "data$occurrence$backgroundSampleSizeSet": n.get("background_points"),
-        "data$occurrence$backgroundSampleSizeRule": dict(sampling(results)).get("Background") if species else None,
+        "data$occurrence$backgroundSampleSizeRule": dict(sampling(results)).get("Background"),
         "data$environment$variableNames": [name for name, _, _ in variables(results)],
         "data$environment$sources": _names(option("layers.files")),
         "data$transfer$environment1$sources": _names(option("project.scenarios")),
         "dataPrep$geographic$spatialThin$rule": _kilometres(option("occurrences.thin_distance")),
         "dataPrep$biological$duplicateRemoval$rule": "cell" if results.tree("records").get("duplicates") else None,
-        "model$algorithms": f"maxent ({program})" if species else f"maximum entropy, {results.kind}",
+        "model$algorithms": None,
         "model$algorithmCitation": _PAPER,
-        "model$speciesCount": 1 if species else None,
+        "model$speciesCount": None,
         "model$partition$partitionSet": folds.get("method"),
         "model$partition$partitionRule": None if n.get("software") else partition(results),
         "model$partition$numberFolds": len(folds.get("rows") or []) or None,
@@ -98,31 +89,10 @@ def _entities(results: Results) -> dict[str, Any]:
         "assessment$testingDataStats$boyce": mean.get("cbi.val.avg"),
         "assessment$testingDataStats$omissionRate": mean.get("or.10p.avg"),
         "assessment$evaluationDataStats$AUC": n.get("auc_test"),
-        "code$software$platform": program,
+        "code$software$platform": results.program,
         "code$software$packages": results.tree("versions"),
     }
-    return found | (_maxent(results) if species else {})
-
-
-def _maxent(results: Results) -> dict[str, Any]:
-    """Return the entities of Maxent."""
-    n, option = results.numbers, results.option
-    settings: dict[str, Any] = {
-        "featureSet": str(n.get("classes") or "").upper() if str(n.get("classes")).isalpha() else n.get("classes"),
-    }
-    if n.get("software"):  # another program's, whose settings are not known
-        return {f"model$algorithm$maxent${name}": value for name, value in settings.items()}
-    settings |= {
-        "featureRule": "by the number of presences, as Java Maxent" if option("fit.features") == "auto" else None,
-        "regularizationMultiplierSet": option("fit.multiplier") or 1,
-        "convergenceThresholdSet": option("fit.tolerance"),
-        "samplingBiasRule": "; ".join(f"{name}: {text}" for name, text in sampling(results))
-        if treated(results)
-        else "none",
-        "clamping": option("predict.extrapolation") == "clamp",
-        "notes": f"within {n['gap']:.2g} nats of the optimum, proved" if isinstance(n.get("gap"), float) else None,
-    }
-    return {f"model$algorithm$maxent${name}": value for name, value in settings.items()}
+    return known | results.metadata
 
 
 def _kilometres(value: Any) -> str | None:

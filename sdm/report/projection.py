@@ -14,9 +14,11 @@ from sdm.errors import DataError
 from sdm.maps.novelty import STRICT_COLOURS, STRICT_WORDS
 from sdm.maps.projection.change import CODES, COLOURS
 from sdm.models.colours import hex_colour
+from sdm.models.file import model_class
 from sdm.report.pictures import Picture, read_picture
-from sdm.report.results import number, rows_of
+from sdm.report.results import SCENARIOS, Results, number, read_stored, rows_of, stored_numbers
 
+PROJECTION_KIND = "projection"  # in the file of its numbers
 REFERENCE = "reference"
 CHANGE_COLOURS = {name: hex_colour(COLOURS[code]) for code, name in enumerate(CODES)}
 # Maps that say where a model extrapolates, the best first: what to call it, and from which value to below which.
@@ -127,7 +129,7 @@ class StoredProjection:
     @property
     def title_style(self) -> str:
         """How its title is written: names of species are in italics, titles of classes are not."""
-        return "normal" if self.numbers.get("of") == "classes" else "italic"
+        return "italic" if has_species_titles(self.numbers) else "normal"
 
     @property
     def scale(self) -> str:
@@ -193,6 +195,31 @@ class StoredProjection:
         known = dict.fromkeys([*(map(str, named) if isinstance(named, list) else ()), *_all_fields(self.scenarios)])
         values = {name: list(dict.fromkeys(case.fields.get(name, "") for case in self.scenarios)) for name in known}
         return {name: found for name, found in values.items() if len(found) > 1}
+
+
+def has_species_titles(numbers: Mapping[str, Any]) -> bool:
+    """Tell whether the title of a projection is the name of a species."""
+    model = model_class(str(numbers.get("of")))
+    return model is None or model.of_species
+
+
+def find_projections(folder: Path) -> list[Path]:
+    """Return the stored numbers of all projections in a folder; none where it is not there."""
+    return stored_numbers(folder, PROJECTION_KIND) if folder.is_dir() else []
+
+
+def read_projection(path: Path) -> Results:
+    """Read the results of a projection."""
+    return read_stored(path, lambda kind: Results)
+
+
+def projection_of(results: Results) -> Results | None:
+    """Return the projection of a model: in the folder `scenarios` beside its results, or beside those of its run."""
+    for folder in (results.folder, results.folder.parent):
+        path = folder / SCENARIOS / f"{results.name}.json"
+        if path.is_file() and (stored := read_projection(path)).kind == PROJECTION_KIND:
+            return stored
+    return None
 
 
 def inside(folder: Path, name: Any) -> Path | None:

@@ -2,15 +2,15 @@
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from sdm.assess.profiles import EXPONENT
 from sdm.errors import DataError, OptionError
 from sdm.models.file import ENDINGS, kind_of
-from sdm.models.presence import presence_class
 from sdm.options.yaml_files import load_yaml
 from sdm.report.tables import table_text, unquoted
 from sdm.storage.files import write_text
@@ -23,16 +23,80 @@ Row = dict[str, str]
 SCENARIOS = "scenarios"  # the folder of projections inside that of a run
 REPLICATED = ("bootstrap", "subsample")  # ways to divide records that give replicates, not folds
 GROUP = "group"  # the folder of what species share inside that of a run, and the name of its files
-FIXED = {"classes": "probability", "strata": "density"}  # the scale of kinds whose maps have only one
+SPREAD = {
+    "mean map": "mean over replicates",
+    "sd map": "standard deviation over replicates",
+    "lower map": "lower limit over replicates",
+    "upper map": "upper limit over replicates",
+}
+TRAINING = "training layers"
+SCALES = {
+    "cloglog": "Suitability (cloglog)",
+    "logistic": "Suitability (logistic)",
+    "cumulative": "Cumulative value (%)",
+    "raw": "Raw density",
+    "probability": "Probability",
+    "density": "Density relative to area",
+    EXPONENT: "Score (exponent)",
+}
+
+
+@dataclass(frozen=True)
+class MapLayer:
+    """A band of a raster that a page shows.
+
+    Attributes
+    ----------
+    threshold : bool
+        Whether the threshold of the page applies to it.
+    apart : bool
+        Whether its colours end at its own highest value.
+    spread : bool
+        Whether it shows an uncertainty, in other colours.
+    species : str
+        A name in the label, in italics.
+    """
+
+    name: str
+    path: Path
+    label: str
+    band: int = 1
+    threshold: bool = True
+    apart: bool = False
+    spread: bool = False
+    species: str = ""
+
+
+PRESENT_COLOUR, ABSENT_COLOUR = "#ffffff", "#8fa3ad"  # of sites on a map
+
+
+@dataclass(frozen=True)
+class SiteGroup:
+    """Sites that a map shows in one colour: the rows of `sites` whose class is `label`."""
+
+    name: str
+    colour: str
+    label: str
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one model, of any kind: what is in `<name>.json`, and every option of `run.yaml`.
+    """The results of one model: what is in `<name>.json`, and every option of `run.yaml`.
 
-    Its page is found by its `kind`: species, classes, community, group or strata. `repeat` is how to repeat the run;
-    `packed` are the maps of its page, if they were made for it already.
+    Every kind of model has a class of its own, which says what is particular to its results (`sdm/kinds`). `repeat` is
+    how to repeat the run; `packed` are the maps of its page, if they were made for it already.
     """
+
+    record: ClassVar[str] = "site"  # a row of the data, in sentences
+    presence_only: ClassVar[bool] = False  # whether records are compared with a background
+    has_seed: ClassVar[bool] = True  # whether the results depend on the seed
+    data_type: ClassVar[str] = ""  # of rangeModelMetadata; a kind without one has no metadata files
+    area_column: ClassVar[str] = "Fractional area"  # of the ROC table
+    area_key: ClassVar[str] = "area"  # of a threshold
+    shows_survey: ClassVar[bool] = False  # whether a map shows the sites of the file of records
+    species_maps: ClassVar[bool] = False  # whether there is a map of each of several species
+    data_text: ClassVar[str] = ""  # of the ODMAP protocol
+    output_text: ClassVar[str] = ""  # of the ODMAP protocol
 
     folder: Path
     name: str
@@ -52,9 +116,7 @@ class Results:
     @property
     def of_species(self) -> bool:
         """Whether the title is the name of a species, which is written in italics."""
-        if self.kind == "classes":
-            return presence_class(self.classes) is not None
-        return self.kind in ("species", "strata") or (self.kind == "projection" and self.numbers.get("of") != "classes")
+        return False
 
     @property
     def page(self) -> Path:
@@ -104,8 +166,7 @@ class Results:
     @property
     def scale(self) -> str:
         """The scale of its maps."""
-        own = self.numbers.get("scale") if self.kind == "projection" else None
-        return FIXED.get(self.kind) or str(own or self.option("predict.scale") or "cloglog")
+        return str(self.option("predict.scale") or "cloglog")
 
     @property
     def classes(self) -> list[str]:
@@ -119,9 +180,78 @@ class Results:
         return self.numbers.get("auc_test") is not None or "test" in self.tree("measures")
 
     @property
-    def by_margin(self) -> bool:
-        """Whether a joint model was fitted by a margin, so that its objective counts wrong labels."""
-        return self.kind == "community" and not str(self.numbers.get("learner", "")).startswith("crf")
+    def survey(self) -> dict[str, Any]:
+        """Measures at sites that took no part in the fit, with absences."""
+        return {}
+
+    @property
+    def assessed(self) -> bool:
+        """Whether any figure is on records or sites that did not train the model."""
+        folds, tuned = self.tree("cross_validation"), self.tree("tuning").get("folds")
+        parts = (folds.get("rows") or folds.get("folds"), tuned, self.survey, self.tree("test"))
+        return self.tested or "cross-validation" in self.tree("measures") or any(map(bool, parts))
+
+    @property
+    def presence_band(self) -> int | None:
+        """The band of the probability of presence, of a model of presence and absence."""
+        return None
+
+    @property
+    def program(self) -> str:
+        """The program that fitted the model, with its version."""
+        return str(self.numbers.get("software") or f"sdm {self.numbers.get('version') or ''}".strip())
+
+    @property
+    def objective_unit(self) -> str:
+        """The unit of the duality gap."""
+        return "nats"
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm in a sentence."""
+        return ""
+
+    @property
+    def certificate(self) -> str:
+        """How near the fit is to the best one, in sentences."""
+        return ""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Entities of rangeModelMetadata that are particular to the kind of model."""
+        return {"model$algorithms": f"maximum entropy, {self.kind}"}
+
+    def map_layers(self) -> list[MapLayer]:
+        """Return the maps, the one that is shown first before all others."""
+        label = SCALES.get(self.scale, self.scale)
+        names = {key: f"projection: {title}" if title else TRAINING for key, title in self.map_titles().items()}
+        layers = [MapLayer(name, path, label) for key, name in names.items() if (path := self.path(key))]
+        return [*layers, *self.spread_layers(label)]
+
+    def map_titles(self) -> dict[str, str]:
+        """Return the titles of projections by the key of their map; the map of the training layers has none."""
+        titles = dict.fromkeys(key.partition("projection ")[2] for key in self.files if "projection " in key)
+        return {"map": "", **{f"projection {title}": title for title in titles}}
+
+    def spread_layers(self, label: str) -> list[MapLayer]:
+        """Return the maps over replicates."""
+        return [
+            MapLayer(name, path, f"{label}: {name}", 1, key != "sd map", key == "sd map", key == "sd map")
+            for key, name in SPREAD.items()
+            if (path := self.path(key))
+        ]
+
+    def site_groups(self, legend: Iterable[tuple[str, str]]) -> list[SiteGroup]:
+        """Return the groups of sites that a map shows, from labels and colours of the map's legend."""
+        return []
+
+    def presence_rows(self, count: int) -> Sequence[int]:
+        """Return which of the `count` rows of the training environment are presences; none where that is not known."""
+        return ()
+
+    def map_text(self, label: str) -> str:
+        """Return what a picture of the map shows."""
+        return f"{self.title}: {label.lower()}"
 
     @cached_property
     def model(self) -> "FittedModel | None":
@@ -132,19 +262,20 @@ class Results:
         return None if path is None else load_model(path)
 
 
-def read_results(place: Path) -> Results:
-    """Read the results of one model: from its folder, its model (`.npz`, `.lambdas`), or its numbers (`.json`)."""
+def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Results:
+    """Read the results of one model: from its folder, its model (`.npz`, `.lambdas`), or its numbers (`.json`).
+    `class_of` returns the class of a kind."""
     place = Path(place)
     if place.is_dir():
-        found = _numbers_in(place)
+        found = stored_numbers(place)
         if len(found) != 1:
             many = f"{len(found)} models in it" if found else "no results of `sdm fit` in it"
             raise DataError(f"{place} has {many}: expected the folder of one model, or its model file")
-        return _read(found[0])
+        return _read(found[0], class_of)
     path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
         raise DataError(f"{place} has no {path.name} beside it: the page is made of the whole results folder")
-    return _read(path)
+    return _read(path, class_of)
 
 
 def find_results(place: Path) -> list[Path]:
@@ -154,24 +285,10 @@ def find_results(place: Path) -> list[Path]:
         raise DataError(f"{place} is not there: expected a results folder of sdm, or a model file in one")
     if not place.is_dir():
         return [place]
-    found = _numbers_in(place) or [path for folder in species_folders(place) for path in _numbers_in(folder)]
+    found = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
     if not found:
         raise DataError(f"{place} has no results of `sdm fit` in it: expected its output folder, or a model file")
     return found
-
-
-def find_projections(folder: Path) -> list[Path]:
-    """Return the stored numbers of all projections in a folder; none where it is not there."""
-    return _numbers_in(folder, "projection") if folder.is_dir() else []
-
-
-def projection_of(results: Results) -> Results | None:
-    """Return the projection of a model: in the folder `scenarios` beside its results, or beside those of its run."""
-    for folder in (results.folder, results.folder.parent):
-        path = folder / SCENARIOS / f"{results.name}.json"
-        if path.is_file() and (found := read_results(path)).kind == "projection":
-            return found
-    return None
 
 
 def species_folders(place: Path) -> list[Path]:
@@ -229,8 +346,8 @@ def rows_by(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
     return groups
 
 
-def _numbers_in(folder: Path, kind: str | None = None) -> list[Path]:
-    """Return the files of a folder that hold the numbers of a model, or those of one kind."""
+def stored_numbers(folder: Path, *kinds: str) -> list[Path]:
+    """Return the files of a folder that hold the numbers of a model, or those of some kinds."""
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -238,7 +355,7 @@ def _numbers_in(folder: Path, kind: str | None = None) -> list[Path]:
         except (OSError, ValueError):
             continue
         own = _kind(path, tree)
-        if own is not None and kind in (None, own):
+        if own is not None and (not kinds or own in kinds):
             found.append(path)
     return found
 
@@ -252,7 +369,7 @@ def _kind(path: Path, tree: Any) -> str | None:
     return kind_of(path.with_suffix(".npz"))  # results of earlier versions do not say it
 
 
-def _read(path: Path) -> Results:
+def _read(path: Path, class_of: Callable[[str], type[Results]]) -> Results:
     if not path.is_file():
         raise DataError(f"{path} is not there: expected a results folder of sdm, or a model file in one")
     try:
@@ -270,7 +387,7 @@ def _read(path: Path) -> Results:
         raise DataError(f"{error}; make the results again") from error
     repeat = _text(run).partition("\n")[0].partition("# Repeat with: ")[2]
     options = tree if isinstance(tree, dict) else {}
-    return Results(folder, path.stem, kind, numbers, options, _text(folder / "command.txt"), repeat)
+    return class_of(kind)(folder, path.stem, kind, numbers, options, _text(folder / "command.txt"), repeat)
 
 
 def _check_names(path: Path, files: Mapping[str, Any], deep: bool = False) -> None:

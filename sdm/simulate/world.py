@@ -304,16 +304,21 @@ def simulate(
             _axis_tables(plan.axes, plan.species, stage / "truth")
         text = json.dumps(_describe(plan, found, (low, high), counts), indent=2, ensure_ascii=False)
         (stage / "truth.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+    return _simulation(folder, plan)
+
+
+def _simulation(folder: Path, plan: WorldPlan) -> Simulation:
+    """Return the files of a study that was written as planned."""
     return Simulation(
         folder,
-        layers=tuple(folder / f"layers/{name}.tif" for name in names),
+        layers=tuple(folder / f"layers/{name}.tif" for name in plan.layers),
         occurrences=folder / "occurrences.csv",
-        presence_absence=folder / "presence_absence.csv" if sites else None,
-        truth=tuple(folder / plan.truth_path(s) for s in niches) if truth else (),
+        presence_absence=folder / "presence_absence.csv" if plan.sites else None,
+        truth=tuple(folder / plan.truth_path(s) for s in plan.species) if plan.truth else (),
         truth_json=folder / "truth.json",
-        effort=folder / "effort.tif" if bias else None,
-        species=niches,
-        warmer=tuple(folder / f"warmer/{name}.tif" for name in names) if warming else (),
+        effort=folder / "effort.tif" if plan.towns else None,
+        species=plan.species,
+        warmer=tuple(folder / f"warmer/{name}.tif" for name in plan.layers) if plan.warming else (),
         axes=tuple(folder / f"truth/{name}.tif" for name in plan.axes.names) if plan.axes else (),
         axis_tables=(folder / "truth/axes.csv", folder / "truth/species_axes.csv") if plan.axes else (),
     )

@@ -7,12 +7,8 @@ import hashlib
 import io
 import json
 import os
-import struct
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,14 +19,12 @@ from sdm.errors import ModelFileError, OutputError
 from sdm.storage.reading import special
 
 if TYPE_CHECKING:  # only those who read or write a file load it
-    from zipfile import ZipFile, ZipInfo
+    from zipfile import ZipFile
 
 LIMIT = 64 << 20  # bytes; no honest model has that many weights
 HEADER_LIMIT = 16 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_LISTED, _END = "<4s4B4HL2L5H2L", "<4s4H2LH"  # records of the catalogue of a zip, and of its end
 LEVEL = 4  # of deflating: 6 would take four times as long for a thirtieth less
-_PIECE = 2500  # values of a row that are deflated together: a fourth of the background of most models
 T = TypeVar("T")
 
 
@@ -61,15 +55,25 @@ class Archive:
         arrays = {**arrays, **(optional or {})}
         if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
             raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
-        header = self._header(version, fields, arrays)
-        entries = [_Entry.of(self.header, [_json(header)])]
+        from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+        contents = {self.header: _json(self._header(version, fields, arrays))}
         for name, array in sorted(arrays.items()):
             body = io.BytesIO()
             np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
-            content = body.getvalue()
-            pieces = _pieces(content, array) if name in (optional or {}) else [content]
-            entries.append(_Entry.of(f"{name}.npy", pieces))
-        return _zipped(entries)
+            contents[f"{name}.npy"] = body.getvalue()
+        out = io.BytesIO()
+        archive = ZipFile(out, "w")
+        try:
+            for name, content in contents.items():
+                entry = ZipInfo(name, _EPOCH)
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, content, ZIP_DEFLATED, LEVEL)
+            archive.close()
+        except BaseException:
+            archive.fp = None  # else its refusal to be closed within an entry would take the place of an interrupt
+            raise
+        return out.getvalue()
 
     def identity(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
         """Return a short name for exactly this content, however it would be deflated."""
@@ -169,71 +173,6 @@ def _entry(archive: "ZipFile", name: str, limit: int = LIMIT) -> bytes:
         raise ValueError(f"{name} has {size:,} bytes")
     with archive.open(name) as entry:
         return entry.read(size + 1)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A file in a zip, deflated."""
-
-    info: "ZipInfo"
-    packed: bytes
-
-    @classmethod
-    def of(cls, name: str, pieces: Sequence[bytes]) -> "_Entry":
-        """Deflate the pieces of a file, each by itself where there are several; a fixed date and plain permissions."""
-        from zipfile import ZIP_DEFLATED, ZipInfo
-
-        if len(pieces) == 1:
-            packed = _deflated(pieces[0], zlib.Z_FINISH)
-        else:
-            packed = b"".join(map(_piece, pieces)) + _deflated(b"", zlib.Z_FINISH)
-        info = ZipInfo(name, _EPOCH)
-        info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
-        info.file_size, info.compress_size = sum(map(len, pieces)), len(packed)
-        for piece in pieces:
-            info.CRC = zlib.crc32(piece, getattr(info, "CRC", 0))
-        return cls(info, packed)
-
-
-def _zipped(entries: Sequence[_Entry]) -> bytes:
-    """Return the bytes of a zip, those that `zipfile` writes: it cannot be given what is deflated already."""
-    body, listed, at = [], [], 0
-    (year, month, day, *_), name = _EPOCH, b""
-    date = (year - 1980) << 9 | month << 5 | day
-    for entry in entries:
-        info, name = entry.info, entry.info.filename.encode("ascii")
-        body += [info.FileHeader(zip64=False), entry.packed]
-        made = info.create_version, info.create_system, info.extract_version, info.reserved, 0, info.compress_type
-        sizes = info.CRC, info.compress_size, info.file_size, len(name), 0, 0, 0, info.internal_attr
-        listed.append(struct.pack(_LISTED, b"PK\1\2", *made, 0, date, *sizes, info.external_attr, at) + name)
-        at += len(body[-2]) + len(body[-1])
-    catalogue = b"".join(listed)
-    count = len(entries)
-    return b"".join([*body, catalogue, struct.pack(_END, b"PK\5\6", 0, 0, count, count, len(catalogue), at, 0)])
-
-
-def _pieces(content: bytes, array: NDArray[Any]) -> list[bytes]:
-    """Cut the file of an array where each of its rows begins, and after every 2,500 values: the background of a row,
-    which many species share, is then in pieces of its own."""
-    row, size = array.nbytes // max(len(array), 1), _PIECE * array.itemsize
-    begin = len(content) - array.nbytes
-    cuts = [0, *(begin + k * row + a for k in range(len(array)) for a in range(0, row, size)), len(content)]
-    return [content[a:b] for a, b in pairwise(cuts)]
-
-
-def _piece(content: bytes) -> bytes:
-    """Deflate a piece; those that are long enough to be of a background are kept for the next species."""
-    return _kept_piece(content) if len(content) >= 4 * _PIECE else _deflated(content, zlib.Z_SYNC_FLUSH)
-
-
-@lru_cache(maxsize=1024)
-def _kept_piece(content: bytes) -> bytes:
-    return _deflated(content, zlib.Z_SYNC_FLUSH)
-
-
-def _deflated(content: bytes, end: int) -> bytes:
-    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -15)
-    return packer.compress(content) + packer.flush(end)
 
 
 def _json(header: Mapping[str, Any]) -> bytes:

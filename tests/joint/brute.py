@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from benchmarks.inputs.chains import chain_discriminant
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.graph import Forest, chain
 
@@ -49,7 +50,7 @@ def problem(seed, tied=False, missing=0.0, n=25, size=4, features=3):
     forest = chain(size) if tied else random_forest(rng, size, 0.9)
     x = rng.normal(size=(n, size if tied else 1, features))
     x[:, :, -1] = 1.0
-    truth = Discriminant.of_chain(forest, features) if tied else Discriminant.of_species(forest, features)
+    truth = chain_discriminant(forest, features) if tied else Discriminant.of_species(forest, features)
     w = rng.normal(size=truth.size)
     unary = truth.unary(w, x) + rng.logistic(size=(n, size))
     labels = (unary > 0).astype(np.int8)

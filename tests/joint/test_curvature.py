@@ -8,7 +8,7 @@ from joint import brute
 from joint.brute import KINDS, features_of, problem
 
 from sdm.joint import curvature as module
-from sdm.joint.curvature import curvature
+from sdm.joint.curvature import curvature, variances
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 
@@ -25,6 +25,8 @@ def test_covariances_are_sums_over_all_labelings(seed: int, kind, size: float) -
         f = np.array([features_of(d, x, y) for y in labelings])
         expected += (f.T * p) @ f - np.outer(p @ f, p @ f)
     np.testing.assert_allclose(curvature(d, sites, found), expected, atol=1e-9 * max(1, size))
+    if np.unique(d.node_block).size == d.forest.size and np.unique(d.edge_block).size == len(d.forest.edges):
+        np.testing.assert_allclose(variances(d, sites, found), np.diag(expected), atol=1e-9 * max(1, size))
 
 
 def test_sites_may_be_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def test_primal_and_dual_meet(tied, missing, c):
     """The gap is what a user is told of the fit: both values are recomputed here over all labelings."""
     d, sites = problem(3, tied, missing)
     variance = np.random.default_rng(4).uniform(0.5, 3.0, d.size)
-    found = solve_margin(d, sites, c, variance, tolerance=1e-5, max_epochs=20_000)
+    found = solve_margin(d, sites, c, variance, tolerance=1e-5, max_steps=500)
     labels = np.count_nonzero(sites.labels >= 0)
     primal = 0.5 * found.weights @ (found.weights / variance) + c * brute.hinge_of(d, sites)(found.weights)
     assert found.status == "converged"
@@ -58,7 +58,7 @@ def test_primal_and_dual_meet(tied, missing, c):
 @pytest.mark.parametrize("tied, missing", KINDS)
 @pytest.mark.parametrize("c", [10.0, 100.0, 1000.0])
 def test_a_large_penalty_converges_by_default(tied, missing, c):
-    """Steps of single sites alone creep there. The certificate is recomputed over all labelings, from either side."""
+    """The certificate is recomputed over all labelings, from either side."""
     d, sites = problem(8, tied, missing, n=40)
     variance = np.ones(d.size)
     labels = np.count_nonzero(sites.labels >= 0)
@@ -81,16 +81,16 @@ def test_a_large_penalty_converges_by_default(tied, missing, c):
     np.testing.assert_allclose(found.weights, tight.weights, atol=0.05 * np.abs(tight.weights).max() + 0.3)
 
 
-def test_more_weights_than_a_matrix_holds_go_on_with_steps_of_single_sites(monkeypatch):
-    d, sites = problem(3)
-    monkeypatch.setattr("sdm.joint.learners.margin.LARGEST", d.size - 1)
-    alone = solve_margin(d, sites, 10.0, np.ones(d.size), tolerance=1e-4, max_epochs=20_000)
-    assert alone.status == "converged"
-    assert alone.epochs > 300, "what the other way saves"
-    monkeypatch.undo()
-    found = solve_margin(d, sites, 10.0, np.ones(d.size), tolerance=1e-4)
-    assert found.epochs < alone.epochs / 3
-    assert found.primal == pytest.approx(alone.primal, abs=2e-4 * 10 * sites.labels.size)
+@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("c", [0.1, 10.0, 1000.0])
+def test_more_weights_than_a_matrix_holds_reach_the_same_optimum(monkeypatch, tied, missing, c):
+    d, sites = problem(3, tied, missing)
+    expected = solve_margin(d, sites, c, np.ones(d.size), tolerance=1e-4)
+    monkeypatch.setattr("sdm.joint.learners.smoothing.LARGEST", 0)
+    found = solve_margin(d, sites, c, np.ones(d.size), tolerance=1e-4)
+    assert found.status == "converged"
+    assert found.steps < 100
+    assert found.primal == pytest.approx(expected.primal, abs=2e-4 * c * sites.labels.size)
 
 
 @given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([0.02, 0.5, 5.0]))
@@ -101,7 +101,7 @@ def test_marginals_stay_possible_and_the_dual_grows(seed, kind, c):
     values = []
     dual = Dual.at_labels(d, sites)
     for _ in range(4):
-        found = solve_margin(d, sites, c, variance, start=dual, tolerance=0.0, max_epochs=1)
+        found = solve_margin(d, sites, c, variance, start=dual, tolerance=0.0, max_steps=1)
         dual = found.dual
         values.append(found.objective)
         assert found.gap >= -1e-12
@@ -119,7 +119,7 @@ def test_without_edges_m3n_is_one_svm_a_species():
     svm = pytest.importorskip("sklearn.svm")
     d, sites = problem(5, n=40)
     d = Discriminant.of_species(edgeless(4), 3)
-    found = fit_m3n(d, sites, 0.3, np.ones(d.size), tolerance=1e-8, max_epochs=20_000)
+    found = fit_m3n(d, sites, 0.3, np.ones(d.size), tolerance=1e-8, max_steps=500)
     for s in range(4):
         y = 2.0 * sites.labels[:, s] - 1
         w = found.weights[3 * s : 3 * s + 3]
@@ -134,13 +134,13 @@ def test_without_edges_m3n_is_one_svm_a_species():
 def test_theorem_3_the_gaussian_posterior_has_mean_eta():
     """P(w) ∝ N(w; 0, I) exp(Σ α ΔF): its mean, taken by numerical integration, is the M³N's weight vector."""
     d, sites = problem(6, n=15, size=2, features=2)
-    found = fit_m3n(d, sites, 0.2, np.ones(d.size), tolerance=1e-6, max_epochs=5000)
-    np.testing.assert_allclose(found.weights, found.eta, atol=1e-12)
+    found = fit_m3n(d, sites, 0.2, np.ones(d.size), tolerance=1e-8, max_steps=500)
+    np.testing.assert_allclose(found.weights, found.eta, atol=1e-3)
     grid = np.linspace(-12, 12, 20_001)
     for k in range(d.size):
         density = np.exp(-0.5 * grid**2 + found.eta[k] * grid)
         density /= density.sum()
-        assert density @ grid == pytest.approx(found.weights[k], abs=1e-8)
+        assert density @ grid == pytest.approx(found.weights[k], abs=1e-5)
         assert density @ grid**2 - (density @ grid) ** 2 == pytest.approx(found.variance[k], abs=1e-8)
 
 
@@ -170,7 +170,7 @@ def test_exact_laplace_is_optimal_and_obeys_corollary_7(tied):
 
     d, sites = problem(7, tied, n=12, size=3)
     c, lam = 0.5, 6.0
-    found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", tolerance=5e-5, max_epochs=5000)
+    found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", tolerance=5e-5, max_steps=500)
     labels = np.count_nonzero(sites.labels >= 0)
     assert found.status == "converged"
 
@@ -193,10 +193,10 @@ def test_algorithm_1_step_by_step():
     """Σ¹ = I, then √(⟨w²⟩/λ) twice: the paper's three rounds, written out."""
     d, sites = problem(8, n=20)
     c, lam = 0.3, 9.0
-    found = fit_laplace(d, sites, c, lam, np.ones(d.size), rounds=3, tolerance=1e-5, max_epochs=20_000)
+    found = fit_laplace(d, sites, c, lam, np.ones(d.size), rounds=3, tolerance=1e-5, max_steps=500)
     variance = np.ones(d.size)
     for turn in range(3):
-        w = solve_margin(d, sites, c, variance, tolerance=1e-5, max_epochs=20_000).weights
+        w = solve_margin(d, sites, c, variance, tolerance=1e-5, max_steps=500).weights
         if turn < 2:
             variance = np.sqrt((variance + w**2) / lam)
     np.testing.assert_allclose(found.weights, w, atol=2e-2)
@@ -360,9 +360,9 @@ def test_a_crf_needs_a_penalty():
 
 def test_a_dual_point_of_another_prior_is_a_valid_start():
     d, sites = problem(14)
-    first = solve_margin(d, sites, 0.5, np.ones(d.size), tolerance=1e-6, max_epochs=5000)
+    first = solve_margin(d, sites, 0.5, np.ones(d.size), tolerance=1e-6, max_steps=500)
     again = MarginProblem(d, sites, 0.5, np.full(d.size, 2.0), 1e-3).certify(first.dual, 0)
     assert again.gap >= 0
-    cold = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), tolerance=1e-6, max_epochs=5000)
-    warm = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), start=first.dual, tolerance=1e-6, max_epochs=5000)
+    cold = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), tolerance=1e-6, max_steps=500)
+    warm = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), start=first.dual, tolerance=1e-6, max_steps=500)
     assert warm.primal == pytest.approx(cold.primal, rel=1e-4)

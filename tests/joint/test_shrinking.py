@@ -80,8 +80,8 @@ def test_the_variational_posterior_is_the_exact_one_of_other_constants(tied, mis
     """Run to convergence, its means are those of the exact posterior with 2C and 4λ: two ways, one optimum."""
     d, sites = problem(6, tied, missing, n=20)
     c, lam, one = 0.4, 5.0, np.ones(d.size)
-    found = fit_laplace(d, sites, c, lam, one, tolerance=ROOM, max_epochs=5000)
-    exact = fit_laplace(d, sites, 2 * c, 4 * lam, one, method="exact", tolerance=ROOM, max_epochs=5000)
+    found = fit_laplace(d, sites, c, lam, one, tolerance=ROOM, max_steps=500)
+    exact = fit_laplace(d, sites, 2 * c, 4 * lam, one, method="exact", tolerance=ROOM, max_steps=500)
     assert found.status == exact.status == "converged"
     assert found.objective == pytest.approx(exact.objective / 2, abs=2 * ROOM * c * sites.labels.size)
     np.testing.assert_allclose(found.weights, exact.weights, atol=0.05)
@@ -94,9 +94,9 @@ def test_rounds_of_algorithm_1_come_to_the_same_optimum():
     d, sites = problem(8, n=20)
     one = np.ones(d.size)
     few, many = (
-        fit_laplace(d, sites, 0.3, 9.0, one, rounds=rounds, tolerance=ROOM, max_epochs=5000) for rounds in (3, 50)
+        fit_laplace(d, sites, 0.3, 9.0, one, rounds=rounds, tolerance=ROOM, max_steps=500) for rounds in (3, 50)
     )
-    found = fit_laplace(d, sites, 0.3, 9.0, one, tolerance=ROOM, max_epochs=5000)
+    found = fit_laplace(d, sites, 0.3, 9.0, one, tolerance=ROOM, max_steps=500)
     labels = np.count_nonzero(sites.labels >= 0)
     assert few.status == "round limit"
     assert few.gap > ROOM

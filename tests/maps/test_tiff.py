@@ -1,7 +1,6 @@
-"""Where the tiles of TIFFs are, against what GDAL says of the same files."""
+"""Where the last tile of a TIFF ends, and files that were cut."""
 
 import itertools
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +8,7 @@ import pytest
 import rasterio
 import rasterio.shutil
 
-from sdm.maps.rasters import _check_whole
-from sdm.maps.tiff import tile_places
+from sdm.maps.rasters import _check_whole, tiles_end
 
 
 def write(path: Path, bands: int = 1, **options: str) -> Path:
@@ -42,9 +40,9 @@ def test_tiles_are_where_gdal_says(tmp_path: Path, options) -> None:
     kept = {"BIGTIFF": options["BIGTIFF"]} if "BIGTIFF" in options else {}
     rasterio.shutil.copy(plain, cog, driver="COG", COMPRESS="DEFLATE", BLOCKSIZE=256, **kept)
     for path in (plain, cog):
-        assert sorted(tile_places(path)) == tiles_of_gdal(path)
+        assert tiles_end(path) == max(start + size for start, size in tiles_of_gdal(path)) <= path.stat().st_size
         _check_whole(path)
-    assert len(tile_places(cog)) > len(tile_places(plain)) == 9, "with overviews"
+    assert len(tiles_of_gdal(cog)) > len(tiles_of_gdal(plain)) == 9, "with overviews"
 
 
 @pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
@@ -56,5 +54,5 @@ def test_a_file_that_ends_too_early_is_not_whole(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="No space left"):
             _check_whole(path)
     path.write_bytes(b"no TIFF at all")
-    with pytest.raises(struct.error, match="no TIFF"):
-        tile_places(path)
+    with pytest.raises(OSError, match="No space left"):
+        _check_whole(path)

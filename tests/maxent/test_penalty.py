@@ -69,7 +69,6 @@ def test_fenchel_young_is_tight_at_the_gradient(name, seed):
     penalty = make(name)
     u = penalty.gradient(lam)
     assert penalty.potential(u) + penalty.value(lam) == pytest.approx(float(u @ lam), abs=1e-9)
-    assert penalty.distance(lam, -u) == pytest.approx(np.zeros(3), abs=1e-15)
 
 
 @given(names, seeds, st.sampled_from([0.01, 0.3, 1.0, 10.0]))
@@ -87,27 +86,6 @@ def test_mixing_leads_into_the_domain_and_no_further(name, seed, size):
 @pytest.mark.parametrize("name", ["l1", "smoothed_l1", "l2"])
 def test_outside_its_domain_a_potential_is_infinite(name):
     assert make(name).potential(np.array([0.0, 0.0, 2.0])) == np.inf
-
-
-def test_distance_at_zero_weight():
-    """Inside the box (or the ball) zero is optimal; outside, what sticks out counts."""
-    lam, inside, outside = np.zeros(3), np.array([0.1, -0.2, 0.3]), np.array([0.3, 0.0, -1.4])
-    for name in ("l1", "elastic"):
-        assert make(name).distance(lam, inside).tolist() == [0.0, 0.0, 0.0]
-        assert make(name).distance(lam, outside) == pytest.approx([0.1, 0.0, 0.1])
-    assert not make("l2").distance(lam, inside).any()
-    assert make("l2").distance(lam, outside)[2] > 0
-    assert not make("l2").distance(lam, lam).any()
-    assert make("none").distance(lam, outside).tolist() == [0.3, 0.0, 1.4]
-
-
-@given(names, seeds)
-def test_a_subset_penalises_its_features_as_before(name, seed):
-    lam = weights(seed)
-    keep = np.array([True, False, True])
-    lam[1] = 0.0
-    penalty = make(name)
-    assert penalty.subset(keep).value(lam[keep]) == pytest.approx(penalty.value(lam), rel=1e-14)
 
 
 @pytest.mark.parametrize("beta", [[0.0], [-1.0], [np.nan], [np.inf]])

@@ -10,12 +10,13 @@ from PIL import Image
 
 from sdm.api.run import load
 from sdm.assess.profiles import Profile
+from sdm.kinds.results import read_results
 from sdm.report.charts import COLOURS, CURVES
 from sdm.report.figures.curves import draw_profiles
 from sdm.report.pages.drawing.curves import curves, ranked_variables
 from sdm.report.pages.maps.live_map import live_map
 from sdm.report.pages.sections import fold_map, importance
-from sdm.report.results import Results, read_results
+from sdm.report.results import Results
 
 TEXT = re.compile("<text[^>]*>([^<]*)</text>")
 

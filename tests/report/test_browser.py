@@ -10,7 +10,8 @@ from browser import Browser, count_colours
 from evil import EVIL
 from report_runs import fit
 
-from sdm.report.results import Results, read_results
+from sdm.kinds.results import read_results
+from sdm.report.results import Results
 
 READY = "document.querySelector('#live').dataset.ready === 'yes'"
 

@@ -16,9 +16,11 @@ from evil import EVIL
 from terminal import succeed
 
 from sdm.errors import DataError
-from sdm.kinds.pages import PAGES, make_page, make_pages
-from sdm.report.pages.maps.live_map import NOTHING, live_map, map_layers
-from sdm.report.results import Results, find_results, read_results
+from sdm.kinds.pages import make_page, make_pages
+from sdm.kinds.registry import HOMES, results_class
+from sdm.kinds.results import read_results
+from sdm.report.pages.maps.live_map import NOTHING, live_map
+from sdm.report.results import Results, find_results
 
 SHARED = ("fit", "map", "curves", "importance", "records", "settings", "odmap")
 BINS = [{"predicted": 0.1 * k, "observed": 0.09 * k, "count": 30 - 3 * k} for k in range(1, 9)]
@@ -144,7 +146,7 @@ def test_the_live_map_of_presence_is_its_probability(surveyed: Path) -> None:
     assert live is not None
     assert [layer["name"] for layer in live["layers"]] == ["probability of presence", "most probable class", "entropy"]
     assert [layer["threshold"] for layer in live["layers"]] == [True, False, False]
-    first = map_layers(results)[0]
+    first = results.map_layers()[0]
     with rasterio.open(first.path) as source:
         assert source.descriptions[first.band - 1] == "1"
     assert [group["name"] for group in live["records"]] == ["presences", "absences"]
@@ -192,7 +194,7 @@ def test_a_page_of_any_kind_is_made_of_what_is_there(
         (path,) = folder.glob("*.json")
         whole = json.loads(path.read_text())
         for key in set(whole) - {"files", "kind"}:
-            results = Results(
+            results = results_class(whole["kind"])(
                 folder, path.stem, whole["kind"], {k: v for k, v in whole.items() if k != key}, {}, "", ""
             )
             if (whole["kind"], key) == ("community", "species"):
@@ -200,7 +202,7 @@ def test_a_page_of_any_kind_is_made_of_what_is_there(
                     make_page(results)
             else:
                 assert "odmap" in sections(results), key
-        bare = Results(tmp_path, path.stem, whole["kind"], whole, {}, "", "")
+        bare = results_class(whole["kind"])(tmp_path, path.stem, whole["kind"], whole, {}, "", "")
         assert "odmap" in sections(bare), "without any of the files"
 
 
@@ -237,7 +239,7 @@ def test_every_kind_of_model_file_has_a_page() -> None:
     from sdm.models.community import FittedJoint
     from sdm.models.species import Model
 
-    assert {Model.kind, ClassModel.kind, FittedJoint.kind} <= set(PAGES)
+    assert {Model.kind, ClassModel.kind, FittedJoint.kind} <= set(HOMES)
 
 
 def test_classes_in_a_browser(browser: Browser, habitats: Path, surveyed: Path, community: Path) -> None:

@@ -21,12 +21,13 @@ from report_runs import fit, unpacked
 from sdm.assess.measures.thresholds import TOPS
 from sdm.errors import DataError
 from sdm.kinds.pages import make_page, make_pages, write_page
+from sdm.kinds.results import read_results
 from sdm.report.charts import BarChart, Bars, ColumnChart, Line, LineChart
 from sdm.report.numbers import round_numbers
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.maps.live_map import LEVELS, NOTHING, pack
 from sdm.report.pages.words import figure, percent
-from sdm.report.results import Results, find_results, read_results, read_rows
+from sdm.report.results import Results, find_results, read_rows
 
 VOID = {"meta", "link", "img", "input", "br"}
 DRAWN = {"path", "rect", "circle", "polygon"}  # closed in one

@@ -17,10 +17,11 @@ from PIL import Image
 from report_runs import project
 
 from sdm.kinds.pages import write_page
+from sdm.kinds.results import read_results
 from sdm.maps.projection.change import COLOURS
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.projection import StoredProjection
-from sdm.report.results import Results, read_results
+from sdm.report.results import Results
 
 READY = "document.querySelector('#panel').dataset.ready === 'yes'"
 CHOICES = ("kind", "choice-0", "choice-1")

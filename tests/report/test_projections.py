@@ -23,13 +23,13 @@ from terminal import succeed
 
 from sdm.errors import DataError
 from sdm.kinds.pages import make_page, make_pages
+from sdm.kinds.results import read_results
 from sdm.report.figures.projection.scenarios import draw_scenarios, extrapolated_cells, hatch, spanned
 from sdm.report.figures.projection.shifts import draw_change
 from sdm.report.figures.style import Paper
 from sdm.report.pages.maps.scenario_panel import AROUND, LEVELS, panel
 from sdm.report.pictures import read_picture, resized
-from sdm.report.projection import StoredProjection
-from sdm.report.results import find_projections, read_results
+from sdm.report.projection import StoredProjection, find_projections
 
 ROOT = Path(__file__).parents[2]
 SMALL = Paper(("png",), 72)

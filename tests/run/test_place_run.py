@@ -23,12 +23,12 @@ from sdm.kinds.registry import task_for
 from sdm.kinds.responses import read_pairs
 from sdm.kinds.species.fit import fit_variables
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
+from sdm.kinds.species.mapping import map_species_together
 from sdm.kinds.species.methods.registry import method_of, species_estimator
-from sdm.kinds.species.methods.shared import check_place
-from sdm.kinds.species.outputs import map_species_together
 from sdm.kinds.task import Findings
 from sdm.models.file import save_model
 from sdm.options.reading import make_options
+from sdm.options.rules import MODELS, refuse_broken
 from sdm.run.evaluating import evaluate_files
 from sdm.run.job import Job
 from sdm.run.predicting import predict_files
@@ -156,11 +156,11 @@ def test_species_mapped_together_have_the_same_maps(made: Simulation, tmp_path: 
     chosen = options(made, curves=False)
     prepared = prepare_species(chosen)
     job = Job(task_for("species"), chosen)
-    fitted = [(job.fit(prepared, name).fitted, prepared) for name in prepared.tables]
-    map_species_together(fitted, chosen, tmp_path, None)
-    for k, (one, _) in enumerate(fitted):
+    measured = [(job.fit(prepared, name).measured, prepared) for name in prepared.tables]
+    maps = map_species_together(measured, chosen, tmp_path, None)
+    for (one, _), made_maps in zip(measured, maps, strict=True):
         table, valid = cells(made, one.model)
-        found = band_of(tmp_path / f"{k}.tif")
+        found = band_of(made_maps.folder / made_maps.files["map"])
         np.testing.assert_allclose(found[valid], one.model.predict(table[valid]), rtol=1e-5, atol=1e-8)
 
 
@@ -234,9 +234,9 @@ def test_choosing_variables_keeps_place(made: Simulation, tmp_path: Path) -> Non
     for more in ({"drop_correlated": 0.01}, {"reduce_to": 1, "repeats": 2}):
         chosen = options(made, species=made.species[0].name, curves=False, map=False, **more)
         ready = Job(task_for("species"), chosen).fit(prepare_species(chosen), made.species[0].name)
-        assert ready.fitted.model.names[-2:] == ("place_x", "place_y")
-        assert ready.prepared.stack.names == ready.fitted.model.names
-        assert len(ready.fitted.model.names) < 6
+        assert ready.measured.model.names[-2:] == ("place_x", "place_y")
+        assert ready.prepared.stack.names == ready.measured.model.names
+        assert len(ready.measured.model.names) < 6
 
 
 def test_predict_maps_its_own_region_and_no_other(made: Simulation, run: Results, tmp_path: Path) -> None:
@@ -322,14 +322,14 @@ def test_scenarios_are_refused(made: Simulation, run: Results, tmp_path: Path) -
     with pytest.raises(
         OptionError, match=r"scenarios does not go with fit.spatial, for the model has features of place"
     ):
-        check_place(options(made, scenarios=warmer))
-    check_place(options(made))
+        refuse_broken(MODELS, options(made, scenarios=warmer), "species")
+    refuse_broken(MODELS, options(made), "species")
     task = task_for("species")
     with pytest.raises(OptionError, match=r"fit.spatial=True does not apply to a maxent model: add --model shared"):
         task.check_options(options(made))
     committee = options(made, model="committee", features="auto", multiplier=None)
     with pytest.raises(OptionError, match="does not apply to a committee model"):
-        method_of(committee).check(committee)
+        method_of(committee).check(committee.fit)
 
 
 def test_tables_of_samples_have_place_from_their_coordinates(made: Simulation, tmp_path: Path) -> None:

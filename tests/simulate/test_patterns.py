@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdm.simulate.patterns import city_pattern, road_pattern
+from benchmarks.inputs.point_patterns import city_pattern, road_pattern
 
 
 @pytest.mark.parametrize("pattern", [city_pattern(2), road_pattern(4)], ids=["city", "road"])

@@ -1,6 +1,5 @@
 """The grid of cells that all layers share: its place, its size, and which cell a point falls in."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,8 +16,6 @@ from sdm.errors import DataError
 GRID_TOLERANCE = 1e-6
 """Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less
 than this part of a cell beyond the outermost edge is on it."""
-_ELLIPSOID = re.compile(r'(?:SPHEROID|ELLIPSOID)\["(?:[^"]|"")*",([-+.\dE]+),([-+.\dE]+)', re.IGNORECASE)
-"""An ellipsoid in the text of a CRS: its equatorial radius in metres, and one divided by its flattening."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +108,15 @@ class Grid:
     @cached_property
     def _ellipsoid(self) -> tuple[float, float]:
         """The equatorial radius in km and the eccentricity of the ellipsoid that degrees are measured on."""
-        found = _ELLIPSOID.search(self.crs.to_wkt()) if self.crs is not None else None
-        if found is None:
+        if self.crs is None:
             raise DataError("the layers have no coordinate reference system, which areas in km² need: give them one")
-        metres, inverse = float(found[1]), float(found[2])
-        flattening = 1.0 / inverse if inverse else 0.0  # a sphere has none
-        return metres / 1000, float(np.sqrt(flattening * (2.0 - flattening)))
+        from pyproj import CRS as ProjectionCRS
+
+        ellipsoid = ProjectionCRS.from_wkt(self.crs.to_wkt()).ellipsoid
+        if ellipsoid is None:
+            raise DataError(f"the coordinate system '{crs_name(self.crs)}' has no ellipsoid, which areas in km² need")
+        polar = ellipsoid.semi_minor_metre / ellipsoid.semi_major_metre
+        return ellipsoid.semi_major_metre / 1000, float(np.sqrt(1.0 - polar**2))
 
     def km2_below(self, y: ArrayLike) -> np.ndarray:
         """Return the area in km² from the origin of y up to each y, for one unit of x. Of a geographic CRS it is the

@@ -3,14 +3,10 @@
     min_w  ½ wᵀΣ⁻¹w + C Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]        (primal; Δℓ the number of wrong labels)
     max_α  Σ_i E_α[Δℓ_i] − ½ ηᵀΣη,   η = Σ_i E_α[Δf_i]          (dual; α_i a distribution over labelings, times C)
 
-On a forest a distribution over labelings matters only through its node and edge marginals: that is what is kept of α_i.
-Block-coordinate Frank–Wolfe moves one site's marginals towards its loss-augmented best labeling, by exact line search.
-Between those steps, coordinate steps move one marginal at a time as far as its neighbours allow: they reach in one step
-the faces of the marginal polytope towards which Frank–Wolfe zigzags. Each step increases the dual, and `w = Ση` makes
-the sum of the Frank–Wolfe gaps the duality gap. Where C is large these steps creep: Newton's method on the smoothed
-problem (`smoothing.py`) takes over as soon as they would need too many, unless there are too many weights for a
-matrix. Weights and dual point are the best of either; any two prove their gap. Primal values are rounded up and dual
-values down, so that the gap is a bound in exact arithmetic too.
+On a forest a distribution over labelings matters only through its node and edge marginals: these are kept of α_i, and
+`w = Ση`. Newton's method on the smoothed problem (`smoothing.py`) gives weights, and Gibbs distributions that are dual
+points. The best of each are kept; any two prove their gap. Primal values are rounded up and dual values down, so that
+the gap is a bound in exact arithmetic too.
 """
 
 from dataclasses import dataclass, replace
@@ -22,13 +18,10 @@ import numpy as np
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import maximise
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
-from sdm.joint.learners.smoothing import LARGEST, Point, Quadratic, SmoothedMargin, approach
-from sdm.joint.learners.steps import sweep
+from sdm.joint.learners.smoothing import Point, Quadratic, SmoothedMargin, approach
 from sdm.types import Array
 
-CHECK_EVERY = 5
 EPS = float(np.finfo(np.float64).eps)
-PATIENCE = 80  # epochs that are left at the rate of the last ones, before Newton's method takes over
 
 
 @dataclass(frozen=True)
@@ -43,7 +36,7 @@ class MarginSolution:
     primal: float
     objective: float  # of the dual
     gap: float  # `(primal − dual) / (C · known labels)`: what is missing to the optimum, in wrong labels per label
-    epochs: int  # of steps of single sites, and steps of Newton's
+    steps: int  # of Newton's method
     status: str  # "converged" or "iteration limit"
 
 
@@ -57,7 +50,7 @@ class MarginProblem:
     variance: Array
     tolerance: float
 
-    def certify(self, dual: Dual, epochs: int) -> MarginSolution:
+    def certify(self, dual: Dual, steps: int) -> MarginSolution:
         """Compute weights, both problems' values and their gap at a dual point."""
         eta = dual.eta(self.discriminant, self.sites, self.c)
         weights = self.variance * eta
@@ -65,7 +58,7 @@ class MarginProblem:
         primal = self._primal(weights, slack)
         objective = loss - 0.5 * float(self.variance @ self.largest(eta) ** 2)
         return MarginSolution(
-            weights, eta, dual, slack, loss, primal, objective, epochs=epochs, **self._state(primal, objective)
+            weights, eta, dual, slack, loss, primal, objective, steps=steps, **self._state(primal, objective)
         )
 
     def with_weights(self, best: MarginSolution, weights: Array) -> MarginSolution:
@@ -127,7 +120,7 @@ def fit_m3n(discriminant: Discriminant, sites: LabelledSites, c: float, prior: A
     This is MEDN with a Gaussian prior (Zhu & Xing 2009, Theorem 3); `options` are those of `solve_margin`.
     """
     s = solve_margin(discriminant, sites, c, prior, **options)
-    return LearnedWeights(s.weights, prior.copy(), s.primal, s.gap, s.status, s.epochs, s.eta, s.dual)
+    return LearnedWeights(s.weights, prior.copy(), s.primal, s.gap, s.status, s.steps, s.eta, s.dual)
 
 
 def solve_margin(
@@ -138,54 +131,25 @@ def solve_margin(
     *,
     start: Dual | None = None,
     tolerance: float = 1e-4,
-    max_epochs: int = 2000,
-    seed: int = 0,
+    max_steps: int = 2000,
 ) -> MarginSolution:
     """Solve a `MarginProblem` to a gap of `tolerance`; any dual point is feasible for all, and can `start` one."""
     problem = MarginProblem(discriminant, sites, c, variance, tolerance)
-    rng = np.random.default_rng(seed)
-    dual = Dual.at_labels(discriminant, sites) if start is None else Dual(start.nodes.copy(), start.edges.copy())
-    smooth = discriminant.size <= LARGEST
-    epochs, gaps = 0, []
-    while True:
-        best = problem.certify(dual, epochs)
-        gaps.append(best.gap)
-        if best.status == "converged" or epochs >= max_epochs or (smooth and _creeps(gaps, tolerance)):
-            break
-        run = min(CHECK_EVERY, max_epochs - epochs)
-        order = np.concatenate([rng.permutation(sites.n) for _ in range(run)])
-        sweep(discriminant, sites, c, variance, best.weights, dual.nodes, dual.edges, order)
-        epochs += run
-    if smooth and best.status != "converged" and epochs < max_epochs:
-        best = _finish(problem, best, None if start is None else start.weights, max_epochs - epochs)
-    return replace(best, dual=replace(best.dual, weights=best.weights))
-
-
-def _creeps(gaps: list[float], tolerance: float) -> bool:
-    """Whether gaps, every `CHECK_EVERY` epochs, fall too slowly to reach the tolerance in good time."""
-    if len(gaps) < 4:
-        return False
-    fall = np.log(gaps[-3] / gaps[-1]) / (2 * CHECK_EVERY) if gaps[-1] > 0 else np.inf
-    return bool(np.log(gaps[-1] / max(tolerance, 1e-300)) > PATIENCE * fall)
-
-
-def _finish(problem: MarginProblem, best: MarginSolution, first: Array | None, steps: int) -> MarginSolution:
-    """Go on with Newton's method, from the better of the weights so far and those of an earlier fit."""
-    if first is not None:
-        best = problem.with_weights(best, first)
-        if best.status == "converged":
-            return best
-    smoothed = SmoothedMargin(problem.discriminant, problem.sites, problem.c, Quadratic(problem.variance))
+    best = problem.certify(Dual.at_labels(discriminant, sites) if start is None else start, 0)
+    if start is not None and start.weights is not None:
+        best = problem.with_weights(best, start.weights)
 
     def gap_with(point: Point) -> float:
         nonlocal best
         dual = Dual(point.marginals.nodes, point.marginals.edges)
-        other = problem.certify(dual, best.epochs + 1)
-        best = replace(best, epochs=best.epochs + 1)
+        other = problem.certify(dual, best.steps + 1)
+        best = replace(best, steps=best.steps + 1)
         if other.objective > best.objective:
             best = replace(best, dual=dual, eta=other.eta, loss=other.loss, objective=other.objective)
         best = problem.with_weights(best, point.weights)
         return best.gap
 
-    approach(smoothed, best.weights, best.gap, problem.tolerance, steps, gap_with)
-    return best
+    if best.status != "converged":
+        smoothed = SmoothedMargin(discriminant, sites, c, Quadratic(variance))
+        approach(smoothed, best.weights, best.gap, tolerance, max_steps, gap_with)
+    return replace(best, dual=replace(best.dual, weights=best.weights))

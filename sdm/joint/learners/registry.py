@@ -43,7 +43,6 @@ class Learner:
     rounds: int | None = None  # of Algorithm 1 of Zhu & Xing 2009; None: until the gap is small enough
     tolerance: float | None = None  # largest certified gap to accept, in the learner's loss per site
     max_iterations: int = 300
-    seed: int = 0
 
     @property
     def is_crf(self) -> bool:
@@ -68,13 +67,13 @@ class Learner:
         else:
             wide = np.where(bias, BIAS_SCALE, 1.0)
             limits["start"] = None if start is None else start.dual
-            steps = {"max_epochs": self.max_iterations, "seed": self.seed}
+            limits["max_steps"] = self.max_iterations
             if self.name == "m3n":
-                solution = fit_m3n(discriminant, sites, self.c, wide, **limits, **steps)
+                solution = fit_m3n(discriminant, sites, self.c, wide, **limits)
             elif self.name == "l1-m3n":
-                solution = fit_l1_m3n(discriminant, sites, self.c, wide, **limits, max_steps=self.max_iterations)
+                solution = fit_l1_m3n(discriminant, sites, self.c, wide, **limits)
             else:
-                limits |= {**steps, "method": self.method, "rounds": self.rounds}
+                limits |= {"method": self.method, "rounds": self.rounds}
                 solution = fit_laplace(discriminant, sites, self.c, self.lam, wide, **limits)
         return replace(solution, gap=solution.gap * share)
 

@@ -20,7 +20,7 @@ from sdm.types import Array
 
 METHODS = ("variational", "exact")
 MOST_ROUNDS = 200
-WITHIN = 0.5  # of the gap that is to be reached: that of a round
+WITHIN = 0.5  # of the gap that is to be reached: the gap of a round
 MOST_WEIGHTS = 5000  # of L1-M³N, which needs a square matrix of them
 HALF = 0.5  # the penalty of L1-M³N on a weight of one
 SHARES = np.array([1.0 - 1e-12, 0.9999, 0.999, 0.99, 0.97, 0.9])  # of the dual's domain that η may reach
@@ -38,8 +38,7 @@ def fit_laplace(
     rounds: int | None = None,
     start: Dual | None = None,
     tolerance: float = 1e-3,
-    max_epochs: int = 500,
-    seed: int = 0,
+    max_steps: int = 500,
 ) -> LearnedWeights:
     """Learn the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
 
@@ -50,14 +49,14 @@ def fit_laplace(
     if method not in METHODS:
         raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")
     prior = (ExactLaplace if method == "exact" else VariationalLaplace)(lam / scale)
-    limits: dict[str, Any] = {"tolerance": tolerance, "max_epochs": max_epochs, "seed": seed, "start": start}
+    limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps, "start": start}
     if method == "exact" or rounds is None:
         return shrink(discriminant, sites, c, prior, scale, **limits)
     variance = scale.copy()
     iterations = 0
     for turn in range(rounds):
-        solution = solve_margin(discriminant, sites, c, variance, **(limits | {"seed": seed + turn}))
-        limits["start"], iterations = solution.dual, iterations + solution.epochs
+        solution = solve_margin(discriminant, sites, c, variance, **limits)
+        limits["start"], iterations = solution.dual, iterations + solution.steps
         if turn + 1 < rounds:
             variance = np.sqrt((variance + solution.weights**2) * scale / lam)
     primal, gap = certify(solution, MarginProblem(discriminant, sites, c, scale, tolerance), prior)
@@ -124,21 +123,20 @@ def shrink(
     *,
     start: Dual | None,
     tolerance: float,
-    max_epochs: int,
-    seed: int,
+    max_steps: int,
 ) -> LearnedWeights:
     """Minimise `R(w) + C Σ_i ξ_i` to a gap of `tolerance` wrong labels per label; the first M³N has the variances
     `first`."""
     problem = MarginProblem(discriminant, sites, c, first, tolerance)
-    variance, dual, iterations = first, start, 0
-    for turn in range(MOST_ROUNDS):
-        limits: dict[str, Any] = {"tolerance": WITHIN * tolerance, "max_epochs": max_epochs, "seed": seed + turn}
-        solution = solve_margin(discriminant, sites, c, variance, start=dual, **limits)
-        dual, iterations = solution.dual, iterations + solution.epochs
+    variance, dual, iterations, room = first, start, 0, WITHIN * tolerance
+    for _ in range(MOST_ROUNDS):
+        solution = solve_margin(discriminant, sites, c, variance, start=dual, tolerance=room, max_steps=max_steps)
+        dual, iterations = solution.dual, iterations + solution.steps
         primal, gap = certify(solution, problem, prior)
         if gap <= tolerance:
             break
         variance = prior.variance(solution.weights)
+        room *= WITHIN if solution.steps == 0 else 1.0  # the round before is too rough to go on from
     status = "converged" if gap <= tolerance else "iteration limit"
     weights = solution.weights
     eta = weights / prior.variance(weights)  # the slope of R

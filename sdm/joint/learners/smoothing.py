@@ -1,9 +1,10 @@
-"""The max-margin problem by Newton's method on its smoothed form: what finishes where steps of single sites creep.
+"""The max-margin problem by Newton's method on its smoothed form.
 
 With `μ ln Σ_y exp(·/μ)` in place of `max_y` the primal is smooth, and the Gibbs distributions of the sites, at the
 temperature μ, are a feasible point of the dual: at the smoothed optimum the gap between the two is at most `C μ` times
-their entropy. Each step solves with the exact curvature (`sdm.joint.curvature`), so a large C hardly slows it down;
-μ falls step by step until its part of the gap is some less than the whole that is to be reached.
+their entropy. A large C hardly slows it down; μ falls step by step until its part of the gap is less than the gap that
+is to be reached. Up to 1,000 weights, each step solves with the exact curvature (`sdm.joint.curvature`). With more, it
+takes conjugate gradients, whose products with the curvature are differences of gradients.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,12 +14,14 @@ from typing import Protocol
 
 import numpy as np
 
-from sdm.joint.curvature import curvature
+from sdm.joint.curvature import curvature, variances
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import Marginals, marginals
+from sdm.maxent.solvers.newton_cg import conjugate_gradients
 from sdm.types import Array
 
-LARGEST = 2000  # weights, for a square matrix of them
+LARGEST = 1000  # weights, for a square matrix of them
+DIFFERENCE = 1e-4  # of μ: the change of a score over which the gradient is compared
 START, FALL, LEAST = 0.3, 0.65, 1e-9  # of μ, in wrong labels
 COARSER = 4.0  # times a gap that rounding does not allow: the next one to look for
 MOST = 10.0  # wrong labels per label: no gap is as large
@@ -76,6 +79,7 @@ class SmoothedMargin:
         self.labels = int(np.count_nonzero(sites.labels >= 0))
         self.wrong = 1.0 - 2.0 * (sites.labels > 0)  # what a label of 1 adds to the number of wrong labels
         self.present = float((sites.labels > 0).sum())
+        self.largest = float(np.abs(sites.x).max())
         self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
 
     def at(self, weights: Array, mu: float) -> Point:
@@ -90,9 +94,24 @@ class SmoothedMargin:
 
     def newton(self, at: Point, mu: float) -> Array:
         """Return Newton's direction."""
+        bend = self.penalty.smooth(at.weights)[2]
+        if at.weights.size > LARGEST:
+            return self._by_conjugate_gradients(at, mu, bend)
         hessian = (self.c / mu) * curvature(self.discriminant, self.sites, at.marginals)
-        hessian[np.diag_indices_from(hessian)] += self.penalty.smooth(at.weights)[2] + FLAT * np.trace(hessian)
+        hessian[np.diag_indices_from(hessian)] += bend + FLAT * np.trace(hessian)
         return np.asarray(np.linalg.solve(hessian, -at.gradient), dtype=np.float64)
+
+    def _by_conjugate_gradients(self, at: Point, mu: float, bend: Array) -> Array:
+        """Return Newton's direction without a matrix of the weights."""
+        diagonal = (self.c / mu) * variances(self.discriminant, self.sites, at.marginals) + bend
+        diagonal += FLAT * diagonal.sum()
+
+        def product(v: Array) -> Array:
+            size = DIFFERENCE * mu / max(float(np.abs(v).max()) * self.largest, 1e-300)
+            ahead, behind = (self.at(at.weights + sign * size * v, mu).gradient for sign in (1.0, -1.0))
+            return (ahead - behind) / (2.0 * size)
+
+        return conjugate_gradients(product, -at.gradient, lambda r: r / diagonal, exact=False)
 
     def search(self, at: Point, direction: Array, mu: float) -> Point | None:
         """Halve the step until the value drops enough; None if it does not."""

@@ -9,25 +9,34 @@ import numpy as np
 
 from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
-from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.classes.evaluating import evaluate_classes
-from sdm.kinds.classes.fit import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
-from sdm.kinds.classes.inputs import ClassPrepared, check_inputs, prepare_classes
-from sdm.kinds.classes.outputs import write_classes
+from sdm.kinds.classes.fit import (
+    ClassFit,
+    ClassPlan,
+    MeasuredClasses,
+    check_cutoff,
+    class_estimator,
+    fit_classes,
+    measure_class_model,
+    plan_classes,
+)
+from sdm.kinds.classes.inputs import ClassPrepared, prepare_classes
+from sdm.kinds.classes.outputs import draw_class_maps, map_classes, write_classes
+from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
 from sdm.kinds.species.kind import rule_tag, threshold_on_scale
-from sdm.kinds.splitting import check_testing
-from sdm.kinds.task import FEW, Ahead, CheckedVariables, Findings, MapResult, Task
+from sdm.kinds.task import FEW, CheckedVariables, Findings, MapResult, Task
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
-from sdm.models.presence import PresenceOf
-from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.models.presence import PresenceOf, presence_class
+from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 
@@ -53,19 +62,14 @@ class ClassTask(Task):
     info_lines = staticmethod(class_info_lines)
     prepare = staticmethod(prepare_classes)
     estimator = staticmethod(class_estimator)
+    make_maps = staticmethod(map_classes)
+    draw_maps = staticmethod(draw_class_maps)
     write = staticmethod(write_classes)
     evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
-        super().check_options(options)
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the estimator refuses."""
         refuse_rectified(options.fit.features)
-        check_testing(options)
-        check_inputs(options)
-        if options.fit.model == "committee":
-            raise OptionError("fit.model=committee averages models with a background: leave it out with classes")
-        if options.background.area in AREA_WORDS:
-            raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
         class_estimator(options, []).check_options()
 
     def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
@@ -74,19 +78,18 @@ class ClassTask(Task):
         check_features(options, (prepared.tables[name] if whole is None else whole).names)
         return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
 
-    def fit(
-        self,
-        prepared: ClassPrepared,
-        name: str,
-        options: RunOptions,
-        progress: Progress | None,
-        ahead: Ahead | None = None,
-    ) -> ClassFit:
-        """Fit and measure one class model."""
+    def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
+        """Fit one class model."""
         with going_on(progress, "dividing the sites"):
             plan = self.plan(prepared, name, options)
-        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        return fit_classes(plan, prepared, options, progress, nested, prepared.validated.get(name))
+        return fit_classes(plan, prepared, options, progress)
+
+    def measure(
+        self, fit: ClassFit, prepared: ClassPrepared, options: RunOptions, progress: Progress | None
+    ) -> MeasuredClasses:
+        """Measure one class model."""
+        nested = chosen_in_folds(self, prepared, fit.name, fit.split, options, progress)
+        return measure_class_model(fit, options, progress, nested, prepared.validated.get(fit.name))
 
     def narrow(self, prepared: ClassPrepared, name: str, variables: Sequence[str]) -> ClassPrepared:
         """Return the inputs with some of the variables of one model."""
@@ -152,6 +155,10 @@ class ClassTask(Task):
         """Return the probabilities, and beside them the most probable class and the entropy."""
         return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
 
+    def projected(self, model: ClassModel, name: str) -> ProjectedModel:
+        """Return the probability of presence, or every class."""
+        return ProjectedClasses(model, name) if presence_class(model.labels) is None else ProjectedPresence(model, name)
+
     def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the probability of every class, and the most probable class."""
         known = ~np.isnan(values).any(axis=0)
@@ -186,3 +193,6 @@ class ClassTask(Task):
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
         lines.append(f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}")
         return MapResult(dict(files), numbers, lines).with_novelty(novelty, places)
+
+
+TASK = ClassTask

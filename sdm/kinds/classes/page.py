@@ -1,16 +1,31 @@
 """The page of a class model, presence and absence included: what it shows beside the sections that all kinds share."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from sdm.models.presence import presence_class
+from sdm.report import charts
 from sdm.report.pages import sections
-from sdm.report.pages.drawing.curves import class_curves
+from sdm.report.pages.cautions import (
+    WORSE,
+    Caution,
+    collinear,
+    convergence,
+    outside_map,
+    scenarios_of_model,
+    stored_warnings,
+    untested,
+)
+from sdm.report.pages.drawing.curves import curves, ranked, stored_curve
+from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
-from sdm.report.pages.words import figure, whole
-from sdm.report.results import Results, number
+from sdm.report.pages.words import figure, warnings, whole
+from sdm.report.results import Results, number, rows_by
 
+TEMPLATES = Path(__file__).parent / "templates"
+FEW_SITES = 10  # of a class
 ORDER = ("cross-validation", "test", "training")  # which measures tell most
 COLUMNS = {
     "log_loss": "Log loss", "constant_log_loss": "Constant model", "accuracy": "Accuracy", "kappa": "Kappa",
@@ -22,7 +37,7 @@ def subject(results: Results) -> str:
     """Return what the page is of."""
     names = results.numbers.get("variables")
     variables = f" from {len(names)} variables" if isinstance(names, list) else ""
-    classes = f"{len(results.classes)} classes" if presence_class(results.classes) is None else "presence and absence"
+    classes = f"{len(results.classes)} classes" if results.presence_band is None else "presence and absence"
     return classes + variables
 
 
@@ -40,7 +55,7 @@ def class_figures(results: Results) -> list[KeyFigure]:
     loss = f"{sites}; constant model {figure(best.get('constant_log_loss'))}"
     tss = (survey.get("tss"), survey.get("of")) if best.get("tss") is None else (best.get("tss"), sites)
     skill = [KeyFigure("TSS", figure(tss[0], 3), str(tss[1]))] if number(tss[0]) is not None else []
-    auc = "AUC" if presence_class(results.classes) is not None else "Mean AUC"
+    auc = "AUC" if results.presence_band is not None else "Mean AUC"
     return [
         KeyFigure("Sites", whole(n.get("sites")), said),
         KeyFigure(auc, figure(best.get("mean_auc"), 3), sites),
@@ -72,7 +87,7 @@ def classes(results: Results) -> Context | None:
     heads = [titles.get(key.partition(" (")[0], key) for key in keys]
     measured = [(name, found) for name, found in results.tree("measures").items() if isinstance(found, dict)]
     shown = {key: title for key, title in COLUMNS.items() if any(key in found for _, found in measured)}
-    two = presence_class(results.classes) is not None
+    two = results.presence_band is not None
     return {
         "rows": [] if two else rows,
         "found": _found(results) if two else None,
@@ -86,7 +101,7 @@ def classes(results: Results) -> Context | None:
 
 def _found(results: Results) -> list[tuple[str, list[float | None]]] | None:
     """Return how many sites with and without the species were predicted to be which; None where it is not known."""
-    here = presence_class(results.classes)
+    here = results.presence_band
     sites = best_measures(results)[0]
     table = {row.get("class on record"): row for row in results.table("confusion") if row.get("data", sites) == sites}
     if here is None or set(results.classes) - set(table):
@@ -98,25 +113,104 @@ def _found(results: Results) -> list[tuple[str, list[float | None]]] | None:
     ]
 
 
-CLASSES = Page(
+def class_curves(results: Results) -> Context | None:
+    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
+    stored, table = curves(results) or {}, results.table("class curves") or results.table("curves")
+    words = {"explanation": CURVE_WORDS}
+    if stored.get("responses") or not table or "probability" not in table[0]:
+        return {**words, **stored} if stored else None
+    colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
+    drawn = []
+    for variable, rows in ranked(results, rows_by(table, "variable")).items():
+        own = {
+            label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
+            for label, part in rows_by(rows, "class").items()
+        }
+        title = f"Probabilities along {variable}"
+        chart = charts.curve_chart(variable, own, title=title, y_label=charts.SHARES_LABEL, y_range=(0, 1), shares=True)
+        drawn.append(svg(chart))
+    return {**words, **stored, "responses": drawn, "legend": list(colours.items())}
+
+
+def class_skill(results: Results) -> Iterator[Caution]:
+    """Warn of a model that predicts worse than a constant model, or that gave no probability to a class on record."""
+    reported = any(WORSE in text for text in warnings(results))  # by the run itself
+    for data, measured in results.tree("measures").items():
+        if not isinstance(measured, dict):
+            continue
+        loss, constant = number(measured.get("log_loss")), number(measured.get("constant_log_loss"))
+        if not reported and loss is not None and constant is not None and loss >= constant and data != "training":
+            yield Caution(
+                f"Measured by {data}, the model predicts worse than a constant model, which gives every class its "
+                f"share of the training sites (log loss {loss:.4g}, constant {constant:.4g}).",
+                "classes",
+            )
+        unseen = number(measured.get("sites_given_no_probability"))
+        if unseen:
+            yield Caution(
+                f"At {unseen:,.0f} sites ({data}) the class on record got no probability at all; the log loss counts "
+                "it as one in a million.",
+                "classes",
+            )
+
+
+def few_sites(results: Results) -> Iterator[Caution]:
+    """Warn of classes with few sites."""
+    for row in results.table("classes"):
+        sites = number(row.get("sites"))
+        if sites is not None and sites < FEW_SITES:
+            yield Caution(f"The class {row.get('class')} was found at {sites:.0f} sites only.", "classes")
+
+
+def class_map_words(results: Results) -> str:
+    """Explain the values of the map."""
+    if len(results.classes) == 2:
+        return (
+            "Values are probabilities, given the environment of a cell, for sites sampled as the training sites were."
+        )
+    return "The most probable class of every cell; where the entropy is high, others are nearly as probable."
+
+
+OF_ABSENCES = sections.AreaWords(
+    "False presences",
+    "False presences",
+    "They",
+    "False presences are the training absences at or above the threshold.",
+    "False presences and omission are looked up in the stored table: the shares of training absences at or above the "
+    "threshold, and of presences below it.",
+)
+CURVE_WORDS = (
+    "Probabilities along each variable, the others at their mean over the sites. The shaded range is that of the "
+    "sites; beyond it the curve is an assumption."
+)
+MEASURE_WORDS = (
+    "loss: log loss of held-out sites in nats, beside that of the constant model, which gives every class its share "
+    "of the training sites; tss: sensitivity + specificity − 1; kappa: agreement beyond chance."
+)
+FIT_WORDS = (
+    "The log loss is the mean of −ln(probability of the class on record), in nats: 0 is perfect. The constant model, "
+    "which gives every class its share of the training sites, is what a model has to beat."
+)
+PAGE = Page(
     subject,
     class_figures,
     (
-        sections.MAP,
+        sections.map_section(class_map_words, OF_ABSENCES),
         PageSection("curves", "Response curves", class_curves),
-        sections.IMPORTANCE,
+        sections.importance_section("predicts the classes of sites, by its log loss,"),
         sections.VARIABLES,
         sections.TUNING,
-        PageSection("classes", "Performance", classes, "Model performance", "classes/classes"),
-        sections.VALIDATION,
+        PageSection("classes", "Performance", classes, "Model performance", TEMPLATES / "classes.html"),
+        sections.validation_section(MEASURE_WORDS),
         sections.ROC,
-        replace(sections.SURVEY, side=True),
-        sections.NULL,
-        sections.THRESHOLDS,
+        sections.survey_section("Probabilities that can be taken at their word lie on the diagonal.", side=True),
+        sections.null_section("the classes shuffled over the sites"),
+        sections.threshold_section(OF_ABSENCES),
         FITTED,
         sections.RECORDS,
-        sections.FIT,
+        sections.fit_section(FIT_WORDS),
         sections.SETTINGS,
         sections.ODMAP,
     ),
+    (stored_warnings, convergence, untested, class_skill, few_sites, outside_map, scenarios_of_model, collinear),
 )

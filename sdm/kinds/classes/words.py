@@ -1,10 +1,11 @@
-"""What the terminal shows of class models: results of a run, evaluations, and model files."""
+"""Terminal text of class models: results of a run, evaluations, and model files."""
 
 import math
 from typing import Any
 
 from sdm.kinds.species import words as shared
 from sdm.kinds.task import ModelResult
+from sdm.kinds.terminal import FACT, RESULT, Rows, terminal_lines
 from sdm.models.classes import ClassModel
 
 WIDEST = 12
@@ -13,38 +14,57 @@ OPENED_FIRST = (
     "page", "map", "class map", "probability map", "entropy map", "thresholded map", "picture", "probability picture",
     "confusion", "model", "numbers",
 )  # fmt: skip
+FITTED: Rows = [
+    ("model", "{number} classes, {training_sites:,} of {sites:,} sites; "
+     "{features_with_weight:,} of {features:,} features have a weight in a class"),
+    ("penalty", "{regularization}, multiplier {chosen}, chosen by the loss at held-out sites"),
+    ("certificate", "{status}: within {gap:.1e} nats of the optimum, proved, after {iterations} rounds"),
+    *shared.TUNED,
+]  # fmt: skip
+SITES: Rows = [
+    ("{part}", "log loss {log_loss} (constant model {constant_log_loss}), accuracy {accuracy}, kappa {kappa}, "
+     "mean AUC {mean_auc}"),
+]  # fmt: skip
+FOLDS: Rows = [
+    ("{folds} folds", "AUC {auc}, TSS {tss}, log loss {loss} (constant model {constant}) ({cross_validation[method]})"),
+    *shared.BLOCKS,
+    *shared.NEEDS,
+]
+EVALUATED: Rows = [
+    ("sites", "{sites:,}"),
+    ("log loss", "{log_loss:.4f} nats (constant model {constant_log_loss:.4f})"),
+    ("", "{unlikely}"),
+    ("accuracy", "{accuracy:.4f}"),
+    ("kappa", "{kappa:.4f}"),
+    ("AUC", "{mean_auc:.4f} (mean over classes)"),
+]
+MODEL: Rows = [
+    ("classes", "{labels}"),
+    ("fitted by", "sdm {version}, seed {seed}"),
+    ("data", "{sites} sites"),
+    ("certificate", "{status}: within {gap:.1e} nats of the optimum"),
+    ("order", "{order:g} ({order_name})"),
+    ("settings", "{setting_text}"),
+]
 
 
 def class_result_lines(result: ModelResult) -> list[str]:
-    """Say what was fitted, in the order in which a person asks."""
-    n, line = result.numbers, result.line
-    out = shared.record_lines(result)
-    out.append(
-        line(
-            "model",
-            f"{len(n['classes'])} classes, {n['training_sites']:,} of {n['sites']:,} sites; "
-            f"{n['features_with_weight']:,} of {n['features']:,} features have a weight in a class",
-        )
-    )
+    """Return the fit, its tests and its files, in the order in which a person asks."""
+    n = result.numbers
+    values = n | shared.assessed(n) | {"number": len(n["classes"])}
     if n["multiplier_search"]:
-        which = f"{n['multiplier']:.3g}" if math.isfinite(n["multiplier"]) else "infinite, the constant model"
-        out.append(line("penalty", f"{n['regularization']}, multiplier {which}, chosen by the loss at held-out sites"))
-    near = f"within {n['gap']:.1e} nats of the optimum, proved"
-    out += [line("certificate", f"{n['status']}: {near}, after {n['iterations']} rounds"), *shared.tuning_lines(result)]
-    for name, m in n["measures"].items():
+        finite = math.isfinite(n["multiplier"])
+        values["chosen"] = f"{n['multiplier']:.3g}" if finite else "infinite, the constant model"
+    if folds := n.get("cross_validation"):
+        measures = {"auc": "auc", "tss": "tss", "loss": "loss", "constant": "loss.const"}
+        values |= {name: measure_text(folds["mean"][f"{key}.val.avg"]) for name, key in measures.items()}
+        values["folds"] = len(folds["rows"])
+    lines = [*shared.record_lines(result), *terminal_lines(FITTED, values, RESULT)]
+    for part, measures in n["measures"].items():
         keys = ("log_loss", "constant_log_loss", "accuracy", "kappa", "mean_auc")
-        loss, constant, accuracy, kappa, auc = (measure_text(m[key]) for key in keys)
-        figures = f"accuracy {accuracy}, kappa {kappa}, mean AUC {auc}"
-        out.append(line(name, f"log loss {loss} (constant model {constant}), {figures}"))
-    if "cross_validation" in n:
-        found = n["cross_validation"]
-        mean = {key: measure_text(found["mean"][f"{key}.val.avg"]) for key in ("auc", "tss", "loss")}
-        constant = measure_text(found["mean"]["loss.const.val.avg"])
-        scores = f"AUC {mean['auc']}, TSS {mean['tss']}, log loss {mean['loss']} (constant model {constant})"
-        out.append(line(f"{len(found['rows'])} folds", f"{scores} ({found['method']})"))
-        out += shared.block_lines(result, found)
-    out += [*shared.null_lines(result), *shared.importance_lines(result)]
-    return [*out, *result.outside_lines(), *result.file_lines(OPENED_FIRST)]
+        lines += terminal_lines(SITES, {"part": part} | {key: measure_text(measures[key]) for key in keys}, RESULT)
+    lines += terminal_lines(FOLDS, values, RESULT)
+    return [*lines, *result.outside_lines(), *result.file_lines(OPENED_FIRST)]
 
 
 def measure_text(value: float) -> str:
@@ -53,49 +73,33 @@ def measure_text(value: float) -> str:
 
 
 def class_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
-    """Say how good a class model is on other sites."""
-    out = [
-        f"sites        {numbers['sites']:,}",
-        f"log loss     {numbers['log_loss']:.4f} nats (constant model {numbers['constant_log_loss']:.4f})",
-    ]
+    """Return how good a class model is on other sites."""
+    values = dict(numbers)
     if count := numbers["sites_given_no_probability"]:
-        out.append(f"             ({count:,} sites whose class got no probability count as 1e-6)")
-    out += [
-        f"accuracy     {numbers['accuracy']:.4f}",
-        f"kappa        {numbers['kappa']:.4f}",
-        f"AUC          {numbers['mean_auc']:.4f} (mean over classes)",
-    ]
+        values["unlikely"] = f"({count:,} sites whose class got no probability count as 1e-6)"
     classes, confusion = numbers["classes"], numbers["confusion"]
-    wide = min(max(map(len, [*classes, "class"])), 30)
-    out += ["", f"{'class':<{wide}}     sites     AUC  recall  precision"]
+    width = min(max(map(len, [*classes, "class"])), 30)
+    lines = [*terminal_lines(EVALUATED, values, FACT), "", f"{'class':<{width}}     sites     AUC  recall  precision"]
     for name, row in zip(classes, confusion):
         figures = f"{numbers['auc'][name]:8.4f}{numbers['recall'][name]:8.4f}{numbers['precision'][name]:11.4f}"
-        out.append(f"{name[:wide]:<{wide}}{sum(row):>10.7g}{figures}")
+        lines.append(f"{name[:width]:<{width}}{sum(row):>10.7g}{figures}")
     if len(classes) > WIDEST:
-        return [*out, "", f"the confusion matrix of {len(classes)} classes is in the result of --json"]
-    out += ["", "confusion: one row per class on record, one column per most probable class"]
-    out.append(" " * wide + "".join(f"  {name[:10]:>10}" for name in classes))
-    return out + [
-        f"{name[:wide]:<{wide}}" + "".join(f"  {value:>10.5g}" for value in row)
-        for name, row in zip(classes, confusion)
-    ]
+        return [*lines, "", f"the confusion matrix of {len(classes)} classes is in the result of --json"]
+    lines += ["", "confusion: one row per class on record, one column per most probable class"]
+    lines.append(" " * width + "".join(f"  {name[:10]:>10}" for name in classes))
+    for name, row in zip(classes, confusion):
+        lines.append(f"{name[:width]:<{width}}" + "".join(f"  {value:>10.5g}" for value in row))
+    return lines
 
 
 def class_info_lines(model: ClassModel, features: int) -> list[str]:
-    """Say what is in a model file."""
-    meta, names = model.meta, model.feature_names
-    order = sorted(range(len(names)), key=lambda j: -float(abs(model.weights[:, j]).max()))
-    listed = []
-    for j in order:
-        c = int(abs(model.weights[:, j]).argmax())
-        listed.append(f"  {model.weights[c, j]:>10.4f}  {names[j]}  (for {model.labels[c]})")
-    return [
-        f"classes      {', '.join(model.labels)}",
-        f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}",
-        f"data         {meta.get('sites', '?')} sites",
-        f"certificate  {meta.get('status')}: within {meta.get('gap', float('nan')):.1e} nats of the optimum",
-        f"order        {model.alpha:g} ({'softmax' if model.alpha == 1 else 'a class can get no probability'})",
-        shared.setting_line(meta),
-        *shared.variable_lines(model),
-        *shared.weight_lines(listed, features, meta.get("n_features", "?")),
-    ]
+    """Return what is in a model file."""
+    names, largest = model.feature_names, abs(model.weights).argmax(axis=0)
+    order = sorted(range(len(names)), key=lambda j: -float(abs(model.weights[largest[j], j])))
+    listed = [f"  {model.weights[largest[j], j]:>10.4f}  {names[j]}  (for {model.labels[largest[j]]})" for j in order]
+    meta = {"version": "?", "seed": "?", "sites": "?", "status": None, "gap": float("nan")} | model.meta
+    order_name = "softmax" if model.alpha == 1 else "a class can get no probability"
+    values = meta | {"labels": ", ".join(model.labels), "order": model.alpha, "order_name": order_name}
+    values["setting_text"] = shared.setting_text(meta)
+    lines = [*terminal_lines(MODEL, values, FACT), *shared.variable_lines(model)]
+    return [*lines, *shared.weight_lines(listed, features, meta.get("n_features", "?"))]

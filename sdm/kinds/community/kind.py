@@ -12,27 +12,32 @@ from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.community.checking import check_community
 from sdm.kinds.community.evaluating import evaluate_joint
-from sdm.kinds.community.fit import CommunityPlan, JointFit, fit_community, glm_gains, plan_community
+from sdm.kinds.community.fit import (
+    CommunityPlan,
+    JointFit,
+    MeasuredCommunity,
+    fit_community,
+    glm_gains,
+    measure_joint,
+    plan_community,
+)
 from sdm.kinds.community.inputs import read_community
 from sdm.kinds.community.known import known_cells, known_rows, row_levels
-from sdm.kinds.community.outputs import write_joint
+from sdm.kinds.community.outputs import draw_joint_maps, map_joint, write_joint
+from sdm.kinds.community.projected import ProjectedCommunity
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.kinds.inputs import narrow_layers
 from sdm.kinds.model_inputs import SurveyFile
-from sdm.kinds.splitting import check_testing
-from sdm.kinds.task import Ahead, MapResult, Prepared, Task
+from sdm.kinds.task import MapResult, Prepared, Task
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
-from sdm.options.several import JointOptions
 from sdm.storage.commit import staging
 from sdm.types import Array, Progress
 
 NAME = "joint"  # what the one model of a run, and its files, are called
-RIDGED = "crf-l2"  # the learner with random effects and traits
-LAPLACE = ("shrinkage", "posterior", "rounds")  # options of the learner laplace
 
 
 class CommunityTask(Task):
@@ -47,25 +52,14 @@ class CommunityTask(Task):
     evaluation_lines = staticmethod(joint_evaluation_lines)
     info_lines = staticmethod(joint_info_lines)
     check = staticmethod(check_community)
+    make_maps = staticmethod(map_joint)
+    draw_maps = staticmethod(draw_joint_maps)
     write = staticmethod(write_joint)
     evaluate: ClassVar[Any] = staticmethod(evaluate_joint)
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
-        super().check_options(options)
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for features that a joint model cannot have."""
         refuse_rectified(options.fit.features)
-        joint, default, test = options.joint, JointOptions(), options.test
-        for name in LAPLACE:
-            if joint.learner != "laplace" and getattr(joint, name) != getattr(default, name):
-                raise OptionError(f"joint.{name} is for the learner laplace, not for {joint.learner}: leave it out")
-        for name in ("random_effect", "traits"):
-            if joint.learner != RIDGED and getattr(joint, name) is not None:
-                raise OptionError(f"joint.{name} is for the learner {RIDGED}, not for {joint.learner}: leave it out")
-        if joint.random_effect is None and joint.random_spread != default.random_spread:
-            raise OptionError("joint.random_spread needs a random effect: name its column with --random-effect")
-        if test.percent and (test.folds or test.split != "random") and test.replicate_kind != "subsample":
-            raise OptionError("give test.percent, or folds of sites, not both: the model is tested with one of them")
-        check_testing(options)
 
     def prepare(self, options: RunOptions) -> Prepared:
         """Read the sites, their environment, and the graph."""
@@ -78,11 +72,15 @@ class CommunityTask(Task):
         whole = prepared.chosen[name].table if name in prepared.chosen else None
         return plan_community(prepared.tables[name], options, prepared.stack, whole)
 
-    def fit(
-        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
-    ) -> JointFit:
-        """Fit the joint model beside single models and a GLM, and test all of them."""
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
+        """Fit the joint model, the same without edges, and a GLM."""
         return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
+
+    def measure(
+        self, fit: JointFit, prepared: Prepared, options: RunOptions, progress: Progress | None
+    ) -> MeasuredCommunity:
+        """Measure the three models, also on held-out sites."""
+        return measure_joint(fit, options, progress)
 
     def variables(self, prepared: Prepared) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the variables of the environment, and of those that are categories."""
@@ -142,6 +140,10 @@ class CommunityTask(Task):
             found["known"] = {"cells": len(ways["known"].rows), "labels": int(np.isfinite(ways["known"].labels).sum())}
         return MapResult(files, found, lines).with_novelty(novelty, places)
 
+    def projected(self, model: FittedJoint, name: str) -> ProjectedCommunity:
+        """Return every species."""
+        return ProjectedCommunity(model, name)
+
     def row_values(self, model: FittedJoint, known: SurveyFile | None, text: Any, row: Any, notices: list[str]) -> Any:
         """Return a function that predicts with the labels that a survey knows held, and the levels of the rows."""
         labels = None if known is None else known_rows(model, known, text, row, notices)
@@ -171,3 +173,6 @@ class CommunityTask(Task):
             if own is not None
             for k, (there, p) in enumerate(zip(own.labels, own.probability))
         ]
+
+
+TASK = CommunityTask

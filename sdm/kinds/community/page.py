@@ -1,9 +1,19 @@
 """The page of a joint model: measures beside those of single models, associations, richness and species."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
+from sdm.report.pages.cautions import (
+    Caution,
+    convergence,
+    outside_map,
+    scenarios_of_model,
+    stored_warnings,
+    untested,
+)
 from sdm.report.pages.drawing.shown import shown_picture
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
@@ -12,6 +22,7 @@ from sdm.report.pages.words import figure, whole
 from sdm.report.pictures import thumbnail
 from sdm.report.results import Results, number, rows_of
 
+TEMPLATES = Path(__file__).parent / "templates"
 MOST_EDGES = 30
 MOST_FEATURES = 25
 MODELS = ("joint", "stacked", "glm")
@@ -42,7 +53,6 @@ def joint_figures(results: Results) -> list[KeyFigure]:
         joint, stacked, glm = (figure(both[name].get(key), digits) for name in MODELS)
         return KeyFigure(title, joint, f"stacked {stacked}, GLM {glm}")
 
-    unit = "wrong labels per site" if results.by_margin else "nats per site"
     variables, edges = n.get("variables") or [], f"{n.get('edges')} edges, graph {n.get('graph')}"
     return [
         KeyFigure("Species", str(len(n["species"])), f"at {whole(n.get('sites'))} sites"),
@@ -52,7 +62,9 @@ def joint_figures(results: Results) -> list[KeyFigure]:
         KeyFigure("Sites", whole(n.get("sites")), f"{whole(n.get('missing'))} labels missing"),
         KeyFigure("Associations", whole(n.get("edges")), edges),
         KeyFigure("Variables", str(len(variables)), f"features {n.get('features')}"),
-        KeyFigure("Proved gap", figure(n.get("gap"), 2), f"{unit}, {n.get('status') or 'status unknown'}"),
+        KeyFigure(
+            "Proved gap", figure(n.get("gap"), 2), f"{results.objective_unit}, {n.get('status') or 'status unknown'}"
+        ),
     ]
 
 
@@ -170,24 +182,45 @@ def features(results: Results) -> Context | None:
     return {"chart": svg(chart), "has_spread": _has_spread(results)}
 
 
-COMMUNITY = Page(
+def joint_skill(results: Results) -> Iterator[Caution]:
+    """Warn of a model that predicts worse than a constant model."""
+    mean = results.tree("test").get("mean")
+    joint = mean.get("joint") if isinstance(mean, dict) else None
+    if not isinstance(joint, dict):
+        return
+    loss, constant = number(joint.get("marginal log loss")), number(joint.get("constant log loss"))
+    if loss is not None and constant is not None and loss >= constant:
+        yield Caution(
+            "At held-out sites the model predicts worse than a constant model, in which every species is as "
+            "frequent as in training.",
+            "measures",
+        )
+
+
+MAP_WORDS = "The expected number of species in every cell, and the probability of each species, given the environment."
+FIT_WORDS = (
+    "Inference is exact: the edges form a forest, so best labelings and marginals come from messages between "
+    "neighbours, not from sampling."
+)
+PAGE = Page(
     lambda results: "joint model",
     joint_figures,
     (
-        sections.MAP,
-        PageSection("measures", "Joint, stacked and GLM", measures, template="community/measures"),
-        PageSection("richness", "Richness", richness, "Number of species", "community/richness"),
-        PageSection("network", "Associations", network, template="community/network"),
-        PageSection("variance", "Variance", variance, "Environment and associations", "community/variance"),
-        PageSection("random", "Random effect", random_effect, template="community/random"),
-        PageSection("traits", "Traits", fourth_corner, "Traits and the environment", "community/traits"),
-        PageSection("each", "Species", each, template="community/each"),
-        PageSection("features", "Features", features, "Features that survived", "community/features"),
+        sections.map_section(lambda results: MAP_WORDS),
+        PageSection("measures", "Joint, stacked and GLM", measures, template=TEMPLATES / "measures.html"),
+        PageSection("richness", "Richness", richness, "Number of species", TEMPLATES / "richness.html"),
+        PageSection("network", "Associations", network, template=TEMPLATES / "network.html"),
+        PageSection("variance", "Variance", variance, "Environment and associations", TEMPLATES / "variance.html"),
+        PageSection("random", "Random effect", random_effect, template=TEMPLATES / "random.html"),
+        PageSection("traits", "Traits", fourth_corner, "Traits and the environment", TEMPLATES / "traits.html"),
+        PageSection("each", "Species", each, template=TEMPLATES / "each.html"),
+        PageSection("features", "Features", features, "Features that survived", TEMPLATES / "features.html"),
         FITTED,
         sections.RECORDS,
         sections.VARIABLES,
-        sections.FIT,
+        sections.fit_section(FIT_WORDS),
         sections.SETTINGS,
         sections.ODMAP,
     ),
+    (stored_warnings, convergence, untested, joint_skill, outside_map, scenarios_of_model),
 )

@@ -5,42 +5,60 @@ from typing import Any
 from sdm.kinds.classes.words import measure_text
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import ModelResult
+from sdm.kinds.terminal import FACT, Rows, terminal_lines
 from sdm.models.community import FittedJoint
+
+LEARNER = "{learner} (C {C:g}{prior})"
+CERTIFICATE = ("certificate", "{status}: within {gap:.1e} {unit} per site of the optimum")
+DETAILS: Rows = [
+    ("random", "{random[column]}: {random[levels]:,} levels, standard deviation {random[spread]:g} (log-odds)"),
+    ("traits", "{sure} of {products} products with a 95 % interval without zero{strongest}"),
+]
+FITTED: Rows = [
+    ("community", "{number} species, {sites:,} sites, {variables} variables"),
+    ("model", LEARNER + ", graph {graph}: {edges} edges"),
+    CERTIFICATE,
+    ("PAC-Bayes", "{bound_text}"),
+    *DETAILS,
+]
+MODEL: Rows = [
+    ("joint model", "{number} species: {labels}"),
+    ("fitted by", "sdm {version}, seed {seed}"),
+    ("data", "{sites} sites of {source}", ", {missing:,} labels missing"),
+    ("learner", LEARNER + ", graph {graph}"),
+    CERTIFICATE,
+    ("PAC-Bayes", "{bound_text}"),
+    ("variables", "{variables}"),
+    *DETAILS,
+]
 
 
 def joint_result_lines(result: ModelResult) -> list[str]:
-    """Say what was fitted, in the order in which a person asks."""
+    """Return the fit, its tests and its files, in the order in which a person asks."""
     n = result.numbers
-    species, edges, tested = len(n["species"]), n["associations"], n["test"]
+    edges, tested = n["associations"], n["test"]
     models = n["training"] if tested is None else tested["mean"]
-    where = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
-    out = [
-        f"community    {species} species, {n['sites']:,} sites, {len(n['variables'])} variables",
-        f"model        {_settings(n)}, graph {n['graph']}: {len(edges)} edges",
-        f"certificate  {_certificate(n)}",
-        *_bound_lines(n),
-        *_random_lines(n.get("random")),
-        *_corner_lines(n.get("fourth corner")),
-        "",
-        f"{where:<44}    joint  stacked      GLM",
-    ]
+    part = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
+    values = n | _texts(n, n.get("fourth corner"))
+    values |= {"number": len(n["species"]), "variables": len(n["variables"]), "edges": len(edges)}
+    lines = [*terminal_lines(FITTED, values, FACT), "", f"{part:<44}    joint  stacked      GLM"]
     for key, text in MEASURES.items():
-        out.append(f"  {text:<42}{''.join(f'{measure_text(models[name][key]):>9}' for name in WHAT)}")
+        lines.append(f"  {text:<42}{''.join(f'{measure_text(models[name][key]):>9}' for name in WHAT)}")
     if tested is not None and "blocks" in tested:
-        out.append(f"  blocks of {tested['blocks']['text']}")
-    out += [*_edge_lines(edges, 5), *(text.strip() for text in result.outside_lines()), ""]
+        lines.append(f"  blocks of {tested['blocks']['text']}")
+    lines += [*_edge_lines(edges, 5), *(text.strip() for text in result.outside_lines()), ""]
     for what, name in result.files.items():
         if isinstance(name, str):
-            out.append(f"written      {result.folder}/{name} ({what})")
+            lines.append(f"written      {result.folder}/{name} ({what})")
         else:
             number = len(name["species"])
             listed = f"{result.folder}/{name['richness']} and {number} species' probability and presence"
-            out.append(f"written      {listed} ({what})")
-    return out
+            lines.append(f"written      {listed} ({what})")
+    return lines
 
 
 def joint_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
-    """Say how good a joint model is on other sites."""
+    """Return how good a joint model is on other sites."""
     return [
         f"{'sites':<42}{numbers['sites']:>9,}",
         f"{'known labels':<42}{numbers['labels']:>9,}",
@@ -52,21 +70,17 @@ def joint_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
 
 
 def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
-    """Say what is in a model file, with its largest weights."""
-    meta = model.meta
-    missing = f", {meta['missing']:,} labels missing" if meta.get("missing") else ""
+    """Return what is in a model file, with its largest weights."""
+    unknown = dict.fromkeys(("version", "seed", "sites", "source", "graph"), "?")
+    values = unknown | model.meta | _texts(model.meta, model.meta.get("fourth_corner"))
+    values |= {"number": len(model.species), "labels": ", ".join(model.species)}
+    values |= {"variables": ", ".join(model.encoder.names), "missing": model.meta.get("missing") or None}
+    if (random := model.random) is not None:
+        values["random"] = {"column": random.column, "levels": len(random.levels), "spread": random.spread}
     effects = sorted(model.effects(), key=lambda row: -abs(row["weight"]))
     shown = [row for row in effects if row["feature"] != "bias"][:features]
     return [
-        f"joint model  {len(model.species)} species: {', '.join(model.species)}",
-        f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}",
-        f"data         {meta.get('sites', '?')} sites of {meta.get('source', '?')}{missing}",
-        f"learner      {_settings(meta)}, graph {meta.get('graph', '?')}",
-        f"certificate  {_certificate(meta)}",
-        *_bound_lines(meta),
-        f"variables    {', '.join(model.encoder.names)}",
-        *_random_lines(_random_of(model)),
-        *_corner_lines(meta.get("fourth_corner")),
+        *terminal_lines(MODEL, values, FACT),
         *_edge_lines(model.associations(), features),
         "",
         "largest effects (features are standardised)",
@@ -74,51 +88,28 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
     ]
 
 
-def _settings(meta: dict[str, Any]) -> str:
-    prior = f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""
-    return f"{meta['learner']} (C {meta['C']:g}{prior})"
+def _texts(meta: dict[str, Any], fourth_corner: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return the texts that the tables compose of the numbers of a model."""
+    values: dict[str, Any] = {"unit": "nats" if meta["learner"].startswith("crf") else "wrong labels"}
+    values["prior"] = f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""
+    if isinstance(bound := meta.get("bound"), dict):
+        values["bound_text"] = _bound_text(bound)
+    if fourth_corner:
+        sure = [row for row in fourth_corner if row.get("low", 0.0) > 0 or row.get("high", 0.0) < 0]
+        named = [f"{row['trait']} with {row['feature']} ({row['weight']:+.2f})" for row in sure[:3]]
+        strongest = f": {', '.join(named)}{', …' if len(sure) > 3 else ''}" if named else ""
+        values |= {"sure": len(sure), "products": len(fourth_corner), "strongest": strongest}
+    return values
 
 
-def _certificate(meta: dict[str, Any]) -> str:
-    unit = "nats" if meta["learner"].startswith("crf") else "wrong labels"
-    return f"{meta['status']}: within {meta['gap']:.1e} {unit} per site of the optimum"
-
-
-def _bound_lines(meta: dict[str, Any]) -> list[str]:
+def _bound_text(bound: dict[str, Any]) -> str:
     """Return the PAC-Bayes estimate of wrong labelings at new sites, or the reason why it is of no use."""
-    bound = meta.get("bound")
-    if not isinstance(bound, dict):
-        return []
-    if bound["says_something"]:
-        value = f"at most about {bound['value']:.0%} of new sites have a wrong label"
-        return [f"PAC-Bayes    {value} (an estimate, not a proved bound)"]
     value, needed = bound["value"], bound["sites_needed"]
+    if bound["says_something"]:
+        return f"at most about {value:.0%} of new sites have a wrong label (an estimate, not a proved bound)"
     many = "too many training sites have a wrong label" if needed is None else f"it takes about {needed:.0e} sites"
-    at = "no training site is right" if value is None else f"{value:.1f}, and 1 is all of them"
-    return [f"PAC-Bayes    the estimate says nothing of new sites here ({at}): {many}"]
-
-
-def _random_of(model: FittedJoint) -> dict[str, Any] | None:
-    own = model.random
-    return None if own is None else {"column": own.column, "levels": len(own.levels), "spread": own.spread}
-
-
-def _random_lines(random: dict[str, Any] | None) -> list[str]:
-    """Say how many levels the random effect has, and how far they spread."""
-    if random is None:
-        return []
-    spread = f"standard deviation {random['spread']:g} (log-odds)"
-    return [f"random       {random['column']}: {random['levels']:,} levels, {spread}"]
-
-
-def _corner_lines(rows: list[dict[str, Any]] | None) -> list[str]:
-    """Say which effects of the environment change with which traits."""
-    if not rows:
-        return []
-    sure = [row for row in rows if row.get("low", 0.0) > 0 or row.get("high", 0.0) < 0]
-    named = [f"{row['trait']} with {row['feature']} ({row['weight']:+.2f})" for row in sure[:3]]
-    more = f": {', '.join(named)}{', …' if len(sure) > 3 else ''}" if named else ""
-    return [f"traits       {len(sure)} of {len(rows)} products with a 95 % interval without zero{more}"]
+    reason = "no training site is right" if value is None else f"{value:.1f}, and 1 is all of them"
+    return f"the estimate says nothing of new sites here ({reason}): {many}"
 
 
 def _spread(row: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.executors.painter import Painter
 from sdm.kinds.group.words import group_info_lines
-from sdm.kinds.task import Ahead, Files, Findings, Fitted, MapResult, ModelResult, Prepared, Task
+from sdm.kinds.task import Files, Findings, MapResult, ModelResult, Prepared, Task
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import write_group_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -60,6 +60,13 @@ class GroupTask(Task):
         beside_maps = {name: output / file for name, file in beside.items()}
         return MapResult(files, {"maps": numbers}, lines).with_novelty(novelty, beside_maps)
 
+    def projected(self, model: GroupModel, name: str) -> NoReturn:
+        """Refuse: species are projected one by one."""
+        raise OptionError(
+            f"{name} holds the axes of a group, and species are projected one by one: give the folder of the run, or "
+            "models of its species; 'sdm predict' maps all species of a group.npz on other layers"
+        )
+
     def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
         """Return one column per species, called after the scale and the species."""
         return {f"{scale or MAP_SCALES[0]} {name}": row.tolist() for name, row in zip(model.species, values)}
@@ -83,15 +90,17 @@ class GroupTask(Task):
         """Refuse, as there are no runs of groups alone."""
         self._refuse()
 
-    def fit(
-        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
-    ) -> Fitted:
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> NoReturn:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def measure(self, fit: Any, prepared: Prepared, options: RunOptions, progress: Progress | None) -> NoReturn:
         """Refuse, as there are no runs of groups alone."""
         self._refuse()
 
     def write(
         self,
-        fitted: Any,
+        measured: Any,
         prepared: Prepared,
         options: RunOptions,
         folder: Path,
@@ -116,3 +125,6 @@ class GroupTask(Task):
 
     def _refuse(self) -> NoReturn:
         raise OptionError(f"{self.called} is made by a run over several species: use 'sdm fit --model shared'")
+
+
+TASK = GroupTask

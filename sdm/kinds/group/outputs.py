@@ -14,6 +14,7 @@ from sdm.kinds.group.tables import (
     species_axis_rows,
     strength_rows,
 )
+from sdm.kinds.results import read_results
 from sdm.kinds.task import Files
 from sdm.kinds.writing import versions, write_run
 from sdm.maps.gis.styles import style_folder
@@ -23,9 +24,9 @@ from sdm.models.file import save_model
 from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
-from sdm.report.results import GROUP, read_results, read_rows
+from sdm.report.results import GROUP, read_rows
 from sdm.report.tables import write_rows
-from sdm.storage.files import safe_names, to_json, write_text
+from sdm.storage.files import safe_names, to_json
 from sdm.types import Progress
 
 if TYPE_CHECKING:
@@ -82,11 +83,9 @@ def write_group(
         files["page"] = f"{GROUP}.html"
     (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
     if options.output.report:
-        from sdm.kinds.group.page import GROUP_PAGE
-        from sdm.report.pages.frame import page_text
+        from sdm.kinds.pages import write_page
 
-        results = read_results(folder / files["numbers"])
-        write_text(results.page, page_text(results, GROUP_PAGE))
+        write_page(read_results(folder / files["numbers"]))
 
 
 def group_numbers(model: GroupModel) -> dict[str, Any]:

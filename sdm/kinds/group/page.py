@@ -1,16 +1,20 @@
 """The page of a group of species on shared axes: what axes are, how much they explain, and who is near to whom."""
 
+from pathlib import Path
+
 from sdm.assess.axes import RELATIVES
 from sdm.kinds.group.charts import CURVED, MOST_BARS, curve_charts, place_bars, stored_biplot
 from sdm.kinds.group.tables import axis_name
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
+from sdm.report.pages.cautions import convergence, stored_warnings
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.words import figure, percent, whole
 from sdm.report.results import Results, column, number, rows_by
 from sdm.storage.files import safe_name
 
+TEMPLATES = Path(__file__).parent / "templates"
 MOST_ROWS = 10  # axes that are listed
 
 
@@ -72,7 +76,7 @@ def biplot_section(results: Results) -> Context | None:
     return {"chart": svg(chart), "longest": chart.longest, "named": len(chart.named), "species": len(rows)}
 
 
-def map_section(results: Results) -> Context | None:
+def axis_map_section(results: Results) -> Context | None:
     """Return the pictures of the axes in colours, and one by one."""
     colours, each = (sections.image(results, key) for key in ("colours picture", "axes picture"))
     return {"colours": colours, "each": each} if colours or each else None
@@ -100,17 +104,24 @@ def species_section(results: Results) -> Context | None:
     return {"rows": rows, "axes": [f"Axis {k + 1}" for k in range(min(CURVED, int(results.numbers["rank"])))]}
 
 
-GROUP_PAGE = Page(
+FIT_WORDS = (
+    "The loss is the mean over all records of −ln(density at the record, relative to the sites), with a penalty on "
+    "axes; a gap of 0.0001 nats is far below what records can tell apart."
+)
+PAGE = Page(
     lambda results: "group of species on shared axes",
     group_figures,
     (
-        PageSection("map", "Maps", map_section, "Maps of the axes", "group/map", lead=True),
-        PageSection("axes", "Axes", axes_section, "What the species share", "group/axes"),
-        PageSection("path", "Choice of the strength", strength_section, "How many axes, and why", "group/path"),
-        PageSection("curves", "Curves", axis_curves, "What the axes are made of", "group/curves"),
-        PageSection("biplot", "Biplot", biplot_section, "Species on the axes", "group/biplot"),
-        PageSection("each", "Species", species_section, template="group/each"),
-        sections.FIT,
+        PageSection("map", "Maps", axis_map_section, "Maps of the axes", TEMPLATES / "map.html", lead=True),
+        PageSection("axes", "Axes", axes_section, "What the species share", TEMPLATES / "axes.html"),
+        PageSection(
+            "path", "Choice of the strength", strength_section, "How many axes, and why", TEMPLATES / "path.html"
+        ),
+        PageSection("curves", "Curves", axis_curves, "What the axes are made of", TEMPLATES / "curves.html"),
+        PageSection("biplot", "Biplot", biplot_section, "Species on the axes", TEMPLATES / "biplot.html"),
+        PageSection("each", "Species", species_section, template=TEMPLATES / "each.html"),
+        sections.fit_section(FIT_WORDS),
         sections.SETTINGS,
     ),
+    (stored_warnings, convergence),
 )

@@ -1,37 +1,47 @@
 """What the terminal shows of a group of species on shared axes."""
 
 from sdm.assess.axes import RELATIVES, response_shares
+from sdm.kinds.terminal import FACT, Rows, terminal_lines
 from sdm.models.group import GroupModel
 
 MOST_NAMES = 8
 MOST_AXES = 20
 
 
+MODEL: Rows = [
+    ("group", "{number} species: {listed}"),
+    ("fitted by", "sdm {version}, seed {seed}"),
+    ("data", "{presences} presences, {points:,} sites"),
+    ("certificate", "{status}: {certified}"),
+    ("strength", "{strength:g} (penalty on axes {penalty:.3g})"),
+    ("variables", "{variables}"),
+    ("features", "{features:,}"),
+    ("place", "{place}"),
+]
+
+
 def group_info_lines(model: GroupModel, features: int) -> list[str]:
-    """Say what is in the file of a group: its axes, and as many species as features were asked for."""
-    meta, names = model.meta, model.species
+    """Return what is in the file of a group: its axes, and as many species as features were asked for."""
+    names, unknown = model.species, {"version": "?", "seed": "?", "presences": "?", "status": None}
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    place = ["place        features of place: for mapping within the region only"] if meta.get("spatial") else []
-    return [
-        f"group        {len(names)} species: {', '.join(names[:MOST_NAMES])}{more}",
-        f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}",
-        f"data         {meta.get('presences', '?')} presences, {model.n_domain:,} sites",
-        f"certificate  {_certificate(model)}",
-        f"strength     {model.strength:g} (penalty on axes {model.penalty:.3g})",
-        f"variables    {', '.join(model.names)}",
-        f"features     {len(model.terms) + len(model.shapes):,}",
-        *place,
-        "",
-        *_axis_lines(model),
-        "",
-        *_species_lines(model, features),
-    ]
-
-
-def _certificate(model: GroupModel) -> str:
     gap = model.meta.get("gap")
-    near = "no gap stored" if gap is None else f"within {float(gap):.1e} nats per record of the optimum"
-    return f"{model.meta.get('status')}: {near}"
+    values = (
+        unknown
+        | model.meta
+        | {
+            "number": len(names),
+            "listed": ", ".join(names[:MOST_NAMES]) + more,
+            "points": model.n_domain,
+            "certified": "no gap stored" if gap is None else f"within {float(gap):.1e} nats per record of the optimum",
+            "strength": model.strength,
+            "penalty": model.penalty,
+            "variables": ", ".join(model.names),
+            "features": len(model.terms) + len(model.shapes),
+        }
+    )
+    if model.meta.get("spatial"):
+        values["place"] = "features of place: for mapping within the region only"
+    return [*terminal_lines(MODEL, values, FACT), "", *_axis_lines(model), "", *_species_lines(model, features)]
 
 
 def _axis_lines(model: GroupModel) -> list[str]:

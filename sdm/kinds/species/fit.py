@@ -1,6 +1,5 @@
 """One species: fit, test, and gather every number, curve and threshold."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,9 @@ from sdm.data.table import SampleTable, Survey
 from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.assessing import Assessed, assess
 from sdm.kinds.responses import make_bands, make_surfaces, varying
+from sdm.kinds.species.methods.method import Additions
 from sdm.kinds.species.methods.registry import method_of, species_estimator
 from sdm.kinds.species.plan import SpeciesPlan
-from sdm.maps.rasters import RasterSummary
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
@@ -35,9 +34,31 @@ if TYPE_CHECKING:
     from sdm.kinds.species.methods.axes import GroupFits
 
 
-@dataclass
+@dataclass(frozen=True)
 class SpeciesFit:
-    """A fitted species."""
+    """The model of one species with its certificate: all that maps depend on, and that measures begin with."""
+
+    table: SampleTable  # what it was fitted on: the training part
+    test: Array | None  # (k, V), values at test records
+    test_xy: tuple[Array, Array] | None  # and their coordinates
+    split: Split | None
+    base: SpeciesEstimator  # the estimator of the options, not fitted
+    fitted: SpeciesEstimator
+    model: Model
+    numbers: dict[str, Any]
+    curve: Curve
+    thresholds: list[Threshold]
+    added: Additions
+
+    @property
+    def name(self) -> str:
+        """The species."""
+        return self.table.species
+
+
+@dataclass
+class MeasuredSpecies:
+    """A fitted species, measured."""
 
     table: SampleTable  # what it was fitted on: the training part
     test: Array | None  # (k, V), values at test records
@@ -55,10 +76,6 @@ class SpeciesFit:
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
     scale: str = "cloglog"  # of the map and the surfaces
     curve_scale: str = "cloglog"  # of the responses to one variable
-    mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
-    counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
-    ahead: Any = None  # its map (`MapAhead`), which was begun before the model was measured
-    drawn: set[str] = field(default_factory=set)  # titles of the pictures that were begun before it was all measured
 
     @property
     def name(self) -> str:
@@ -67,7 +84,31 @@ class SpeciesFit:
 
 
 def fit_species(
-    plan: SpeciesPlan,
+    plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, group: "GroupFits | None" = None
+) -> SpeciesFit:
+    """Fit one species, and find its thresholds; `group` are the axes that it shares with others."""
+    table, test, places = plan.table, None, None
+    if plan.test is not None:
+        test, places = plan.test[0], plan.test[1:]
+    method = method_of(options)
+    placed = () if group is None else group.placed(table.species, options)
+    base = method.estimator(options, table.categorical, placed)
+    with going_on(progress, "fitting"):
+        fitted = fits.fit_table(table, base, progress=progress)
+    added = method.additions(fitted, options)
+    model = _with_record(fitted.model_, table, options)
+    numbers, curve = _measure(table, fitted, model, test)
+    thresholds = curve.thresholds(model.entropy)
+    model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
+    if added.structure is not None:
+        model = model.with_meta(structure=added.structure.summary())
+    if added.bound is not None:
+        model = model.with_meta(performance_bound=asdict(added.bound))
+    return SpeciesFit(table, test, places, plan.split, base, fitted, model, numbers, curve, thresholds, added)
+
+
+def measure_species(
+    fit: SpeciesFit,
     options: RunOptions,
     progress: Progress | None = None,
     *,
@@ -75,83 +116,74 @@ def fit_species(
     nested: tuple[SampleTable, Split] | None = None,
     validated: CrossValidation | None = None,
     group: "GroupFits | None" = None,
-    when_fitted: Callable[[Model], None] | None = None,
-    when_measured: Callable[[SpeciesFit], None] | None = None,
-) -> SpeciesFit:
-    """Fit one species and measure the result, also on the sites of a survey; `nested` and `validated` as for `assess`,
-    and `group` are the axes that it shares with others. `when_fitted` is called with the model before it is measured,
-    and `when_measured` with what is measured before its responses are.
-    """
-    table, test, split = plan.table, plan.test, plan.split
-    method = method_of(options)
-    placed = () if group is None else group.placed(table.species, options)
-    base = method.estimator(options, table.categorical, placed)
-    with going_on(progress, "fitting"):
-        fitted = fits.fit_table(table, base, progress=progress)
-    added = method.additions(fitted, options)
-    structure, bound = added.structure, added.bound
-    model = _with_record(fitted.model_, table, options)
-    values = None if test is None else test[0]
-    numbers, curve = _measure(table, fitted, model, values)
-    thresholds = curve.thresholds(model.entropy)
-    model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
-    if structure is not None:
-        model = model.with_meta(structure=structure.summary())
-    if bound is not None:
-        model = model.with_meta(performance_bound=asdict(bound))
-    if when_fitted is not None:
-        when_fitted(model)
-    chosen = method.chosen(fitted, options)
-    # Fits to one variable need not choose again.
-    known = options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
-    single = method.estimator(known, table.categorical)
-    ways: dict[str, Any] = {"test": values, "nested": nested, "validated": validated, "progress": progress}
-    start = fitted.warm_start()
-    assessed = assess(table, options, base, single, split, start=start, **ways)
+) -> MeasuredSpecies:
+    """Measure a fitted species, also on the sites of a survey; `nested` and `validated` as for `assess`, and `group`
+    are the axes that it shares with others."""
+    table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
+    assessed = assess(
+        table,
+        options,
+        fit.base,
+        species_estimator(chosen, table.categorical),
+        fit.split,
+        start=fitted.warm_start(),
+        test=fit.test,
+        nested=nested,
+        validated=validated,
+        progress=progress,
+    )
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed}
         points = (model, table.presence, table.background)
         assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
         if group is None:
             assessed.contribution = _contributions(fitted, options)
     if survey is not None:
         assessed.survey = measure_survey(model, survey)
-    numbers |= assessed.as_dict() | {"warnings": list(table.warnings)}
-    numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
-    if structure is not None:
-        numbers["structure"] = structure.as_dict()
-    if bound is not None:
-        numbers["performance_bound"] = asdict(bound)
-    if group is not None:
-        numbers["shared"] = group.numbers(table.species, fitted)
     scale, clamped = options.predict.scale, options.predict.clamped
     shown = options.output.curve_scale(scale)
-    notes = [*table.notes, *fitted.notes_]
-    if "temperature_note" in model.meta:
-        notes.append(model.meta["temperature_note"])
-    found = SpeciesFit(
+    measured = MeasuredSpecies(
         table,
-        values,
-        None if test is None else test[1:],
+        fit.test,
+        fit.test_xy,
         model,
-        numbers,
-        thresholds,
-        curve.table(),
-        curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
+        _all_numbers(fit, assessed, group),
+        fit.thresholds,
+        fit.curve.table(),
+        fit.curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
         [],
-        notes,
-        structure,
+        [*table.notes, *fitted.notes_],
+        fit.added.structure,
         assessed,
         scale=scale,
         curve_scale=shown,
     )
-    if when_measured is not None:
-        when_measured(found)
+    if "temperature_note" in model.meta:
+        measured.notes.append(model.meta["temperature_note"])
     if options.output.curves:
-        found.profiles = _profiles(table, model, None if group else known, options, progress)
-        found.bands = make_bands(model, assessed.replicates, table.presence, shown, clamped)
-    found.surfaces = make_surfaces(model, options.output.surfaces, table.presence, scale, clamped)
-    return found
+        measured.profiles = _profiles(table, model, None if group else chosen, options, progress)
+        measured.bands = make_bands(model, assessed.replicates, table.presence, shown, clamped)
+    measured.surfaces = make_surfaces(model, options.output.surfaces, table.presence, scale, clamped)
+    return measured
+
+
+def _chosen_options(fit: SpeciesFit, options: RunOptions) -> RunOptions:
+    """Return the options with the settings that the fit chose, so that fits to one variable need not choose again."""
+    chosen = method_of(options).chosen(fit.fitted, options)
+    return options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
+
+
+def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None") -> dict[str, Any]:
+    """Return everything that was measured, for the file of numbers."""
+    numbers = fit.numbers | assessed.as_dict() | {"warnings": list(fit.table.warnings)}
+    numbers["thresholds"] = {t.key: _threshold_numbers(t, fit.model) for t in fit.thresholds}
+    if fit.added.structure is not None:
+        numbers["structure"] = fit.added.structure.as_dict()
+    if fit.added.bound is not None:
+        numbers["performance_bound"] = asdict(fit.added.bound)
+    if group is not None:
+        numbers["shared"] = group.numbers(fit.name, fit.fitted)
+    return numbers
 
 
 def _contributions(fitted: Any, options: RunOptions) -> list[Contribution]:

@@ -36,7 +36,6 @@ from sdm.kinds.inputs import (
     with_layers,
 )
 from sdm.kinds.species import sampling
-from sdm.kinds.species.methods.registry import method_of
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import GROUP_WORD, RunOptions
 
@@ -127,7 +126,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
 
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
     """Read the records of the target group, if one is used: by default all species of the occurrence file."""
-    if not sampling.needs_group(options):
+    if not options.background.uses_group:
         return None
     file = options.background.target_group
     if file is None:
@@ -196,7 +195,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     share = sampling.random_share(options, options.fit.spatial)
-    if method_of(options).shares_axes and options.background.kind == GROUP_WORD and share:
+    if options.fit.shares_axes and options.background.kind == GROUP_WORD and share:
         prepared.around = sampling.random_cells(options, stack, area)
     values = backgrounds[0].presence_values
     if values is None:

@@ -1,7 +1,6 @@
 """The task of species: presences compared with a background, one model per species."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -13,17 +12,14 @@ from sdm.errors import OptionError
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
-from sdm.kinds.species.fit import fit_species
+from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange, prepare_species
-from sdm.kinds.species.map_ahead import map_ahead
+from sdm.kinds.species.mapping import draw_species_maps, map_species, map_species_together
 from sdm.kinds.species.methods.registry import method_of, species_estimator
-from sdm.kinds.species.outputs import map_species_together, write_shared, write_species
-from sdm.kinds.species.pictures import draw_measured
+from sdm.kinds.species.outputs import write_shared, write_species
 from sdm.kinds.species.plan import SpeciesPlan, plan_species
-from sdm.kinds.species.sampling import check_sampling
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
-from sdm.kinds.splitting import check_testing
-from sdm.kinds.task import Ahead, MapResult, Prepared, Task
+from sdm.kinds.task import Fit, MapResult, Measured, Prepared, Task
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
@@ -62,30 +58,28 @@ class SpeciesTask(Task):
     estimator = staticmethod(species_estimator)
     write = staticmethod(write_species)
     write_shared = staticmethod(write_shared)
+    make_maps = staticmethod(map_species)
     map_together = staticmethod(map_species_together)
+    draw_maps = staticmethod(draw_species_maps)
     evaluate: ClassVar[Any] = staticmethod(evaluate_species)
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
-        super().check_options(options)
-        check_testing(options)
-        check_sampling(options)
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the method or its estimator refuses."""
         method = method_of(options)
-        method.check(options)
+        method.check(options.fit)
         method.estimator(options, []).check_options()
 
     def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
         """Fit the axes that all species share, or read those of an earlier run."""
-        method = method_of(options)
-        if not method.shares_axes:
+        if not options.fit.shares_axes:
             return prepared
         from sdm.kinds.species.methods.shared import SharedMethod, gather_axes
 
-        return gather_axes(cast(SharedMethod, method), prepared, options, self.plan, progress)
+        return gather_axes(cast(SharedMethod, method_of(options)), prepared, options, self.plan, progress)
 
     def fits_together(self, options: RunOptions) -> bool:
         """Whether species share axes that are fitted in this run."""
-        return method_of(options).shares_axes and options.fit.axes is None
+        return options.fit.shares_axes and options.fit.axes is None
 
     def check_tuning(self, options: RunOptions) -> None:
         """Raise for species on shared axes, which are fitted together."""
@@ -93,12 +87,11 @@ class SpeciesTask(Task):
 
     def check_gathered(self, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
         """Raise if there are no axes that the species could share."""
-        method = method_of(options)
-        if not method.shares_axes:
+        if not options.fit.shares_axes:
             return
         from sdm.kinds.species.methods.shared import SharedMethod, check_gathered
 
-        check_gathered(cast(SharedMethod, method), prepared, names, options)
+        check_gathered(cast(SharedMethod, method_of(options)), prepared, names, options)
 
     def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species."""
@@ -107,28 +100,26 @@ class SpeciesTask(Task):
         every = prepared.chosen[name].table if name in prepared.chosen else None
         return plan_species(prepared.tables[name], options, test, stack=prepared.stack, every=every)
 
-    def fit(
-        self,
-        prepared: SpeciesPrepared,
-        name: str,
-        options: RunOptions,
-        progress: Progress | None,
-        ahead: Ahead | None = None,
-    ) -> Any:
-        """Fit and measure the model of one species."""
+    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Fit:
+        """Fit the model of one species."""
         with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
-            plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
-        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        ways: dict[str, Any] = {"survey": survey, "nested": nested, "group": prepared.group}
-        ways["validated"] = prepared.validated.get(name)
-        if ahead is None:
-            return fit_species(plan, options, progress, **ways)
-        ways["when_measured"] = lambda found: draw_measured(ahead.painter, found, prepared.stack, options, ahead.place)
-        making = map_ahead(plan, prepared, options, ahead)
-        if making is None:
-            return fit_species(plan, options, progress, **ways)
-        with making:
-            return replace(fit_species(plan, options, progress, when_fitted=making.begin, **ways), ahead=making)
+            plan = self.plan(prepared, name, options)
+        return fit_species(plan, options, progress, group=prepared.group)
+
+    def measure(
+        self, fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None
+    ) -> Measured:
+        """Measure the model of one species."""
+        name = fit.name
+        return measure_species(
+            fit,
+            options,
+            progress,
+            survey=prepared.surveys.get(name),
+            nested=chosen_in_folds(self, prepared, name, fit.split, options, progress),
+            validated=prepared.validated.get(name),
+            group=prepared.group,
+        )
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""
@@ -205,3 +196,6 @@ def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> floa
         listed = ", ".join(known) or "none (the model was not fitted by 'sdm fit')"
         raise OptionError(f"threshold={threshold!r}: expected a number, or one that the model has: {listed}")
     return float(model.from_raw(known[threshold], scale))
+
+
+TASK = SpeciesTask

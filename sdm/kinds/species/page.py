@@ -1,12 +1,23 @@
 """The page of a species: what it shows beside the sections that all kinds share."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
 from sdm.report.charts import BarChart, Bars, omission_chart
 from sdm.report.pages import sections
+from sdm.report.pages.cautions import (
+    Caution,
+    collinear,
+    convergence,
+    outside_map,
+    scenarios_of_model,
+    stored_warnings,
+    untested,
+)
 from sdm.report.pages.drawing.curves import curves
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
@@ -14,6 +25,8 @@ from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, percent, whole
 from sdm.report.results import REPLICATED, Results, number, rows_of
 
+TEMPLATES = Path(__file__).parent / "templates"
+FEW_RECORDS = 15  # below it Maxent leaves out hinge features, and a test has hardly any record
 MOST_RULES = 40
 MOST_PAIRS = 15
 MOST_AXES = 10
@@ -147,31 +160,109 @@ def _bars(pairs: Sequence[tuple[str, float | None]], label: str) -> Markup | Non
     return svg(BarChart(label, label, names, [Bars(label, values)]))
 
 
-SPECIES = Page(
+def explained_curves(results: Results) -> Context | None:
+    """Return the response curves with their explanation."""
+    drawn = curves(results)
+    if drawn is None:
+        return None
+    return {**drawn, "explanation": SHARED_CURVE_WORDS if results.tree("shared") else CURVE_WORDS}
+
+
+def species_skill(results: Results) -> Iterator[Caution]:
+    """Warn of a model that predicts worse than one that knows nothing of the environment."""
+    n, folds = results.numbers, results.tree("cross_validation")
+    mean: dict[str, Any] = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
+    gains = {"test records": number(n.get("test_gain")), "held-out folds": number(mean.get("gain.val.avg"))}
+    for data, gain in gains.items():
+        if gain is not None and gain <= 0:
+            yield Caution(
+                f"On {data} the model predicts worse than a constant model, which gives every place the same "
+                f"value (gain {figure(gain, 3)} nats).",
+                "validation",
+            )
+
+
+def few_records(results: Results) -> Iterator[Caution]:
+    """Warn of a model of few records."""
+    records = number(results.numbers.get("training_presences"))
+    if records is not None and records < FEW_RECORDS:
+        rest = "; most of what this model says comes from the other species" if results.tree("shared") else ""
+        yield Caution(
+            f"The model has {records:.0f} training record{'' if records == 1 else 's'}: with fewer than {FEW_RECORDS} "
+            f"a few records more may change the map{rest}.",
+            "records",
+        )
+
+
+def species_map_words(results: Results) -> str:
+    """Explain the values of the map."""
+    return CLOGLOG_WORDS if results.scale == "cloglog" else ""
+
+
+CLOGLOG_WORDS = (
+    "Cloglog values run from 0 to 1. They are an index of suitability: they would be probabilities of presence only "
+    "if the species' overall abundance were what the scale assumes, which presence-only records cannot tell."
+)
+_START = "how the prediction changes with a variable while all others stay at their mean over the records."
+_RANGE = "The shaded range is that of the training data; beyond it the curve is an assumption."
+SHARED_CURVE_WORDS = f"H{_START[1:]} {_RANGE}"
+CURVE_WORDS = (
+    f"Solid: {_START} Dashed: a model of that variable alone. The two differ where variables go together; then neither "
+    f"is the species' response to that variable by itself. {_RANGE}"
+)
+MEASURE_WORDS = (
+    "auc: chance that a held-out record is above a background point; auc.diff: by how much training flatters; cbi: "
+    "continuous Boyce index, −1 to 1; or.mtp, or.10p: held-out records below the lowest training record, and below "
+    "nine tenths of them (expected: about 0.1); loss and gain in nats; proc: partial ROC ratio, 1 for a random "
+    "prediction."
+)
+CALIBRATION_WORDS = (
+    "A model of presence-only records does not know how common the species is, so its curve may lie above or below "
+    "the diagonal; it should rise."
+)
+FIT_WORDS = (
+    "Gain is how much more likely a training record is under the model than under a uniform distribution over the "
+    "background, as the mean of logarithms: a gain of 1 means e ≈ 2.7 times. Log loss is the same the other way "
+    "round, ln(number of points) − gain: less is better, and models fitted on the same background can be compared by "
+    "it."
+)
+PAGE = Page(
     lambda results: "species distribution model",
     species_figures,
     (
-        sections.MAP,
-        PageSection("curves", "Response curves", curves),
-        sections.IMPORTANCE,
-        PageSection("shared", "Shared axes", shared_section, "What it shares with its group", "species/shared"),
+        sections.map_section(species_map_words),
+        PageSection("curves", "Response curves", explained_curves),
+        sections.importance_section("tells records from background"),
         PageSection(
-            "structure", "Structure", structure, "Structure: families, rules, interactions", "species/structure"
+            "shared", "Shared axes", shared_section, "What it shares with its group", TEMPLATES / "shared.html"
+        ),
+        PageSection(
+            "structure",
+            "Structure",
+            structure,
+            "Structure: families, rules, interactions",
+            TEMPLATES / "structure.html",
         ),
         sections.VARIABLES,
         sections.TUNING,
-        sections.VALIDATION,
+        sections.validation_section(MEASURE_WORDS),
         sections.ROC,
         PageSection(
-            "omission", "Omission and area", omission_section, "Omission and predicted area", "species/omission", True
+            "omission",
+            "Omission and area",
+            omission_section,
+            "Omission and predicted area",
+            TEMPLATES / "omission.html",
+            True,
         ),
-        sections.SURVEY,
-        sections.NULL,
-        sections.THRESHOLDS,
+        sections.survey_section(CALIBRATION_WORDS),
+        sections.null_section("records drawn at random from the background"),
+        sections.threshold_section(),
         FITTED,
         sections.RECORDS,
-        sections.FIT,
+        sections.fit_section(FIT_WORDS),
         sections.SETTINGS,
         sections.ODMAP,
     ),
+    (stored_warnings, convergence, untested, species_skill, few_records, outside_map, scenarios_of_model, collinear),
 )

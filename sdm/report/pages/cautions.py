@@ -1,23 +1,20 @@
 """What could mislead in some results, gathered in one place: each is one sentence, from what the run stored."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from sdm.report.pages.words import figure, warnings
-from sdm.report.projection import StoredProjection, most_outside
-from sdm.report.results import Results, number, projection_of
+from sdm.report.projection import StoredProjection, most_outside, projection_of
+from sdm.report.results import Results, number
 
-FEW_RECORDS = 15  # below it Maxent leaves out hinge features, and a test has hardly any record
-FEW_SITES = 10  # of a class
 COLLINEAR = 0.7  # absolute correlation (Dormann et al. 2013)
 NOTABLE = 0.01  # share of cells outside the training range
 MOST_PAIRS = 3
 WORSE = "predicts worse than"
-ABOUT = {"outside the environment": "scenarios", WORSE: "classes"}  # words of a stored warning, and its section
+SECTIONS = {"outside the environment": "scenarios", WORSE: "classes"}  # of stored warnings, by words in them
 
 
 @dataclass(frozen=True)
@@ -28,26 +25,29 @@ class Caution:
     section: str = ""
 
 
-def cautions(results: Results, sections: Collection[str]) -> list[Caution]:
+CautionsOf = Callable[[Results], Iterable[Caution]]
+
+
+def cautions(results: Results, parts: Iterable[CautionsOf], sections: Collection[str]) -> list[Caution]:
     """Return everything that could mislead; `sections` are those of the page, which a caution may point to."""
-    parts = (_stored, _fit, _tested, _skill, _few, _extrapolation, _collinear)
-    found = [caution for part in parts for caution in part(results)]
-    shown = {caution.text: caution for caution in found}
-    return [Caution(text, caution.section if caution.section in sections else "") for text, caution in shown.items()]
+    every = [caution for part in parts for caution in part(results)]
+    distinct = {caution.text: caution for caution in every}
+    return [Caution(text, caution.section if caution.section in sections else "") for text, caution in distinct.items()]
 
 
-def _stored(results: Results) -> Iterator[Caution]:
+def stored_warnings(results: Results) -> Iterator[Caution]:
     """What the run itself warned of: suspicious missing values, uncertain places of records, extrapolation."""
     own = projection_of(results)
     for text in [*warnings(results), *(warnings(own) if own is not None else ())]:
         said = text.removeprefix(f"{results.title}: ").rstrip(".")
-        section = next((place for words, place in ABOUT.items() if words in said), "records")
+        section = next((place for words, place in SECTIONS.items() if words in said), "records")
         yield Caution(f"{said[:1].upper()}{said[1:]}.", section)
 
 
-def _fit(results: Results) -> Iterator[Caution]:
+def convergence(results: Results) -> Iterator[Caution]:
+    """Warn of a fit that stopped before it converged."""
     status = results.numbers.get("status")
-    if isinstance(status, str) and results.kind != "strata" and status != "converged":
+    if isinstance(status, str) and status != "converged":
         yield Caution(
             f"The fit stopped before it converged (status: {status}): another run with more --max-iterations may give "
             "another model.",
@@ -55,119 +55,56 @@ def _fit(results: Results) -> Iterator[Caution]:
         )
 
 
-def _tested(results: Results) -> Iterator[Caution]:
-    if results.kind not in ("species", "classes", "community") or is_tested(results):
-        return
-    data = "records" if results.kind == "species" else "sites"
-    yield Caution(
-        f"The model was not tested: every figure is on the {data} that trained it, and flatters it; --test-percent 25 "
-        "or --folds 5 tests it."
-    )
-
-
-def is_tested(results: Results) -> bool:
-    """Whether any figure is on records or sites that did not train the model."""
-    measures, folds = results.tree("measures"), results.tree("cross_validation")
-    survey = results.tree("presence_absence") if results.kind == "species" else {}
-    ways = (folds.get("rows") or folds.get("folds"), results.tree("tuning").get("folds"), survey, results.tree("test"))
-    return results.tested or "cross-validation" in measures or any(map(bool, ways))
-
-
-def _skill(results: Results) -> Iterator[Caution]:
-    """Whether the model predicts worse than one that knows nothing of the environment."""
-    n, folds = results.numbers, results.tree("cross_validation")
-    mean: dict[str, Any] = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
-    if results.kind == "species":
-        gains = {"test records": number(n.get("test_gain")), "held-out folds": number(mean.get("gain.val.avg"))}
-        for data, gain in gains.items():
-            if gain is not None and gain <= 0:
-                yield Caution(
-                    f"On {data} the model predicts worse than a constant model, which gives every place the same "
-                    f"value (gain {figure(gain, 3)} nats).",
-                    "validation",
-                )
-    told = any(WORSE in text for text in warnings(results))  # by the run itself
-    for data, found in results.tree("measures").items() if results.kind == "classes" else ():
-        loss, constant = (number(found.get(key)) if isinstance(found, dict) else None for key in _LOSSES)
-        if not told and loss is not None and constant is not None and loss >= constant and data != "training":
-            yield Caution(
-                f"Measured by {data}, the model predicts worse than a constant model, which gives every class its "
-                f"share of the training sites (log loss {loss:.4g}, constant {constant:.4g}).",
-                "classes",
-            )
-        unseen = number(found.get("sites_given_no_probability")) if isinstance(found, dict) else None
-        if unseen:
-            yield Caution(
-                f"At {unseen:,.0f} sites ({data}) the class on record got no probability at all; the log loss counts "
-                "it as one in a million.",
-                "classes",
-            )
-    if results.kind == "community":
-        tested = results.tree("test").get("mean")
-        joint = tested.get("joint") if isinstance(tested, dict) else None
-        loss, constant = (
-            number(joint.get(key)) if isinstance(joint, dict) else None
-            for key in ("marginal log loss", "constant log loss")
-        )
-        if loss is not None and constant is not None and loss >= constant:
-            yield Caution(
-                "At held-out sites the model predicts worse than a constant model, in which every species is as "
-                "frequent as in training.",
-                "measures",
-            )
-
-
-_LOSSES = ("log_loss", "constant_log_loss")
-
-
-def _few(results: Results) -> Iterator[Caution]:
-    records = number(results.numbers.get("training_presences"))
-    if results.kind == "species" and records is not None and records < FEW_RECORDS:
-        shared = results.tree("shared")
-        rest = "; most of what this model says comes from the other species" if shared else ""
+def untested(results: Results) -> Iterator[Caution]:
+    """Warn of a model that was not tested."""
+    if not results.assessed:
         yield Caution(
-            f"The model has {records:.0f} training record{'' if records == 1 else 's'}: with fewer than {FEW_RECORDS} "
-            f"a few records more may change the map{rest}.",
-            "records",
+            f"The model was not tested: every figure is on the {results.record}s that trained it, and flatters it; "
+            "--test-percent 25 or --folds 5 tests it."
         )
-    if results.kind == "classes":
-        for row in results.table("classes"):
-            sites = number(row.get("sites"))
-            if sites is not None and sites < FEW_SITES:
-                yield Caution(f"The class {row.get('class')} was found at {sites:.0f} sites only.", "classes")
 
 
-def _extrapolation(results: Results) -> Iterator[Caution]:
-    """How much of the map, and of a projection where the run did not warn of it itself, is outside the training
-    range."""
-    share = number(results.tree("outside").get("share")) if results.kind != "projection" else None
+def outside_map(results: Results) -> Iterator[Caution]:
+    """Warn of a map that is outside the training range in a notable part."""
+    share = number(results.tree("outside").get("share"))
     if share is not None and share >= NOTABLE:
         yield Caution(
             f"{100 * share:.0f} % of the cells of the map are outside the environment that the model was fitted to: no "
             "data tests what it predicts there.",
             "map",
         )
-    own = results if results.kind == "projection" else projection_of(results)
-    if own is None or own.numbers.get("warnings"):
+
+
+def scenarios_of_model(results: Results) -> Iterator[Caution]:
+    """Warn of scenarios of a model that are outside the training range."""
+    projection = projection_of(results)
+    if projection is not None:
+        yield from outside_scenarios(projection, "scenarios", "scenarios")
+
+
+def outside_scenarios(results: Results, novelty: str, maps: str) -> Iterator[Caution]:
+    """Warn of a projection that is outside the training range, where its run did not warn of it; `novelty` and `maps`
+    are the sections of the page that have more about it."""
+    if results.numbers.get("warnings"):
         return
-    cases = StoredProjection(own.folder, own.numbers).scenarios
+    cases = StoredProjection(results.folder, results.numbers).scenarios
     most = most_outside(cases)
     if most is not None and most >= NOTABLE:
         yield Caution(
             f"Up to {100 * most:.0f} % of the cells of a scenario are outside the environment that the model was "
             "fitted to: no data tests what it predicts there.",
-            "scenarios" if own is not results else "outside",
+            novelty,
         )
     elif most is None and cases:
         yield Caution(
             "How far the model extrapolates is not known: the scenarios have no map of novelty (--novelty mess).",
-            "scenarios" if own is not results else "maps",
+            maps,
         )
 
 
-def _collinear(results: Results) -> Iterator[Caution]:
+def collinear(results: Results) -> Iterator[Caution]:
     """Pairs of variables that go together, by the values that the model file keeps of its training environment."""
-    model = results.model if results.kind in ("species", "classes") else None
+    model = results.model
     reference = getattr(model, "reference", None)
     if model is None or reference is None or len(reference.values) < 3:
         return

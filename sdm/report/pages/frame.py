@@ -2,18 +2,18 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, TemplateError, Undefined
+from jinja2 import Environment, FunctionLoader, TemplateError, Undefined
 from markupsafe import Markup
 
 from sdm.errors import DataError
 from sdm.report.pages import words
-from sdm.report.pages.cautions import cautions
+from sdm.report.pages.cautions import CautionsOf, cautions
 from sdm.report.pages.compiled_templates import compiled_templates
 from sdm.report.pages.drawing.theme import dark_charts
 from sdm.report.results import Results
@@ -30,23 +30,25 @@ class PageSection:
 
     `name` is its anchor, and of its template in `sections/` unless that has another; `title` is what the contents call
     it, and its heading unless that differs. A part without a title is not listed. `fill` returns what the template
-    needs beside the results; None leaves the part out. Neighbours with `side` stand beside each other. A part with
-    `lead` begins the page, with the main figures in it. `scripts` are files of `templates/` that the part needs beside
-    the script of all pages.
+    needs beside the results; None leaves the part out. `words` are texts of the kind of model for the template.
+    Neighbours with `side` stand beside each other. A part with `lead` begins the page, with the main figures in it.
+    `scripts` are files of `templates/` that the part needs beside the script of all pages.
     """
 
     name: str
     title: str
     fill: Callable[[Results], Context | None]
     heading: str = ""
-    template: str = ""
+    template: str | Path = ""
     side: bool = False
     lead: bool = False
     scripts: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
 
     def html(self, context: Context) -> str:
-        """Fill the template."""
-        return _environment().get_template(f"sections/{self.template or self.name}.html").render(context)
+        """Fill the template: that of a kind of model by its path, another one by its name in `sections/`."""
+        name = self.template if isinstance(self.template, Path) else f"sections/{self.template or self.name}.html"
+        return _environment().get_template(str(name)).render({**self.words, **context})
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,13 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Page:
-    """The page of one kind of model: what it is of, its figures (those that matter most first), and its sections."""
+    """The page of one kind of model: its subject, its figures (those that matter most first), its sections, and what
+    could mislead."""
 
     subject: Callable[[Results], str]
     figures: Callable[[Results], Sequence[KeyFigure]]
     sections: Sequence[PageSection]
+    cautions: Sequence[CautionsOf]
 
 
 def page_text(results: Results, page: Page) -> str:
@@ -82,7 +86,7 @@ def page_text(results: Results, page: Page) -> str:
             "subject": page.subject(results),
             "parts": parts,
             "more_figures": figures[MAIN_FIGURES:],
-            "cautions": cautions(results, [part["name"] for part in parts]),
+            "cautions": cautions(results, page.cautions, [part["name"] for part in parts]),
         }
         return render("frame.html", context, dict.fromkeys(name for part in parts for name in part["scripts"]))
     except (OSError, TemplateError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -105,7 +109,7 @@ def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(loader=FunctionLoader(_source), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.bytecode_cache = compiled_templates(
         environment.autoescape, environment.trim_blocks, environment.lstrip_blocks
     )
@@ -114,6 +118,12 @@ def _environment() -> Environment:
     for filter_ in (words.percent, words.small_share, words.figure, words.whole, words.file_name):
         environment.filters[filter_.__name__] = _of_what_is_there(filter_)
     return environment
+
+
+def _source(name: str) -> tuple[str, str, Callable[[], bool]]:
+    """Return the text of a template: of the report by its name, of a kind of model by its whole path."""
+    path = TEMPLATES / name
+    return path.read_text(encoding="utf-8"), str(path), lambda: True
 
 
 def _of_what_is_there(filter_: Callable[..., str]) -> Callable[..., str]:

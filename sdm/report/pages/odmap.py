@@ -1,173 +1,196 @@
-"""The ODMAP protocol of a model as a table (Zurell et al. 2020): what its page says, under the names of the protocol.
+"""The ODMAP protocol of a model (Zurell et al. 2020): the rows of its page, and the elements of its table.
 
-The columns are those of the files that the ODMAP application writes and reads: section, subsection, element, Value.
+The columns of the table are those of the files that the ODMAP application writes and reads: section, subsection,
+element, Value.
 """
 
-import re
-from html.parser import HTMLParser
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from sdm.report.pages import sections
-from sdm.report.results import Results
+from sdm.report.pages import words
+from sdm.report.pages.maps.live_map import main_picture
+from sdm.report.pages.words import figure, whole
+from sdm.report.pictures import Picture
+from sdm.report.results import SCALES, Results, number
 
-# Every element of the protocol, and the rows of the page (section and name, or its beginning) that fill it in.
-_ELEMENTS: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
-    "Overview": {
-        "Authorship": {"Study title": (), "Author names": (), "Contact ": (), "Study link": ()},
-        "Model objective": {"Model objective": (), "Target output": ("Prediction: Output",)},
-        "Focal Taxon": {"Focal Taxon": ("Overview: Focal taxon",)},
-        "Location": {"Location": ()},
-        "Scale of Analysis": {
-            "Spatial extent": ("Overview: Location",),
-            "Spatial resolution": ("Overview: Scale of analysis",),
-            "Temporal extent": (),
-            "Temporal resolution": (),
-            "Boundary": (),
-        },
-        "Biodiversity data": {"Observation type": (), "Response data type": ("Overview: Biodiversity data",)},
-        "Predictors": {"Predictor types": ()},
-        "Hypotheses": {"Hypotheses": ()},
-        "Assumptions": {"Model assumptions": ("Overview: Assumptions",)},
-        "Algorithms": {
-            "Modelling techniques": ("Overview: Algorithm",),
-            "Model complexity": (),
-            "Model averaging": (),
-        },
-        "Workflow": {"Model workflow": ()},
-        "Software": {"Software": ("Overview: Software",), "Code availability": (), "Data availability": ()},
-    },
-    "Data": {
-        "Biodiversity data": {
-            "Taxon names": ("Overview: Focal taxon",),
-            "Taxonomic reference system": (),
-            "Ecological level": (),
-            "Data sources": ("Data: Taxon and source of records",),
-            "Sampling design": (),
-            "Sample size": ("Data: Taxon and source of records",),
-            "Clipping": (),
-            "Scaling": (),
-            "Cleaning": ("Data: Cleaning",),
-            "Absence data": (),
-            "Background data": ("Data: Background",),
-            "Errors and biases": ("Data: Sampling bias",),
-        },
-        "Data partitioning": {
-            "Training data": (),
-            "Validation data": ("Data: Data partitioning",),
-            "Test data": (),
-        },
-        "Predictor variables": {
-            "Predictor variables": ("Overview: Predictors",),
-            "Data sources": ("Data: Predictor variables",),
-            "Spatial extent": ("Overview: Location",),
-            "Spatial resolution": ("Data: Resolution",),
-            "Coordinate reference system": (),
-            "Temporal extent": (),
-            "Temporal resolution": (),
-            "Data processing": ("Data: Classes",),
-            "Errors and biases": (),
-            "Dimension reduction": (),
-        },
-        "Transfer data": {
-            "Data sources": ("Data: Layers for transfer",),
-            "Spatial extent": (),
-            "Spatial resolution": (),
-            "Temporal extent": (),
-            "Temporal resolution": (),
-            "Models and scenarios": ("Prediction: Projections",),
-            "Data processing": (),
-            "Quantification of Novelty": (),
-        },
-    },
-    "Model": {
-        "Variable pre-selection": {"Variable pre-selection": ("Model: Pre-selection",)},
-        "Multicollinearity": {"Multicollinearity": ()},
-        "Model settings": {
-            "Model settings (fitting)": ("Model: Model settings", "Model: Convergence"),
-            "Model settings (extrapolation)": ("Prediction: Extrapolation",),
-        },
-        "Model estimates": {
-            "Coefficients": ("Model: Estimates",),
-            "Parameter uncertainty": (),
-            "Variable importance": (),
-        },
-        "Model selection - model averaging - ensembles": {
-            "Model selection": ("Model: Model selection",),
-            "Model averaging": (),
-            "Model ensembles": (),
-        },
-        "Analysis and Correction of non-independence": {
-            "Spatial autocorrelation": (),
-            "Temporal autocorrelation": (),
-            "Nested data": (),
-        },
-        "Threshold selection": {"Threshold selection": ("Model: Threshold selection",)},
-    },
-    "Assessment": {
-        "Performance statistics": {
-            "Performance on training data": ("Assessment: On training", "Assessment: On sites: training"),
-            "Performance on validation data": ("Assessment: By cross-validation", "Assessment: On held-out"),
-            "Performance on test data": ("Assessment: On test", "Assessment: On sites: test", "Assessment: On survey"),
-        },
-        "Plausibility check": {"Response shapes": ("Assessment: Plausibility",), "Expert judgement": ()},
-    },
-    "Prediction": {
-        "Prediction output": {"Prediction unit": ("Prediction: Output",), "Post-processing": ()},
-        "Uncertainty quantification": {
-            "Algorithmic uncertainty": (),
-            "Input data uncertainty": (),
-            "Parameter uncertainty": ("Prediction: Uncertainty",),
-            "Scenario uncertainty": (),
-            "Novel environments": (),
-        },
-    },
+ELEMENTS = Path(__file__).parents[1] / "templates" / "odmap.csv"
+"""Every element of the protocol, and the rows of the page (the beginnings of section and name) that fill it in."""
+Protocol = dict[str, list[tuple[str, str]]]
+_ASSUMED = {
+    "species": "The species is in equilibrium with its environment; the records are a sample of where it occurs, as "
+    "biased as the background is (see Data); the predictors hold what limits it; its response does not change in space "
+    "or time.",
+    "sites": "What was looked for is in equilibrium with its environment; the sites are a fair sample of the region, "
+    "and what they say is right; the predictors hold what matters; responses do not change in space or time.",
+}
+_EXTRAPOLATION = {
+    "clamp": "Variables are held at the limits of their training ranges (clamping).",
+    "free": "Curves go on beyond the training ranges.",
+    "none": "Nothing is predicted outside the training ranges.",
+    "fade": "Variables are held at the limits of their training ranges, and the prediction is lowered by what that "
+    "changes.",
+    "lower": "Variables are held at the limits of their training ranges where that lowers the prediction.",
 }
 
 
 def odmap_rows(results: Results) -> list[dict[str, str]]:
     """Return every element of the protocol, with what the run knows of it; what the authors must state is empty."""
-    known = _page_rows(results)
-    rows = []
-    for section, parts in _ELEMENTS.items():
-        for part, elements in parts.items():
-            for element, sources in elements.items():
-                texts = [text for source in sources for name, text in known if name.startswith(source)]
-                value = " ".join(dict.fromkeys(texts))
-                rows.append({"section": section, "subsection": part, "element": element, "Value": value})
-    return rows
+    texts = {f"{section}: {name}": text for section, rows in protocol(results).items() for name, text in rows if text}
+    elements = csv.DictReader(ELEMENTS.read_text(encoding="utf-8").splitlines())
+    return [
+        {name: element[name] for name in ("section", "subsection", "element")}
+        | {"Value": _value(element["rows"], texts)}
+        for element in elements
+    ]
 
 
-def _page_rows(results: Results) -> list[tuple[str, str]]:
-    """Return the rows of the protocol on the page, by section and name, without those that are left to the authors."""
-    filled = sections.ODMAP.fill(results) or {}
-    reader = _TableReader()
-    reader.feed(sections.ODMAP.html({"results": results, "n": results.numbers, **filled}))
-    return reader.rows
+def _value(beginnings: str, texts: Mapping[str, str]) -> str:
+    """Return the texts of the rows of the page whose section and name begin as an element says."""
+    wanted = beginnings.split("|") if beginnings else []
+    values = [text for beginning in wanted for name, text in texts.items() if name.startswith(beginning)]
+    return " ".join(" ".join(dict.fromkeys(values)).split())
 
 
-class _TableReader(HTMLParser):
-    """Reads tables of a name and a text under headings."""
+def protocol(results: Results) -> Protocol:
+    """Return the rows of the page per section; the text of what the authors must state is empty."""
+    picture = main_picture(results)
+    return {
+        "Overview": _overview(results, picture),
+        "Data": _data(results, picture),
+        "Model": _model(results),
+        "Assessment": _assessment(results),
+        "Prediction": _prediction(results, picture),
+    }
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[tuple[str, str]] = []
-        self._heading = self._name = self._text = ""
-        self._authors = False
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a heading, a name or a text."""
-        if tag in ("h3", "th", "td"):
-            self._text, self._authors = "", ("class", "author") in attrs
+def _overview(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
+    n, location = results.numbers, "Not recorded: the model was fitted to tables of samples, without a map."
+    if picture is not None:
+        left, bottom, right, top = (figure(value, 8) for value in picture.bounds)
+        location = f"x {left} to {right}, y {bottom} to {top} ({picture.crs or 'coordinate system not stated'})"
+    return [
+        ("Authorship, contact, objective", ""),
+        ("Focal taxon", results.title),
+        ("Location", location),
+        ("Scale of analysis", _resolution(picture)),
+        ("Biodiversity data", results.data_text),
+        ("Predictors", ", ".join(name for name, _, _ in words.variables(results))),
+        ("Hypotheses about them", ""),
+        ("Assumptions", _ASSUMED["species" if results.presence_only else "sites"]),
+        ("Algorithm", results.algorithm),
+        ("Software", n.get("software") or f"sdm {n.get('version') or '?'}; the command is under Settings."),
+        ("Data availability", ""),
+    ]
 
-    def handle_data(self, data: str) -> None:
-        """Take text."""
-        self._text += data
 
-    def handle_endtag(self, tag: str) -> None:
-        """Keep what was read."""
-        said = re.sub(r"\s+", " ", self._text).strip()
-        if tag == "h3":
-            self._heading = said
-        elif tag == "th":
-            self._name = said
-        elif tag == "td" and said and not self._authors:
-            self.rows.append((f"{self._heading}: {self._name}", said))
+def _data(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
+    n, option, foreign = results.numbers, results.option, bool(results.numbers.get("software"))
+    species, layers = results.presence_only, option("layers.files") or []
+    records = f"{whole(n.get('training_presences'))} training records"
+    source = records if species else f"{whole(n.get('training_sites') or n.get('sites'))} sites"
+    if option("occurrences.file"):
+        source += f" from {words.file_name(option('occurrences.file'))}"
+    dropped = [f"{whole(count)} {text.removeprefix('… ')}" for text, count in words.ledger(results)[1:-1]]
+    predictors = "" if foreign else "From a table of samples."
+    if layers:
+        predictors = f"From {', '.join(map(words.file_name, layers))}"
+    return [
+        ("Taxon and source of records", source),
+        ("Sampling design", ""),
+        ("Cleaning", "" if foreign else "; ".join(dropped) or "No record was dropped."),
+        *(_sampling(results) if species else ()),
+        ("Data partitioning", "" if foreign else words.partition(results)),
+        ("Predictor variables", predictors),
+        ("Resolution", _resolution(picture)),
+        ("Classes", ", ".join(option("layers.categorical") or []) or ("" if foreign else "No layer is categorical.")),
+        ("Layers for transfer", _projections(results)),
+    ]
+
+
+def _sampling(results: Results) -> list[tuple[str, str]]:
+    n, bias, treated = results.numbers, words.sampling(results), words.treated(results)
+    points = f"{whole(n.get('background_points'))} points{f', {bias[0][1]}' if bias else ''}"
+    parts = [] if treated or n.get("software") else ["not treated by effort or target group"]
+    parts += [f"{name.lower()}: {text}" for name, text in (bias if treated else bias[1:])]
+    return [
+        ("Background", f"{points}; the training records that join them are counted"),
+        ("Sampling bias", "; ".join(parts)),
+    ]
+
+
+def _model(results: Results) -> list[tuple[str, str]]:
+    n, threshold = results.numbers, results.option("predict.threshold")
+    estimates = "The model file holds them."
+    if (weighted := number(n.get("features_with_weight"))) is not None:
+        features = number(n.get("features"))
+        total = "" if features is None else f" of {whole(features)}"
+        shown = "the model file holds them, and the response curves show them"
+        estimates = f"{whole(weighted)}{total} features have a weight; {shown}."
+    chosen = "None was asked for." if threshold is None else f"{threshold}: see Thresholds."
+    return [
+        ("Pre-selection of variables, collinearity", ""),
+        ("Model settings", results.algorithm),
+        ("Estimates", estimates),
+        ("Convergence", results.certificate),
+        ("Model selection", words.selection(results)),
+        ("Threshold selection", "" if n.get("software") else chosen),
+    ]
+
+
+def _assessment(results: Results) -> list[tuple[str, str]]:
+    rows, tuning = [], results.tree("tuning")
+    if results.presence_only:
+        rows.append(("On training records", _gain(results, "train", "")))
+        if results.tested:
+            sd = number(results.numbers.get("auc_test_deviation"))
+            spread = "" if sd is None else f" ± {figure(sd, 2)} (DeLong's standard deviation)"
+            rows.append(("On test records", _gain(results, "test", spread)))
+    measures = results.tree("measures").items()
+    rows += [(f"On sites: {part}", _measured(values)) for part, values in measures if isinstance(values, Mapping)]
+    if joint := (results.tree("test").get("mean") or results.tree("training")).get("joint"):
+        rows.append(("On held-out sites" if results.tree("test") else "On training sites", _measured(joint)))
+    if mean := results.tree("cross_validation").get("mean") or (tuning.get("best") if tuning.get("folds") else None):
+        rows.append(("By cross-validation, mean", _measured(mean)))
+    if survey := results.tree("presence_absence"):
+        rows.append(("On survey sites with absences", _measured(survey)))
+    return [*rows, ("Plausibility", "Response curves and map: for the authors to judge.")]
+
+
+def _gain(results: Results, part: str, spread: str) -> str:
+    n = results.numbers
+    gain, loss = n.get("gain" if part == "train" else "test_gain"), number(n.get(f"log_loss_{part}"))
+    text = f"AUC {figure(n.get(f'auc_{part}'), 3)}{spread}, gain {figure(gain)}"
+    return text if loss is None and n.get("software") else f"{text}, log loss {figure(loss)}"
+
+
+def _measured(values: Mapping[str, Any]) -> str:
+    shown = {name: value for name, value in values.items() if isinstance(value, float) and not name.endswith(".sd")}
+    return ", ".join(f"{name.removesuffix('.avg').replace('_', ' ')} {figure(value)}" for name, value in shown.items())
+
+
+def _prediction(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
+    option, foreign = results.option, results.numbers.get("software")
+    chosen = option("predict.extrapolation") or ("clamp" if option("predict.clamp") else "free")
+    output = f"{results.output_text or SCALES.get(results.scale, results.scale)}; GeoTIFF"
+    return [
+        ("Output", "No map." if picture is None else output),
+        ("Extrapolation", "" if foreign else _EXTRAPOLATION.get(str(chosen), "")),
+        ("Projections", _projections(results)),
+        ("Uncertainty", "Maps of the spread over replicates." if results.files.get("sd map") else ""),
+    ]
+
+
+def _projections(results: Results) -> str:
+    scenarios = results.option("project.scenarios") or results.option("predict.projections")
+    return words.plain_value(scenarios or ("" if results.numbers.get("software") else "None."))
+
+
+def _resolution(picture: Picture | None) -> str:
+    if picture is None:
+        return ""
+    unit = "°" if picture.geographic else " units"
+    width, height = (f"{value:.6g}" for value in picture.resolution)
+    cell = f"{width}{unit}" if width == height else f"{width} × {height}{unit}"
+    return f"{picture.cells[1]:,} × {picture.cells[0]:,} cells of {cell}"

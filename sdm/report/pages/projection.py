@@ -1,61 +1,36 @@
-"""The page of a projection: what changes in every scenario, how far the model extrapolates, and a panel to compare."""
+"""Sections about projections: change in every scenario, extrapolation, and a panel to compare."""
 
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from sdm.report.charts import BarChart, Bars
-from sdm.report.pages import sections, words
+from sdm.report.pages import words
 from sdm.report.pages.drawing.shown import shown_picture
 from sdm.report.pages.drawing.svg import svg
-from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
+from sdm.report.pages.frame import Context, PageSection
 from sdm.report.pages.maps.scenario_panel import BESIDE, BUDGET, FULL, group_title, panel, signed
-from sdm.report.projection import NOVELTY, StoredCase, StoredProjection, inside, mean_change, most_outside, worst_change
-from sdm.report.results import SCENARIOS, Results, find_projections, number, projection_of, read_results
+from sdm.report.projection import (
+    NOVELTY,
+    StoredCase,
+    StoredProjection,
+    find_projections,
+    inside,
+    mean_change,
+    most_outside,
+    projection_of,
+    read_projection,
+)
+from sdm.report.results import SCENARIOS, Results, number
 
 MOST_VARIABLES = 40
 REACH = "Out of reach (km²)"
 MOST_ROWS = 400  # of the table of layers
 
 
-def projection_subject(results: Results) -> str:
-    """Return what the page is of."""
-    count = len(_stored(results).scenarios)
-    return f"projection to {count} scenario{'' if count == 1 else 's'}"
-
-
-def projection_figures(results: Results) -> list[KeyFigure]:
-    """Return the figures: suitable area today, how it changes, and how much is extrapolated."""
-    stored = _stored(results)
-    cases, reference, count = stored.scenarios, stored.reference, len(stored.scenarios)
-    compared = f"compared with {reference.title}" if reference else "without a reference"
-    figures = [KeyFigure("Scenarios", words.whole(count), compared)]
-    if reference and reference.km2 is not None:
-        rule = reference.tree("rules").get(str(stored.rule))
-        cutoff = number(rule.get("cutoff")) if isinstance(rule, dict) else None
-        told = "" if cutoff is None else f"cutoff {words.figure(cutoff, 3)} ({stored.rule})"
-        figures.append(KeyFigure("Suitable in the reference", f"{words.whole(reference.km2)} km²", told))
-    changes = [value for case in cases if (value := case.net_percent) is not None]
-    if changes:
-        ends = f"mean; from {signed(worst_change(cases))} to {signed(max(changes))}" if count > 1 else ""
-        figures.append(KeyFigure("Change of the suitable area", signed(mean_change(cases)), ends))
-    outside = [(value, case.title) for case in cases if (value := case.outside) is not None]
-    if outside:
-        worst = f"of the cells{f', at most ({max(outside)[1]})' if count > 1 else ''}"
-        figures.append(KeyFigure("Outside the training range", words.percent(most_outside(cases)), worst))
-    shares = [number(case.tree("suitable_outside").get("share")) for case in cases]
-    known = [share for share in shares if share is not None]
-    if known:
-        most = "at most" if count > 1 else ""
-        figures.append(KeyFigure("Of the suitable area outside", words.percent(max(known)), most))
-    if changes and results.numbers.get("dispersal"):
-        figures.append(KeyFigure("Dispersal", "", str(results.numbers["dispersal"])))
-    return figures
-
-
 def scenario_table(results: Results) -> Context | None:
     """Return one row per case, in columns that have something in them."""
-    stored = _stored(results)
+    stored = stored_projection(results)
     rows = [(case, _measures(case)) for case in stored.cases]
     titles = dict.fromkeys(title for _, own in rows for title in own)
     kept = [title for title in titles if any(own[title][0] is not None for _, own in rows)]
@@ -94,7 +69,7 @@ def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
 
 def panel_section(results: Results, budget: int = BUDGET) -> Context | None:
     """Return the panel that compares scenarios, and the picture for where it cannot be shown."""
-    stored = _stored(results)
+    stored = stored_projection(results)
     size = FULL if results.option("output.page_map") == "full" else (budget,)
     live, image = panel(stored, *size), _picture(stored, "maps")
     if live is None and image is None:
@@ -105,7 +80,7 @@ def panel_section(results: Results, budget: int = BUDGET) -> Context | None:
 
 def extrapolation_section(results: Results) -> Context | None:
     """Return how many cells are outside the training range, by variable and scenario."""
-    cases = [case for case in _stored(results).scenarios if case.tree("outside")]
+    cases = [case for case in stored_projection(results).scenarios if case.tree("outside")]
     if not cases:
         return None
     shares = [case.outside_by_variable() for case in cases]
@@ -128,7 +103,7 @@ def extrapolation_section(results: Results) -> Context | None:
 
 def change_section(results: Results) -> Context | None:
     """Return the picture of gain, loss and the shift of the centroid."""
-    stored = _stored(results)
+    stored = stored_projection(results)
     image = _picture(stored, "change")
     told = {"change": stored.has_change, "dispersal": str(results.numbers.get("dispersal") or "")}
     return None if image is None else {"image": image, **told}
@@ -136,7 +111,7 @@ def change_section(results: Results) -> Context | None:
 
 def across_section(results: Results) -> Context | None:
     """Return what groups of scenarios agree on."""
-    rows = [_group_row(group) for group in _stored(results).groups]
+    rows = [_group_row(group) for group in stored_projection(results).groups]
     if not rows:
         return None
     return {"rows": rows, "agreement": any(row["any"] is not None for row in rows)}
@@ -144,7 +119,7 @@ def across_section(results: Results) -> Context | None:
 
 def variance_section(results: Results) -> Context | None:
     """Return which part of the variance between maps has which source."""
-    stored = _stored(results)
+    stored = stored_projection(results)
     named = [(str(row.get("source")), number(row.get("share")), row) for row in stored.sources]
     known = [(name, share, row) for name, share, row in named if share is not None]
     if not known:
@@ -162,7 +137,7 @@ def variance_section(results: Results) -> Context | None:
 
 def shift_section(results: Results) -> Context | None:
     """Return how the means of the variables differ from the reference, over scenarios."""
-    stored = _stored(results)
+    stored = stored_projection(results)
     names = dict.fromkeys(name for case in stored.cases for name in case.tree("variables"))
     rows = []
     for name in names:
@@ -209,7 +184,7 @@ def fitted_section(results: Results) -> Context | None:
             "links": [],
         }
     folder = results.folder / SCENARIOS
-    listed = [read_results(path) for path in find_projections(folder)]
+    listed = [read_projection(path) for path in find_projections(folder)]
     if not listed:
         return None
     links = [{"name": one.title, "page": f"{SCENARIOS}/{quote(one.page.name)}", **_said(one)} for one in listed]
@@ -217,7 +192,7 @@ def fitted_section(results: Results) -> Context | None:
 
 
 def _said(results: Results) -> Mapping[str, Any]:
-    cases = _stored(results).scenarios
+    cases = stored_projection(results).scenarios
     return {"mean": mean_change(cases), "outside": most_outside(cases)}
 
 
@@ -244,7 +219,8 @@ def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _stored(results: Results) -> StoredProjection:
+def stored_projection(results: Results) -> StoredProjection:
+    """Return the stored projection of some results."""
     return StoredProjection(results.folder, results.numbers)
 
 
@@ -262,24 +238,3 @@ def _percent(share: Any) -> float | None:
 
 PANEL = ("map_view.js", "map_layers.js", "panel.js")
 FITTED = PageSection("scenarios", "Scenarios", fitted_section, "Scenarios", "projection/fitted", scripts=PANEL)
-_OWN = (
-    ("table", "Scenarios", scenario_table, "Every scenario in figures"),
-    ("outside", "Extrapolation", extrapolation_section, "How far the model extrapolates"),
-    ("change", "Change", change_section, "Change of the suitable area"),
-    ("across", "Agreement", across_section, "What scenarios agree on"),
-    ("variance", "Variance", variance_section, "Where the variance comes from"),
-    ("shift", "Variables", shift_section, "How the variables change"),
-    ("mapping", "Layers", mapping_section, "Which file each variable was read from"),
-    ("notices", "Notices", notice_section, ""),
-)
-PROJECTION = Page(
-    projection_subject,
-    projection_figures,
-    [
-        PageSection(
-            "maps", "Maps", panel_section, "Maps of the scenarios", "projection/lead", lead=True, scripts=PANEL
-        ),
-        *(PageSection(name, title, fill, heading, f"projection/{name}") for name, title, fill, heading in _OWN),
-        sections.SETTINGS,
-    ],
-)

@@ -10,11 +10,13 @@ from sdm.report.pictures import thumbnail
 from sdm.report.projection import (
     StoredCase,
     StoredProjection,
+    find_projections,
     mean_change,
     most_outside,
+    read_projection,
     worst_change,
 )
-from sdm.report.results import Results, find_projections, number, read_results
+from sdm.report.results import Results, number
 from sdm.storage.files import write_text
 
 # Columns of figures: title, what it is of, and its digits (0: a whole number).
@@ -35,7 +37,7 @@ def write_projection_index(folder: Path) -> Path:
 
 def projection_index(folder: Path) -> str:
     """Return the index of a folder with projections."""
-    species = [_entry(read_results(path)) for path in find_projections(folder)]
+    species = [_entry(read_projection(path)) for path in find_projections(folder)]
     shown = [
         {"title": title, "digits": digits, "key": key}
         for title, key, digits in COLUMNS

@@ -1,6 +1,8 @@
 """Sections that pages of several kinds share: each reads stored results, and returns None where they have none."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -8,21 +10,15 @@ from sdm.report import charts
 from sdm.report.pages.drawing.shown import WIDE, shown_picture
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, PageSection
-from sdm.report.pages.maps.live_map import live_map, map_layers
-from sdm.report.pictures import Picture, read_picture
-from sdm.report.projection import StoredProjection
-from sdm.report.results import Results, column, number, projection_of, rows_of
+from sdm.report.pages.maps.live_map import live_map, main_picture
+from sdm.report.pages.odmap import protocol
+from sdm.report.projection import StoredProjection, projection_of
+from sdm.report.results import Results, column, number, rows_of
 
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
 MOST_FOLDS = 24
 WITHOUT_SCRIPTS = 700  # pixels across, of the map that is shown where scripts do not run
-
-
-def main_picture(results: Results, pixels: int = 512) -> Picture | None:
-    """Return the map that is shown first, reduced; None where there is none."""
-    layers = map_layers(results)
-    return read_picture(layers[0].path, pixels, layers[0].band) if layers else None
 
 
 def image(results: Results, key: str, wide: int = WIDE) -> str | None:
@@ -33,7 +29,7 @@ def image(results: Results, key: str, wide: int = WIDE) -> str | None:
 
 def shown_map(results: Results) -> Context:
     """Return the live map, and the stored picture for where it cannot be shown."""
-    layers = map_layers(results)
+    layers = results.map_layers()
     first = image(results, "probability picture", WITHOUT_SCRIPTS) if len(results.classes) == 2 else None
     live = live_map(results, results.packed)
     if live is not None:
@@ -117,9 +113,7 @@ def validation(results: Results) -> Context | None:
     context = {"method": found.get("method"), "places": fold_map(results)}
     if isinstance(blocks, dict):
         context |= {"blocks": blocks.get("text"), "variograms": None if picture is None else shown_picture(picture)}
-    if results.kind == "species":
-        context["background"] = found.get("background")
-    return {**context, "rows": rows, "columns": columns, "averages": averages}
+    return {**context, "background": found.get("background"), "rows": rows, "columns": columns, "averages": averages}
 
 
 def fold_map(results: Results) -> Markup | None:
@@ -146,7 +140,7 @@ def fold_map(results: Results) -> Markup | None:
     return svg(charts.DotChart("Records by fold", *names, groups, aspect))
 
 
-def survey_section(results: Results) -> Context | None:
+def _survey(results: Results) -> Context | None:
     """Return the measures at sites with absences, and the calibration curve."""
     found = results.tree("presence_absence")
     rows = rows_of(found.get("calibration") or results.numbers.get("calibration"))
@@ -187,22 +181,11 @@ def thresholds(results: Results) -> Context | None:
     known = {"cumulative": "Cumulative", "cloglog": "Cloglog", "probability": "Probability"}
     return {
         "rows": rows,
+        "area_key": results.area_key,
         "scales": [(title, key) for key, title in known.items() if any(key in row for row in rows.values())],
         "binomial": any(number(row.get("binomial")) is not None for row in rows.values()),
         "chosen": results.option("predict.threshold"),
     }
-
-
-def protocol(results: Results) -> Context:
-    """Return what the ODMAP protocol says of the place, beside the facts of the run."""
-    picture = main_picture(results)
-    resolution = ""
-    if picture is not None:
-        unit = "°" if picture.geographic else " units"
-        across, down = (f"{value:.6g}" for value in picture.resolution)
-        cell = f"{across}{unit}" if across == down else f"{across} × {down}{unit}"
-        resolution = f"{picture.cells[1]:,} × {picture.cells[0]:,} cells of {cell}"
-    return {"picture": picture, "resolution": resolution, "scale": charts.SCALES.get(results.scale, results.scale)}
 
 
 def always(results: Results) -> Context:
@@ -210,16 +193,74 @@ def always(results: Results) -> Context:
     return {}
 
 
-FIT = PageSection("fit", "How exact is the fit", always)
+@dataclass(frozen=True)
+class AreaWords:
+    """What a threshold costs beside omission: a part of the background, or of the absences."""
+
+    head: str  # of the column of a table
+    predicted: str  # beside the live map
+    subject: str  # with omission, of a sentence
+    explanation: str
+    source: str  # of the figures beside the live map
+
+
+OF_BACKGROUND = AreaWords(
+    "Area",
+    "Area predicted",
+    "Area and omission",
+    "The names are those of Java Maxent. Area is the share of the background at or above the threshold.",
+    "Area and omission are looked up in the stored table; area is the share of the background at or above the "
+    "threshold.",
+)
+
+
+def map_section(values: Callable[[Results], str], area: AreaWords = OF_BACKGROUND) -> PageSection:
+    """Return the section of the map; `values` explains the values of the map."""
+
+    def fill(results: Results) -> Context:
+        return {**shown_map(results), "values": values(results)}
+
+    words = {"area_predicted": area.predicted, "area_subject": area.subject, "area_source": area.source}
+    scripts = ("map_view.js", "map_layers.js", "map.js")
+    return PageSection("map", "Map", fill, lead=True, scripts=scripts, words=words)
+
+
+def fit_section(explanation: str) -> PageSection:
+    """Return the section of the certificate; `explanation` is about the loss."""
+    return PageSection("fit", "How exact is the fit", always, words={"explanation": explanation})
+
+
+def threshold_section(area: AreaWords = OF_BACKGROUND) -> PageSection:
+    """Return the section of thresholds."""
+    return PageSection(
+        "thresholds", "Thresholds", thresholds, words={"area_head": area.head, "area_explanation": area.explanation}
+    )
+
+
+def importance_section(loss: str) -> PageSection:
+    """Return the section of the importance of variables; `loss` is what gets worse when values are shuffled."""
+    return PageSection("importance", "Importance", importance, "Importance of the variables", words={"loss": loss})
+
+
+def validation_section(measures: str) -> PageSection:
+    """Return the section of the cross-validation; `measures` explains the columns."""
+    return PageSection("validation", "Cross-validation", validation, words={"measures": measures})
+
+
+def survey_section(calibration: str, *, side: bool = False) -> PageSection:
+    """Return the section of sites with absences; `calibration` explains the calibration curve."""
+    words = {"calibration": calibration}
+    return PageSection("survey", "Survey and calibration", _survey, side=side, words=words)
+
+
+def null_section(data: str) -> PageSection:
+    """Return the section of null models, which are fitted to random `data`."""
+    return PageSection("null", "Null models", null_model_section, words={"data": data})
+
+
 ROC = PageSection("roc", "ROC", roc_section, "ROC curve", side=True)
-MAP = PageSection("map", "Map", shown_map, lead=True, scripts=("map_view.js", "map_layers.js", "map.js"))
-THRESHOLDS = PageSection("thresholds", "Thresholds", thresholds)
-IMPORTANCE = PageSection("importance", "Importance", importance, "Importance of the variables")
 TUNING = PageSection("tuning", "Choice of settings", tuning, "How the settings were chosen")
 VARIABLES = PageSection("variables", "Variables", variable_section, "Variables that were kept and left out")
-VALIDATION = PageSection("validation", "Cross-validation", validation)
-SURVEY = PageSection("survey", "Survey and calibration", survey_section)
-NULL = PageSection("null", "Null models", null_model_section)
 RECORDS = PageSection("records", "Records and bias", always, "Records and sampling bias")
 SETTINGS = PageSection("settings", "Settings and command", always, "Settings, and the command to repeat it")
-ODMAP = PageSection("odmap", "ODMAP", protocol, "ODMAP protocol")
+ODMAP = PageSection("odmap", "ODMAP", lambda results: {"protocol": protocol(results)}, "ODMAP protocol")

@@ -140,7 +140,7 @@ def plain_value(value: Any) -> str:
 def partition(results: Results) -> str:
     """Say how the model was tested."""
     n, option = results.numbers, results.option
-    sites = "sites" if results.kind in ("classes", "community") else "records"
+    sites = f"{results.record}s"
     told, found = [], results.tree("measures")
     if aside := n.get("test_presences") or (found.get("test") or {}).get("sites"):
         if option("test.file"):
@@ -150,13 +150,13 @@ def partition(results: Results) -> str:
             told.append(f"{count(aside)} {sites} set aside{share and f' at random{share}'}")
     folds = results.tree("cross_validation") or results.tree("test")
     if rows := folds.get("rows") or folds.get("folds"):
-        background = _background(results, folds, ", measured on the ")
+        background = _background(folds, ", measured on the ")
         told.append(f"cross-validation in {len(rows)} folds ({folds.get('method', 'random')}){background}")
     elif "cross-validation" in found:
         told.append("cross-validation")
-    tuning, survey = results.tree("tuning"), results.tree("presence_absence")
+    tuning, survey = results.tree("tuning"), results.survey
     told += [f"settings chosen {_chosen_in(results)}"] if tuning.get("folds") else []
-    if survey and results.kind == "species":
+    if survey:
         told.append(f"{survey.get('presences')} presences and {survey.get('absences')} absences of a survey")
     said = "; ".join(told) or f"none: every figure is on the {sites} that trained the model"
     return f"{said[0].upper()}{said[1:]}."
@@ -189,13 +189,12 @@ def _chosen_in(results: Results) -> str:
     tuning = results.tree("tuning")
     if not tuning.get("folds"):
         return "on the training records, without folds"
-    return f"in {count(tuning['folds'])} folds ({tuning.get('method')}{_background(results, tuning, ', ')})"
+    return f"in {count(tuning['folds'])} folds ({tuning.get('method')}{_background(tuning, ', ')})"
 
 
-def _background(results: Results, folds: dict[str, Any], words: str) -> str:
-    """Say on which background folds were measured; classes have none."""
-    found = folds.get("background")
-    return f"{words}{found} background" if found and results.kind == "species" else ""
+def _background(folds: dict[str, Any], words: str) -> str:
+    """Say on which background folds were measured; sites have none."""
+    return f"{words}{folds['background']} background" if folds.get("background") else ""
 
 
 def selection(results: Results) -> str:
@@ -211,3 +210,69 @@ def selection(results: Results) -> str:
         lam, beta = (option(f"fit.{key}") or "auto" for key in ("lam", "beta"))
         return f"Penalties: lambda {lam}, beta {beta} (auto: by held-out loss)."
     return ""
+
+
+PENALTIES = {
+    "l1": "an l1 (lasso) penalty",
+    "none": "no penalty",
+    "smoothed_l1": "a smoothed l1 penalty",
+    "l2": "an l2 penalty",
+    "l2sq": "a squared l2 (ridge) penalty",
+    "elastic": "an elastic-net penalty",
+    "mahalanobis": "a quadratic penalty with the correlations of the features",
+    "lp": "an lp penalty, a norm between l1 and l2",
+}
+FAMILIES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
+
+
+def penalty_text(regularization: Any) -> str:
+    """Return the penalty of a fit; that of Maxent unless another one is stored."""
+    return PENALTIES.get(str(regularization), PENALTIES["l1"])
+
+
+def feature_families(letters: str) -> str:
+    """Return the families of features that letters such as `lqh` stand for; nothing where there are none."""
+    families = [FAMILIES[letter] for letter in letters if letter in FAMILIES]
+    return f"{', '.join(families)} features" if families else ""
+
+
+def order_text(order: Any) -> str:
+    """Return the order of the entropy after a comma; nothing for Shannon's."""
+    return "" if order in (None, 1) else f", Tsallis entropy of order {figure(order)}"
+
+
+def suitability_text(title: str) -> str:
+    """Return what a picture of a map of suitability shows."""
+    return f"the predicted suitability of {title}, from low (dark blue) to high (yellow), with its records as dots"
+
+
+def status_text(results: Results) -> str:
+    """Say whether the fit has converged."""
+    status = results.numbers.get("status")
+    if status == "converged":
+        return "The fit has converged."
+    return f"The fit stopped before it converged (status: {status})."
+
+
+def optimum_text(results: Results, features: str) -> str:
+    """Return over which features the fit is proved; `features` unless the results say otherwise."""
+    return str(results.tree("structure").get("certified_over") or features)
+
+
+def certificate_text(results: Results, features: str) -> str:
+    """Say how near the fit is to the best one over some features."""
+    gap = results.numbers.get("gap")
+    if number(gap) is None:
+        return "The results hold no certificate."
+    within = f"{figure(gap, 2)} {results.objective_unit}"
+    best = "the best value that the objective can have"
+    return f"{status_text(results)} It is proved to be within {within} of {best}, over {features}."
+
+
+def short_certificate(results: Results) -> str:
+    """Say in a line how near the fit is to the best one."""
+    status, gap = results.numbers.get("status"), results.numbers.get("gap")
+    if number(gap) is None:
+        return "The results hold no certificate"
+    converged = "Converged" if status == "converged" else f"Not converged (status: {status})"
+    return f"{converged}; proved to be within {figure(gap, 2)} {results.objective_unit} of the best possible fit"

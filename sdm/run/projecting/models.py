@@ -4,7 +4,6 @@ import glob
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from sdm.data.place import ELSEWHERE, has_place
 from sdm.errors import DataError, OptionError
@@ -13,9 +12,9 @@ from sdm.kinds.registry import task_for
 from sdm.kinds.task import REPLICATES
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.file import JAVA, kind_of, load_model
-from sdm.models.group import GroupModel
 from sdm.models.interface import FittedModel
 from sdm.options.definitions import RunOptions
+from sdm.report.results import GROUP
 from sdm.run.projecting.scenarios import has_fields, matches
 
 
@@ -43,11 +42,11 @@ def _at(place: Path) -> list[ProjectedModel]:
     if not place.is_dir():
         model = load_model(place)
         check_categories(model)
-        return [ProjectedModel(model, _name(model, place))]
+        return [task_for(model.kind).projected(model, _name(model, place))]
     files = [path for path in sorted(place.glob("*.npz")) if kind_of(path)] or sorted(place.glob(f"*{JAVA}"))
     folders = [path for path in sorted(place.iterdir()) if path.is_dir() and path.name != REPLICATES]
     inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
-    files = files or [path for path in inside if kind_of(path) != GroupModel.kind]  # a group's species are beside it
+    files = files or [path for path in inside if path.parent.name != GROUP]  # its species are beside it
     if not files:
         raise DataError(f"{place} has no model in it: expected results of 'sdm fit', or a model file (.npz, .lambdas)")
     return [one for path in files for one in _at(path)]
@@ -70,15 +69,10 @@ def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[
     for one in models:
         if has_place(one.model.names):
             raise OptionError(f"{one.title} cannot be projected to scenarios: {ELSEWHERE}")
-        if isinstance(one.model, GroupModel):
-            raise OptionError(
-                f"{one.title} holds the axes of a group, and species are projected one by one: give the folder of the "
-                "run, or models of its species; 'sdm predict' maps all species of a group.npz on other layers"
-            )
-        task_for(one.model.kind).check_extrapolation(predict.extrapolation)
-        given: dict[str, Any] = {"extrapolation": predict.extrapolation, "rules": rules}
-        scale = predict.scale if one.model.kind == "species" else None
-        made = replace(one, scale=scale, **given)
+        task = task_for(one.model.kind)
+        task.check_extrapolation(predict.extrapolation)
+        scale = predict.scale if "scale" in task.maps_with else None
+        made = replace(one, scale=scale, extrapolation=predict.extrapolation, rules=rules)
         made.cutoffs  # noqa: B018 - what is wrong with a rule is said before anything is computed
         out.append(made)
     return out

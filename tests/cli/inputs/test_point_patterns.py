@@ -10,8 +10,8 @@ import yaml
 from terminal import fail, rows, succeed
 
 import sdm
+from benchmarks.inputs.point_patterns import city_pattern
 from sdm import Maxent
-from sdm.simulate.patterns import city_pattern
 
 BOUNDS, CELLS = "0,0,10,8", "30,24"
 

@@ -12,8 +12,9 @@ from terminal import succeed
 
 from sdm.errors import DataError
 from sdm.kinds.pages import make_pages
+from sdm.kinds.results import read_results
 from sdm.report.pages.index import index_page, write_index
-from sdm.report.results import read_results, read_rows
+from sdm.report.results import read_rows
 from sdm.report.summary import write_summary
 from sdm.run.journal import Journal
 

@@ -9,6 +9,7 @@ import rasterio
 from affine import Affine
 from PIL import Image
 
+from sdm.kinds.registry import results_class
 from sdm.report.pictures import small_picture
 from sdm.report.previews import write_preview
 from sdm.report.results import Results
@@ -27,7 +28,9 @@ def put(path: Path, *bands: float) -> Path:
 
 
 def results(folder: Path, kind: str, files: dict[str, Any], **numbers: Any) -> Results:
-    return Results(folder, "sp", kind, {"files": files, **numbers}, {"predict": {"scale": "cloglog"}}, "", "")
+    return results_class(kind)(
+        folder, "sp", kind, {"files": files, **numbers}, {"predict": {"scale": "cloglog"}}, "", ""
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from shared_axes.written import NAMES, model_of, written
 from sdm.data.rasters.stack import Stack
 from sdm.estimators.shared import SharedMaxent
 from sdm.kinds.pages import make_page, make_pages
+from sdm.kinds.results import read_results
 from sdm.models.file import load_model
 from sdm.report.pages.index import index_page
-from sdm.report.results import read_results, read_rows
+from sdm.report.results import read_rows
 from sdm.storage.files import safe_name, safe_names
 
 ORDER = ["map", "axes", "path", "curves", "biplot", "each", "fit", "settings"]

@@ -9,14 +9,19 @@ from typing import Any
 import pytest
 
 from sdm.kinds.pages import make_page
+from sdm.kinds.registry import page_of
+from sdm.kinds.results import read_results
 from sdm.report.pages.cautions import cautions
-from sdm.report.results import Results, read_results
+from sdm.report.results import Results
 
 GOOD = {"warnings": None}
 
 
 def told(results: Results) -> list[str]:
-    return [caution.text for caution in cautions(results, ["fit", "records", "validation", "classes", "scenarios"])]
+    parts = page_of(results).cautions
+    return [
+        caution.text for caution in cautions(results, parts, ["fit", "records", "validation", "classes", "scenarios"])
+    ]
 
 
 def change(folder: Path, to: Path, **numbers: Any) -> Results:

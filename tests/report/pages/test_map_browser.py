@@ -14,7 +14,8 @@ from browser import Browser, count_colours
 from PIL import Image
 
 from sdm.kinds.pages import write_page
-from sdm.report.results import Results, read_results, read_rows
+from sdm.kinds.results import read_results
+from sdm.report.results import Results, read_rows
 
 READY = "document.querySelector('#live').dataset.ready === 'yes'"
 

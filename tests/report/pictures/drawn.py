@@ -21,6 +21,7 @@ from sdm.assess.structure import FamilyShare, Structure
 from sdm.assess.variables.correlation import Collinearity
 from sdm.assess.variables.variogram import Autocorrelation, Variogram
 from sdm.joint.graph import forest_of_edges
+from sdm.kinds.results import read_results
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.paths.homotopy import track_path
 from sdm.maxent.paths.multiplier import follow_path
@@ -39,8 +40,7 @@ from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.projection.shifts import draw_change
 from sdm.report.figures.style import Paper
 from sdm.report.pictures import read_picture
-from sdm.report.projection import StoredProjection
-from sdm.report.results import find_projections, read_results
+from sdm.report.projection import StoredProjection, find_projections
 
 NAMES = ("temperature", "rain", "slope", "soil")
 X = np.linspace(-10, 110, 101)

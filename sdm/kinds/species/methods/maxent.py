@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from sdm.errors import OptionError
 from sdm.kinds.species.methods.method import Additions, SpeciesMethod
 from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
 
 if TYPE_CHECKING:
     from sdm.estimators.maxent import Maxent
@@ -23,12 +24,12 @@ class MaxentMethod(SpeciesMethod):
 
         return Maxent
 
-    def check(self, options: RunOptions) -> None:
+    def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply, or contradict each other."""
-        super().check(options)
-        if options.fit.beta in ("auto", 0):
+        super().check(fit)
+        if fit.beta in ("auto", 0):
             hint = "a positive number or the name of a rule; for no penalty use --regularization none"
-            raise OptionError(f"fit.beta={options.fit.beta!r}: a maxent model takes {hint}")
+            raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
     def additions(self, fitted: "SpeciesEstimator", options: RunOptions) -> Additions:
         """Return the bound on the loss of the model."""

@@ -40,7 +40,6 @@ class SpeciesMethod(ABC):
 
     name: ClassVar[str]  # as `fit.model` has it
     single_problem: ClassVar[bool] = False  # whether it solves one problem of feature classes, as Java Maxent does
-    shares_axes: ClassVar[bool] = False  # whether the species of a run are fitted together
     hints: ClassVar[Mapping[str, str]] = HINTS  # what to type instead of an option that the method does not take
 
     @abstractmethod
@@ -51,9 +50,9 @@ class SpeciesMethod(ABC):
         """Return the names of the options that apply, as the estimator has them."""
         return {*inspect.signature(self.estimator_class()).parameters}
 
-    def check(self, options: RunOptions) -> None:
+    def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply, or contradict each other."""
-        fit, takes = options.fit, self.takes()
+        takes = self.takes()
         for name, field in FitOptions.model_fields.items():
             value = getattr(fit, name)
             if name != "model" and RENAMED.get(name, name) not in takes and value != field.get_default():
@@ -72,16 +71,6 @@ class SpeciesMethod(ABC):
         if has_growing(fit.features):
             raise OptionError(
                 f"fit.features={fit.features!r}: trees and monomials need --model structural --families …"
-            )
-        self.check_contribution(options)
-
-    def check_contribution(self, options: RunOptions) -> None:
-        """Raise if Java Maxent's way to count contributions is wanted of a model that it does not have."""
-        java = self.single_problem and options.fit.entropy == 1.0 and options.fit.regularization in (None, "l1")
-        if options.test.contribution == "steps" and not java:
-            raise OptionError(
-                "test.contribution=steps is for maxent models with Shannon's entropy and an l1 penalty, as Java Maxent "
-                "has: leave it out"
             )
 
     def check_tuning(self) -> None:

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sdm.data.place import ELSEWHERE, has_place
+from sdm.data.place import has_place
 from sdm.errors import DataError, OptionError, SdmError
-from sdm.kinds.choosing import chooses
 from sdm.kinds.model_inputs import check_region
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange
 from sdm.kinds.species.methods.method import SpeciesMethod
@@ -23,14 +22,11 @@ if TYPE_CHECKING:
     from sdm.estimators.species import SpeciesEstimator
     from sdm.kinds.species.methods.axes import GroupFits
 
-_OF_AXES = ("features", "knots", "strength", "own")  # options that the group of a file has decided
-
 
 class SharedMethod(SpeciesMethod):
     """Each species is on the axes of its group."""
 
     name: ClassVar[str] = "shared"
-    shares_axes: ClassVar[bool] = True
     strength: ClassVar[str | float] = "auto"  # of the penalty on axes, where no other is asked for
     environment: ClassVar[bool] = False  # whether axes of the environment alone go beside those with place
 
@@ -46,21 +42,11 @@ class SharedMethod(SpeciesMethod):
 
         return {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
 
-    def check(self, options: RunOptions) -> None:
-        """Raise for options of the model that do not apply, or contradict each other."""
-        super().check(options)
-        if options.test.jackknife or options.test.null_models:
-            raise OptionError(
-                "the jackknife and null models fit one species again and again, and axes are of a whole group: leave "
-                "them out, or use --model committee"
-            )
-        if chooses(options):
-            raise OptionError(
-                "variables are chosen for each species by itself, and species on shared axes have the same variables: "
-                "choose them with 'sdm variables' and name them with --variables, or use --model committee"
-            )
-        check_axes_file(options.fit)
-        check_place(options)
+    def check(self, fit: FitOptions) -> None:
+        """Raise for options of the model that do not apply, and for axes whose file is not there."""
+        super().check(fit)
+        if fit.axes is not None and not Path(fit.axes).is_file():
+            raise DataError(f"file '{fit.axes}' does not exist: check the path (--axes)")
 
     def check_tuning(self) -> None:
         """Refuse to choose the settings of species that are fitted together for each by itself."""
@@ -83,23 +69,6 @@ class SharedMethod(SpeciesMethod):
     ) -> "SpeciesEstimator":
         """Return the species on its axes; without a group the estimator of one species."""
         return placed[0] if placed else super().estimator(options, categorical)
-
-
-def check_axes_file(fit: FitOptions) -> None:
-    """Raise if there is no file of axes, or an option that its group has decided."""
-    if fit.axes is None:
-        return
-    if not Path(fit.axes).is_file():
-        raise DataError(f"file '{fit.axes}' does not exist: check the path (--axes)")
-    for name in _OF_AXES:
-        if getattr(fit, name) != FitOptions.model_fields[name].get_default():
-            raise OptionError(f"fit.{name} is that of the group whose axes were given (--axes): leave it out")
-
-
-def check_place(options: RunOptions) -> None:
-    """Raise if a model with features of place is to be mapped on scenarios."""
-    if options.fit.spatial and options.project.scenarios:
-        raise OptionError(f"project.scenarios does not go with fit.spatial, for {ELSEWHERE}: leave out one of them")
 
 
 def gather_axes(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from sdm.errors import OptionError
 from sdm.kinds.species.methods.method import HINTS, Additions, SpeciesMethod
 from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
 
 if TYPE_CHECKING:
     from sdm.estimators.species import SpeciesEstimator
@@ -23,10 +24,10 @@ class StructuralMethod(SpeciesMethod):
 
         return StructMaxent
 
-    def check(self, options: RunOptions) -> None:
+    def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply, or contradict each other."""
-        super().check(options)
-        beta = options.fit.beta
+        super().check(fit)
+        beta = fit.beta
         if not isinstance(beta, float) and beta not in (None, "auto"):
             raise OptionError(f"fit.beta={beta!r}: a structural model takes a number or auto")
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from sdm.models.presence import presence_class
 from sdm.report import charts
 from sdm.report.pages.drawing.shown import shown_picture
 from sdm.report.pages.drawing.svg import svg
-from sdm.report.results import Results, Row, column, number, rows_by, rows_of
+from sdm.report.results import SCALES, Results, Row, column, rows_by, rows_of
 from sdm.storage.files import safe_name
 
 MOST_STROKES = 200  # of a rug
@@ -33,7 +32,7 @@ def ranked(results: Results, groups: dict[str, list[Row]]) -> dict[str, list[Row
 
 def curves(results: Results) -> dict[str, Any] | None:
     """Return the response curves with the limits over replicates, the effects on the score, and the surfaces."""
-    label, fixed = charts.SCALES.get(results.curve_scale, results.curve_scale), _heights(results)
+    label, fixed = SCALES.get(results.curve_scale, results.curve_scale), _heights(results)
     marginal = charts.CURVES["marginal"][0]
     bands, rugs = rows_by(results.table("bands"), "variable"), _rugs(results)
     banded = bool(bands)
@@ -103,9 +102,7 @@ def _rugs(results: Results) -> dict[str, tuple[charts.Rug, ...]]:
     found: dict[str, tuple[charts.Rug, ...]] = {}
     for k in reference.continuous:
         values = reference.values[:, k]
-        strokes = [
-            charts.Rug("background" if results.kind == "species" else "sites", _spread(values), BACKGROUND_COLOUR)
-        ]
+        strokes = [charts.Rug("background" if results.presence_only else "sites", _spread(values), BACKGROUND_COLOUR)]
         if here is not None:
             strokes.append(charts.Rug("presences", _spread(values[here]), 1, top=True))
         found[model.names[k]] = tuple(strokes)
@@ -117,21 +114,12 @@ def _presence_rows(results: Results, reference: Any) -> Any:
     typical = reference.typical
     if typical is None:
         return None
-    if results.kind == "species":
-        count = int(number(results.numbers.get("training_presences")) or 0)
-        band: int | None = 0
-        rows = np.arange(len(reference.values) - count, len(reference.values))
-    else:
-        band = presence_class(results.classes)
-        sites = [row for row in results.table("sites") if row.get("test or train", "train") == "train"]
-        if band is None or len(sites) != len(reference.values):
-            return None
-        rows = np.array([k for k, row in enumerate(sites) if row.get("class") == results.classes[band]], dtype=int)
+    rows = np.array(results.presence_rows(len(reference.values)), dtype=int)
     if not len(rows) or rows[0] < 0 or not reference.continuous:
         return None
     places = list(reference.continuous)
     means = reference.values[np.ix_(rows, places)].mean(axis=0)
-    return rows if np.allclose(means, typical[band, places], rtol=1e-6) else None
+    return rows if np.allclose(means, typical[results.presence_band or 0, places], rtol=1e-6) else None
 
 
 def _spread(values: Any) -> list[float]:
@@ -180,21 +168,3 @@ def _surfaces(results: Results) -> list[dict[str, str]]:
         for (first, second), path in found
         if path is not None
     ]
-
-
-def class_curves(results: Results) -> dict[str, Any] | None:
-    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
-    found, table = curves(results) or {}, results.table("class curves") or results.table("curves")
-    if found.get("responses") or not table or "probability" not in table[0]:
-        return found or None
-    colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
-    drawn = []
-    for variable, rows in ranked(results, rows_by(table, "variable")).items():
-        own = {
-            label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
-            for label, part in rows_by(rows, "class").items()
-        }
-        title = f"Probabilities along {variable}"
-        ways: dict[str, Any] = {"title": title, "y_label": charts.SHARES_LABEL, "y_range": (0, 1), "shares": True}
-        drawn.append(svg(charts.curve_chart(variable, own, **ways)))
-    return {**found, "responses": drawn, "legend": list(colours.items())}

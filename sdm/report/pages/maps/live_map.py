@@ -2,21 +2,18 @@
 
 import base64
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.models.colours import MAGMA
-from sdm.models.presence import presence_class, shown_class
-from sdm.report.charts import COLOURS, LEGEND, SCALES, TOP, fold_colours, fold_names
+from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours, fold_names
 from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels, unit_metres
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
-from sdm.report.results import Results, Row, column, number
+from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number
 
 LEVELS = 4000
 NOTHING = 65535
@@ -24,89 +21,14 @@ MOST_POINTS = 5000
 MOST_LAYERS = 8
 OTHERS = 0.3  # of the budget, for all layers but the first together
 COARSE = 256  # pixels of the overview of a map that has a finer level
-TRAINING = "training layers"
-SPREAD = {
-    "mean map": "mean over replicates",
-    "sd map": "standard deviation over replicates",
-    "lower map": "lower limit over replicates",
-    "upper map": "upper limit over replicates",
-}
-TRAIN_COLOUR, TEST_COLOUR, ABSENT_COLOUR, LOST_COLOUR = "#ffffff", COLOURS[1], "#8fa3ad", "#c81e1e"
+TRAIN_COLOUR, TEST_COLOUR, LOST_COLOUR = PRESENT_COLOUR, COLOURS[1], "#c81e1e"
 EFFORT = 6  # of compression of finer levels: six times as fast, for 3 % more letters
 
 
-@dataclass(frozen=True)
-class MapLayer:
-    """A band of a raster that a page shows: whether the threshold applies to it, and whether it has its own top."""
-
-    name: str
-    path: Path
-    label: str
-    band: int = 1
-    threshold: bool = True
-    apart: bool = False
-    palette: Sequence[str] = PALETTE
-    species: str = ""  # a name in the label
-
-
-def map_layers(results: Results) -> list[MapLayer]:
-    """Return the maps of a model, the one that is shown first before all others."""
-    if results.kind == "community":
-        return _community_layers(results)
-    label = SCALES.get(results.scale, results.scale)
-    titles = dict.fromkeys(key.partition("projection ")[2] for key in results.files if "projection " in key)
-    endings = {"map": "", **{f"projection {title}": title for title in titles}}
-    if results.kind == "classes":
-        found = _class_layers(results, endings)
-        label = found[0].label if found else label
-    else:
-        names = {key: f"projection: {title}" if title else TRAINING for key, title in endings.items()}
-        found = [MapLayer(name, path, label) for key, name in names.items() if (path := results.path(key))]
-    spread = [(name, results.path(key), key == "sd map") for key, name in SPREAD.items()]
-    return found + [
-        MapLayer(name, path, f"{label}: {name}", 1, not apart, apart, MAGMA if apart else PALETTE)
-        for name, path, apart in spread
-        if path
-    ]
-
-
-def _community_layers(results: Results) -> list[MapLayer]:
-    """Return the maps of a community: the number of species, then the probability of each; of scenarios after them."""
-    found = []
-    for key, own in results.numbers["files"].items():
-        if not isinstance(own, dict) or not key.startswith("maps"):
-            continue
-        title = key.removeprefix("maps").strip()
-        said, each = f"{title}: " if title else "", own.get("species")
-        named = [(f"{said}number of species", own.get("richness"), "Expected number of species", "")]
-        for name, file in each.items() if isinstance(each, dict) else ():
-            named.append((f"{said}{name}", file, f"Probability of {name}", name))
-        paths = [(name, results.folder / str(file), label, species) for name, file, label, species in named if file]
-        found += [
-            MapLayer(name, path, label, 1, False, apart=not species, species=species)
-            for name, path, label, species in paths
-            if path.is_file()
-        ]
-    return found
-
-
-def _class_layers(results: Results, endings: dict[str, str]) -> list[MapLayer]:
-    """Return the maps of classes: of two classes the probability of one first, of more the most probable class."""
-    labels, two = results.classes, len(results.classes) == 2
-    bands = [shown_class(labels)] if two else list(enumerate(labels))
-    first, others = [], []
-    for ending, title in endings.items():
-        said, shown = f"{title}: " if title else "", results.path(ending)
-        shares, most, entropy = [], [], []
-        if path := results.path(f"probability {ending}") or (shown if two else None):
-            shares = [MapLayer(f"{said}probability of {a}", path, f"Probability of {a}", c + 1, two) for c, a in bands]
-        if path := results.path(f"class {ending}") or (None if two else shown):
-            most = [MapLayer(f"{said}most probable class", path, "Most probable class", 1, False)]
-        if path := results.path(f"entropy {ending}"):
-            entropy = [MapLayer(f"{said}entropy", path, "Entropy of the classes (nats)", 1, False, True, MAGMA)]
-        first += shares if two else most
-        others += [*most, *entropy] if two else [*entropy, *shares]
-    return first + others
+def main_picture(results: Results, pixels: int = 512) -> Picture | None:
+    """Return the map that is shown first, reduced; None where there is none."""
+    layers = results.map_layers()
+    return read_picture(layers[0].path, pixels, layers[0].band) if layers else None
 
 
 def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS, effort: int = 9) -> str:
@@ -139,7 +61,7 @@ def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
     Every layer has an overview and, if the budget of letters allows for one, a finer level; the first layer has most of
     the budget. All layers have all cells if the run asks for it (`output.page_map`).
     """
-    layers = map_layers(results)
+    layers = results.map_layers()
     if not layers:
         return None
     full = results.option("output.page_map") == "full"
@@ -214,10 +136,8 @@ def _packed(picture: Picture, top: float, values: NDArray[np.float32]) -> str:
 
 def _legend_names(results: Results) -> dict[str, str]:
     """Return what the classes of presence and absence are called in a legend; nothing for other classes."""
-    here = presence_class(results.classes)
-    if here is None:
-        return {}
-    return {results.classes[here]: "presence", results.classes[1 - here]: "absence"}
+    band = results.presence_band
+    return {} if band is None else {results.classes[band]: "presence", results.classes[1 - band]: "absence"}
 
 
 def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
@@ -233,7 +153,7 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
         "bounds": picture.bounds,
         "aspect": picture.aspect,
         "top": top,
-        "palette": layer.palette,
+        "palette": MAGMA if layer.spread else PALETTE,
         "classes": {str(code): entry for code, entry in picture.legend.items()},
         "threshold": layer.threshold,
         "values": pack_steps(np.where(np.isfinite(values), values, NOTHING)) if picture.legend else pack(values, top),
@@ -247,21 +167,16 @@ def _records(results: Results, main: Picture) -> tuple[list[dict[str, Any]], lis
     n = results.numbers
     parts = [("train", "training", TRAIN_COLOUR, n.get("training_presences"), _of(samples, "Test or train", "train"))]
     parts.append(("test", "test", TEST_COLOUR, n.get("test_presences"), _of(samples, "Test or train", "test")))
-    sites, labels = results.table("sites"), results.classes
-    here = presence_class(labels)
-    if here is not None:
-        groups = [("presences", TRAIN_COLOUR, labels[here]), ("absences", ABSENT_COLOUR, labels[1 - here])]
-    else:
-        groups = [(label, colour, label) for label, colour in list(main.legend.values())[:LEGEND]]
-    for k, (name, colour, label) in enumerate(groups if sites else []):
-        rows = _of(sites, "class", label)
-        parts.append((f"class-{k}", name, colour, len(rows), rows))
+    sites = results.table("sites")
+    for k, group in enumerate(results.site_groups(list(main.legend.values())[:LEGEND]) if sites else []):
+        rows = _of(sites, "class", group.label)
+        parts.append((f"class-{k}", group.name, group.colour, len(rows), rows))
     found = [
         {"id": key, "name": name, "colour": colour, "count": count, "places": places, "cross": False}
         for key, name, colour, count, rows in parts
         if (places := _points(rows))
     ]
-    if results.kind == "community" and (places := _survey_sites(results, main)):
+    if results.shows_survey and (places := _survey_sites(results, main)):
         own = {"id": "sites", "name": "sites", "colour": TRAIN_COLOUR, "count": len(places), "cross": False}
         found.append({**own, "places": places[:MOST_POINTS]})
     lost, reasons = _left_out(results, main)
@@ -325,15 +240,13 @@ def _points(rows: list[Row], most: int = MOST_POINTS) -> list[list[float]]:
 
 def _sweep(results: Results) -> list[list[float | None]]:
     """Return threshold, area (of classes false presences), training and test omission of the stored table."""
-    area = "Training false presences" if results.kind == "classes" else "Fractional area"
-    names = ("Threshold", area, "Training omission", "Test omission")
+    names = ("Threshold", results.area_column, "Training omission", "Test omission")
     return [[number(row.get(name)) for name in names] for row in results.table("roc")]
 
 
 def _thresholds(results: Results) -> list[dict[str, Any]]:
     """Return the thresholds that have names, on the map's scale."""
-    area = "false_presences" if results.kind == "classes" else "area"
-    keys = {"area": area, "train": "training_omission", "test": "test_omission"}
+    keys = {"area": results.area_key, "train": "training_omission", "test": "test_omission"}
     rows = [row for row in results.tree("thresholds").values() if isinstance(row, dict)]
     return [
         {"name": row.get("name"), "value": value} | {a: number(row.get(b)) for a, b in keys.items()}

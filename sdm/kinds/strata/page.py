@@ -1,10 +1,14 @@
 """The page of a path over strata: the density of the chosen tolerance, and the whole path as pictures."""
 
+from pathlib import Path
+
 from sdm.report.pages import sections
+from sdm.report.pages.cautions import outside_map, scenarios_of_model, stored_warnings
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.words import figure, whole
 from sdm.report.results import Results
 
+TEMPLATES = Path(__file__).parent / "templates"
 PICTURES = {
     "validation picture": "Held-out log loss along the path, with the two choices",
     "shares picture": "Share of each stratum against the tolerance, from the prior to what was observed",
@@ -30,13 +34,14 @@ def path_section(results: Results) -> Context | None:
     return {"pictures": [pair for pair in known if pair[0]]} if any(picture for picture, _ in known) else None
 
 
-STRATA = Page(
+PAGE = Page(
     lambda results: "path over strata",
     strata_figures,
     (
-        sections.MAP,
-        PageSection("path", "Path", path_section, "The path of the tolerance", "species/path"),
+        sections.map_section(lambda results: ""),
+        PageSection("path", "Path", path_section, "The path of the tolerance", TEMPLATES / "path.html"),
         sections.RECORDS,
         sections.SETTINGS,
     ),
+    (stored_warnings, outside_map, scenarios_of_model),
 )

@@ -1,0 +1,80 @@
+"""The page of a projection: what changes in every scenario, how far the model extrapolates, and a panel to compare."""
+
+from sdm.report.pages import sections, words
+from sdm.report.pages.cautions import outside_scenarios, stored_warnings
+from sdm.report.pages.frame import KeyFigure, Page, PageSection
+from sdm.report.pages.maps.scenario_panel import signed
+from sdm.report.pages.projection import (
+    PANEL,
+    across_section,
+    change_section,
+    extrapolation_section,
+    mapping_section,
+    notice_section,
+    panel_section,
+    scenario_table,
+    shift_section,
+    stored_projection,
+    variance_section,
+)
+from sdm.report.projection import mean_change, most_outside, worst_change
+from sdm.report.results import Results, number
+
+
+def projection_subject(results: Results) -> str:
+    """Return what the page is of."""
+    count = len(stored_projection(results).scenarios)
+    return f"projection to {count} scenario{'' if count == 1 else 's'}"
+
+
+def projection_figures(results: Results) -> list[KeyFigure]:
+    """Return the figures: suitable area today, how it changes, and how much is extrapolated."""
+    stored = stored_projection(results)
+    cases, reference, count = stored.scenarios, stored.reference, len(stored.scenarios)
+    compared = f"compared with {reference.title}" if reference else "without a reference"
+    figures = [KeyFigure("Scenarios", words.whole(count), compared)]
+    if reference and reference.km2 is not None:
+        rule = reference.tree("rules").get(str(stored.rule))
+        cutoff = number(rule.get("cutoff")) if isinstance(rule, dict) else None
+        told = "" if cutoff is None else f"cutoff {words.figure(cutoff, 3)} ({stored.rule})"
+        figures.append(KeyFigure("Suitable in the reference", f"{words.whole(reference.km2)} km²", told))
+    changes = [value for case in cases if (value := case.net_percent) is not None]
+    if changes:
+        ends = f"mean; from {signed(worst_change(cases))} to {signed(max(changes))}" if count > 1 else ""
+        figures.append(KeyFigure("Change of the suitable area", signed(mean_change(cases)), ends))
+    outside = [(value, case.title) for case in cases if (value := case.outside) is not None]
+    if outside:
+        worst = f"of the cells{f', at most ({max(outside)[1]})' if count > 1 else ''}"
+        figures.append(KeyFigure("Outside the training range", words.percent(most_outside(cases)), worst))
+    shares = [number(case.tree("suitable_outside").get("share")) for case in cases]
+    known = [share for share in shares if share is not None]
+    if known:
+        most = "at most" if count > 1 else ""
+        figures.append(KeyFigure("Of the suitable area outside", words.percent(max(known)), most))
+    if changes and results.numbers.get("dispersal"):
+        figures.append(KeyFigure("Dispersal", "", str(results.numbers["dispersal"])))
+    return figures
+
+
+_OWN = (
+    ("table", "Scenarios", scenario_table, "Every scenario in figures"),
+    ("outside", "Extrapolation", extrapolation_section, "How far the model extrapolates"),
+    ("change", "Change", change_section, "Change of the suitable area"),
+    ("across", "Agreement", across_section, "What scenarios agree on"),
+    ("variance", "Variance", variance_section, "Where the variance comes from"),
+    ("shift", "Variables", shift_section, "How the variables change"),
+    ("mapping", "Layers", mapping_section, "Which file each variable was read from"),
+    ("notices", "Notices", notice_section, ""),
+)
+PAGE = Page(
+    projection_subject,
+    projection_figures,
+    [
+        PageSection(
+            "maps", "Maps", panel_section, "Maps of the scenarios", "projection/lead", lead=True, scripts=PANEL
+        ),
+        *(PageSection(name, title, fill, heading, f"projection/{name}") for name, title, fill, heading in _OWN),
+        sections.SETTINGS,
+    ],
+    (stored_warnings, lambda results: outside_scenarios(results, "outside", "maps")),
+)

@@ -1,0 +1,36 @@
+"""The map of a model of counts, and its measures elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counts.model import CountModel
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.occurrences import read_occurrences
+from sdm.kinds.model_inputs import open_for, values_at
+from sdm.kinds.task import MapResult
+from sdm.maps.rasters import NODATA, write_cog
+from sdm.options.definitions import RunOptions
+from sdm.storage.commit import publishing
+
+
+def map_counts(model: CountModel, stack: Stack, output: Path) -> MapResult:
+    def band(window, values):
+        flat = values.reshape(len(values), -1).astype(np.float64)
+        out = np.full(flat.shape[1], NODATA, dtype=np.float32)
+        whole = np.isfinite(flat).all(axis=0)
+        out[whole] = model.predict(flat[:, whole].T)
+        return out.reshape(values.shape[1:])
+
+    with publishing([output]) as (place,):
+        summary = write_cog(stack, place, band, nodata=NODATA, dtype="float32", tags={})
+    return MapResult({"map": output}, summary.numbers, [f"written: {output}"])
+
+
+def evaluate_counts(model: CountModel, options: RunOptions) -> dict[str, Any]:
+    notices: list[str] = []
+    records = read_occurrences(str(options.occurrences.file), columns=["count"])
+    values, index = values_at(open_for(model, options.layers.files), records, "sites", notices)
+    errors = records.numbers("count")[index] - model.predict(values)
+    return {"error": float(np.sqrt(np.mean(errors**2))), "notices": notices}
