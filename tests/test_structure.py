@@ -4,11 +4,15 @@ import ast
 import re
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from sdm.kinds.species.methods.registry import method_of
 from sdm.kinds.task import Task
 from sdm.models.interface import FittedModel
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
 
 ROOT = Path(__file__).parents[1]
 MOST_FILES = 20
@@ -87,6 +91,18 @@ def test_files_of_the_user_are_opened_in_one_place() -> None:
             if text.startswith("rasterio.open(") and not re.search(r", (mode=)?'w'", text):
                 opened.append(name)
     assert not opened
+
+
+def test_a_method_for_species_is_one_file() -> None:
+    """`fit.model` names a module of methods, and nothing else asks for it."""
+    folder = ROOT / "sdm" / "kinds" / "species" / "methods"
+    for name in get_args(FitOptions.model_fields["model"].annotation):
+        method = method_of(RunOptions(fit=FitOptions(model=name)))
+        assert (method.name, method.__module__) == (name, f"sdm.kinds.species.methods.{name}")
+        assert (folder / f"{name}.py").exists()
+    asked = re.compile(r"fit\.model (==|!=|in|not in) ")
+    asking = {name for name, path in modules().items() if asked.search(path.read_text(encoding="utf-8"))}
+    assert asking <= {"sdm.kinds.classes.kind", "sdm.options.rules"}
 
 
 def kinds_of_models() -> set[str]:

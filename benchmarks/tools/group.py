@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sdm import SharedMaxent
 from sdm.data.place import PLACE
-from sdm.kinds.group.fit import group_blocks
+from sdm.kinds.species.methods.axes import group_blocks
 
 Array = NDArray[np.float64]
 

@@ -104,7 +104,7 @@ def naming_features(options: RunOptions) -> Iterator[None]:
 
 def features_given(options: RunOptions) -> str:
     """Return the text of the features of a run."""
-    return options.fit.families if options.fit.model == "structural" else options.fit.features
+    return options.fit.feature_text
 
 
 def check_features(options: RunOptions, names: Sequence[str]) -> None:

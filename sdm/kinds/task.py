@@ -347,6 +347,10 @@ class Task(ABC):
         """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
         raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
+    def check_tuning(self, options: RunOptions) -> None:
+        """Raise for options whose models `sdm tune` cannot fit one by one; most kinds can."""
+        return
+
     def variables(self, prepared: Any) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the variables of a run, and of those that are categories."""
         known = prepared.stack if prepared.stack is not None else next(iter(prepared.tables.values()))

@@ -175,6 +175,11 @@ class FitOptions(Section):
     )
 
     @property
+    def feature_text(self) -> str:
+        """The text of the features: the families of a structural model, else the feature classes."""
+        return self.families if self.model == "structural" else self.features
+
+    @property
     def shares_axes(self) -> bool:
         """Tell whether the models of a run are on shared axes."""
         return self.model in ("shared", "ensemble")

@@ -106,7 +106,7 @@ def test_a_limit_of_open_files_ends_a_run_with_a_sentence(world, tmp_path: Path,
 
 
 GIS = ("geopandas", "pyogrio", "pyproj", "shapely")
-KINDS = ("sdm.kinds.classes", "sdm.kinds.community", "sdm.joint", "sdm.shared", "sdm.kinds.group.fit")
+KINDS = ("sdm.kinds.classes", "sdm.kinds.community", "sdm.joint", "sdm.shared", "sdm.kinds.species.methods.axes")
 STAGES = ("sdm.run.projecting", "sdm.run.studies", "sdm.java", "sdm.simulate", "sdm.api")
 NEVER = ("matplotlib", "sklearn", "distributed", "xarray", *GIS, *KINDS, *STAGES)
 FEW = ("--categorical", "landcover", "--fc", "lq", "--dpi", "72")

@@ -23,8 +23,9 @@ from sdm.data.rasters.strata import SquareDivision, make_division, square_km, su
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.kinds.registry import task_for
-from sdm.kinds.species.fit import SpeciesPlan, estimator, plan_species
 from sdm.kinds.species.inputs import prepare_species
+from sdm.kinds.species.methods.registry import species_estimator
+from sdm.kinds.species.plan import SpeciesPlan, plan_species
 from sdm.kinds.splitting import with_default_folds
 from sdm.maxent.paths.homotopy import solve_relaxation
 from sdm.options.definitions import RunOptions
@@ -277,7 +278,7 @@ def test_held_out_loss_along_the_multipliers_is_that_of_fits_at_them(world) -> N
     """Every fold's path serves every multiplier to within ε, so held-out losses are near those of fits of their own."""
     options = world.options(**{**QUICK, "epsilon": 0.003}, folds=3)
     (table,) = prepare_species(options).tables.values()
-    base, split = estimator(options, ["landcover"]), divided(table, options).split
+    base, split = species_estimator(options, ["landcover"]), divided(table, options).split
     whole = follow_table(table, base, epsilon=0.003, smallest=0.3)
     found = validate_multipliers(table, whole, base, split)
     assert found.losses.shape == (3, len(whole.path.knots))
@@ -297,7 +298,7 @@ def test_the_refit_is_the_fit_of_the_path_that_was_chosen(world) -> None:
     chosen = chosen_multiplier(options)
     said = chosen.numbers
     assert chosen.options.fit.multiplier == said["multiplier"] == said["best"]["multiplier"]
-    refit = fit_table(table, estimator(chosen.options, ["landcover"])).solution_
+    refit = fit_table(table, species_estimator(chosen.options, ["landcover"])).solution_
     assert refit.status == "converged"
     assert refit.gain - said["best"]["regularized_gain"] >= -refit.gap
     assert refit.gain - said["best"]["regularized_gain"] <= said["best"]["gap"] + 1e-12
@@ -308,7 +309,7 @@ def test_the_refit_is_the_fit_of_the_path_that_was_chosen(world) -> None:
 def test_tables_of_the_path_say_what_the_fits_are(world) -> None:
     options = world.options(**QUICK)
     (table,) = prepare_species(options).tables.values()
-    base = estimator(options, ["landcover"])
+    base = species_estimator(options, ["landcover"])
     whole = follow_table(table, base, **QUICK)
     rows = path_rows(whole.path, validate_multipliers(table, whole, base, divided(table, options).split))
     weights = coefficient_rows(whole)
@@ -328,7 +329,7 @@ def test_folds_keep_the_classes_of_the_whole(world) -> None:
     options = world.options(features="auto", **QUICK)
     (table,) = prepare_species(options).tables.values()
     some = table.take(np.arange(16))
-    base = estimator(options, ["landcover"])
+    base = species_estimator(options, ["landcover"])
     whole = follow_table(some, base, epsilon=0.05, smallest=1.0)
     assert whole.classes == "lqh"
     found = validate_multipliers(some, whole, base, divided(some, options).split)

@@ -21,9 +21,10 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.shared import SharedMaxent
 from sdm.kinds.registry import task_for
 from sdm.kinds.responses import read_pairs
-from sdm.kinds.species.fit import check_model, estimator, fit_variables
+from sdm.kinds.species.fit import fit_variables
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.mapping import map_species_together
+from sdm.kinds.species.methods.registry import method_of, species_estimator
 from sdm.kinds.task import Findings
 from sdm.models.file import save_model
 from sdm.options.reading import make_options
@@ -215,7 +216,7 @@ def test_importance_of_place_is_that_of_both_coordinates(run: Results, made: Sim
     raw = model.predict(np.vstack([table.background, table.presence]), "raw")
     gain = np.log(len(raw)) + np.mean(np.log(model.predict(table.presence, "raw")))
     assert sum(parts.values()) == pytest.approx(gain, rel=1e-6), "the parts are the whole gain"
-    base = estimator(chosen, table.categorical)
+    base = species_estimator(chosen, table.categorical)
     each = {(one.variable, one.kind): one.train_gain for one in jackknife(table, base)}
     only = fit_variables(table, chosen, [len(model.names) - 2, len(model.names) - 1])
     assert each["place", "only"] == pytest.approx(only.solution_.gain)
@@ -326,8 +327,9 @@ def test_scenarios_are_refused(made: Simulation, run: Results, tmp_path: Path) -
     task = task_for("species")
     with pytest.raises(OptionError, match=r"fit.spatial=True does not apply to a maxent model: add --model shared"):
         task.check_options(options(made))
+    committee = options(made, model="committee", features="auto", multiplier=None)
     with pytest.raises(OptionError, match="does not apply to a committee model"):
-        check_model(options(made, model="committee", features="auto", multiplier=None).fit)
+        method_of(committee).check(committee.fit)
 
 
 def test_tables_of_samples_have_place_from_their_coordinates(made: Simulation, tmp_path: Path) -> None:

@@ -89,8 +89,7 @@ class MeasuredClasses:
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
     """Return the estimator that the options describe."""
     fit = options.fit
-    features = fit.families if fit.model == "structural" else fit.features
-    given: dict[str, Any] = {"features": features, "seed": options.seed, "categorical": list(categorical)}
+    given: dict[str, Any] = {"features": fit.feature_text, "seed": options.seed, "categorical": list(categorical)}
     for name in inspect.signature(ConditionalMaxent).parameters:
         given.setdefault(name, getattr(fit, RENAMED.get(name, name), None))
     # What has no value here has the estimator's own default.

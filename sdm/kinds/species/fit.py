@@ -1,7 +1,5 @@
 """One species: fit, test, and gather every number, curve and threshold."""
 
-import inspect
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,47 +9,29 @@ from sdm._version import __version__
 from sdm.assess import fits
 from sdm.assess.importance import Contribution, percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc, auc_deviation, log_loss
-from sdm.assess.measures.performance_bound import PerformanceBound, performance_bound
 from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
-from sdm.assess.structure import Structure, describe_structure
+from sdm.assess.structure import Structure
 from sdm.assess.validation import CrossValidation
-from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
-from sdm.errors import DataError, OptionError
-from sdm.estimators.committee import Committee
-from sdm.estimators.maxent import Maxent
 from sdm.estimators.species import SpeciesEstimator
-from sdm.estimators.structural import StructMaxent
-from sdm.features.classes import has_growing
 from sdm.kinds.assessing import Assessed, assess
-from sdm.kinds.group.checking import ENSEMBLE, SHARED
-from sdm.kinds.inputs import check_features
-from sdm.kinds.responses import make_bands, make_surfaces, read_pairs, varying
-from sdm.kinds.splitting import make_split, set_aside
-from sdm.maxent.penalty_weights import TABULATED
+from sdm.kinds.responses import make_bands, make_surfaces, varying
+from sdm.kinds.species.methods.method import Additions
+from sdm.kinds.species.methods.registry import method_of, species_estimator
+from sdm.kinds.species.plan import SpeciesPlan
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
-from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
 
 if TYPE_CHECKING:
-    from sdm.kinds.group.fit import GroupFits
-
-
-@dataclass(frozen=True)
-class SpeciesPlan:
-    """The records of one species, divided: what trains, values, x and y of what tests, and the folds."""
-
-    table: SampleTable
-    test: tuple[Array, Array, Array] | None
-    split: Split | None
+    from sdm.kinds.species.methods.axes import GroupFits
 
 
 @dataclass(frozen=True)
@@ -68,8 +48,7 @@ class SpeciesFit:
     numbers: dict[str, Any]
     curve: Curve
     thresholds: list[Threshold]
-    structure: Structure | None  # what a structural model is made of
-    bound: PerformanceBound | None
+    added: Additions
 
     @property
     def name(self) -> str:
@@ -104,28 +83,6 @@ class MeasuredSpecies:
         return self.table.species
 
 
-def plan_species(
-    table: SampleTable,
-    options: RunOptions,
-    test: tuple[Array, Array, Array] | None = None,
-    stack: Stack | None = None,
-    whole: SampleTable | None = None,
-) -> SpeciesPlan:
-    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
-
-    `test` are values, x and y of test records, if `test.percent` does not set some aside; splits that need distances or
-    cells need the layers (`stack`). `whole` is the training part with all variables, where some were left out: folds
-    depend on all of them.
-    """
-    if table.n_presences < 2:
-        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
-    if test is None:
-        table, test = set_aside(table, options)
-    read_pairs(options.output.surfaces, table.names)
-    check_features(options, (table if whole is None else whole).names)
-    return SpeciesPlan(table, test, make_split(table if whole is None else whole, options, stack))
-
-
 def fit_species(
     plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, group: "GroupFits | None" = None
 ) -> SpeciesFit:
@@ -133,27 +90,21 @@ def fit_species(
     table, test, places = plan.table, None, None
     if plan.test is not None:
         test, places = plan.test[0], plan.test[1:]
-    base = estimator(options, table.categorical)
-    if group is not None:
-        base = group.estimator(table.species, options, base)
+    method = method_of(options)
+    placed = () if group is None else group.placed(table.species, options)
+    base = method.estimator(options, table.categorical, placed)
     with going_on(progress, "fitting"):
         fitted = fits.fit_table(table, base, progress=progress)
-    structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
+    added = method.additions(fitted, options)
     model = _with_record(fitted.model_, table, options)
     numbers, curve = _measure(table, fitted, model, test)
     thresholds = curve.thresholds(model.entropy)
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
-    if structure is not None:
-        model = model.with_meta(structure=structure.summary())
-    bound = None
-    if isinstance(fitted, Maxent | StructMaxent):
-        growth = fitted.growth_ if isinstance(fitted, StructMaxent) else None
-        bound = performance_bound(fitted, options.fit.delta, growth)
-    if bound is not None:
-        model = model.with_meta(performance_bound=asdict(bound))
-    return SpeciesFit(
-        table, test, places, plan.split, base, fitted, model, numbers, curve, thresholds, structure, bound
-    )
+    if added.structure is not None:
+        model = model.with_meta(structure=added.structure.summary())
+    if added.bound is not None:
+        model = model.with_meta(performance_bound=asdict(added.bound))
+    return SpeciesFit(table, test, places, plan.split, base, fitted, model, numbers, curve, thresholds, added)
 
 
 def measure_species(
@@ -169,12 +120,11 @@ def measure_species(
     """Measure a fitted species, also on the sites of a survey; `nested` and `validated` as for `assess`, and `group`
     are the axes that it shares with others."""
     table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
-    # Features of other kinds of models are found anew in every fold, and where all have a weight nothing is gained.
     assessed = assess(
         table,
         options,
         fit.base,
-        estimator(chosen, table.categorical),
+        species_estimator(chosen, table.categorical),
         fit.split,
         start=fitted.warm_start(),
         test=fit.test,
@@ -203,7 +153,7 @@ def measure_species(
         fit.curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
         [],
         [*table.notes, *fitted.notes_],
-        fit.structure,
+        fit.added.structure,
         assessed,
         scale=scale,
         curve_scale=shown,
@@ -219,9 +169,7 @@ def measure_species(
 
 def _chosen_options(fit: SpeciesFit, options: RunOptions) -> RunOptions:
     """Return the options with the settings that the fit chose, so that fits to one variable need not choose again."""
-    chosen: dict[str, Any] = {"entropy": fit.fitted.entropy_} if options.fit.entropy == "auto" else {}
-    if fit.structure is not None:
-        chosen |= {"lam": fit.structure.lam, "beta": fit.structure.beta}
+    chosen = method_of(options).chosen(fit.fitted, options)
     return options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
 
 
@@ -229,10 +177,10 @@ def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None")
     """Return everything that was measured, for the file of numbers."""
     numbers = fit.numbers | assessed.as_dict() | {"warnings": list(fit.table.warnings)}
     numbers["thresholds"] = {t.key: _threshold_numbers(t, fit.model) for t in fit.thresholds}
-    if fit.structure is not None:
-        numbers["structure"] = fit.structure.as_dict()
-    if fit.bound is not None:
-        numbers["performance_bound"] = asdict(fit.bound)
+    if fit.added.structure is not None:
+        numbers["structure"] = fit.added.structure.as_dict()
+    if fit.added.bound is not None:
+        numbers["performance_bound"] = asdict(fit.added.bound)
     if group is not None:
         numbers["shared"] = group.numbers(fit.name, fit.fitted)
     return numbers
@@ -249,72 +197,7 @@ def fit_variables(
     table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
 ) -> SpeciesEstimator:
     """Fit the model of the options to a table, or to some of its columns."""
-    return fits.fit_table(table, estimator(options, table.categorical), columns, progress=progress)
-
-
-KINDS: dict[str, type[SpeciesEstimator]] = {
-    "maxent": Maxent,
-    "structural": StructMaxent,
-    "committee": Committee,
-    "shared": Maxent,  # of one variable; the axes are fitted for all species together
-    "ensemble": Committee,
-}
-# Options whose names differ from the estimator's.
-RENAMED = {"penalty_folds": "folds", "penalty_repeats": "repeats", "penalty_grid": "grid"}
-INSTEAD = {
-    "features": "fit.families chooses what a structural model is made of",
-    "families": "add --model structural",
-    "lam": "add --model structural",
-    "spatial": "add --model shared",
-    "strength": "add --model shared",
-    "own": "add --model shared",
-    "axes": "add --model shared",
-}
-
-
-def check_model(fit: FitOptions) -> None:
-    """Raise for options of the model that contradict each other."""
-    taken = {*inspect.signature(KINDS[fit.model]).parameters}
-    if fit.model in (SHARED, ENSEMBLE):
-        from sdm.estimators.shared import SharedMaxent
-
-        taken = {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
-        taken |= {"multiplier", "max_iterations"} if fit.model == ENSEMBLE else set()
-    for name, field_ in FitOptions.model_fields.items():
-        value = getattr(fit, name)
-        if name != "model" and RENAMED.get(name, name) not in taken and value != field_.get_default():
-            hint = f": {INSTEAD[name]}" if name in INSTEAD and fit.model != "committee" else ""
-            raise OptionError(f"fit.{name}={value!r} does not apply to a {fit.model} model{hint}")
-    chosen = [name for name in FitOptions.model_fields if name.startswith("beta_") and getattr(fit, name) is not None]
-    if chosen and fit.beta not in (None, *TABULATED):
-        raise OptionError(
-            f"fit.{chosen[0]} is a number of Maxent's tables, and fit.beta={fit.beta!r} does without them"
-        )
-    for name in ("multiplier", "regularization"):
-        if getattr(fit, name) == "auto":
-            raise OptionError(f"fit.{name}='auto' is for classes: leave it out, or choose by 'sdm tune'")
-    if has_growing(fit.features):
-        raise OptionError(f"fit.features={fit.features!r}: trees and monomials need --model structural --families …")
-    numeric = isinstance(fit.beta, float)
-    if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
-        raise OptionError(f"fit.beta={fit.beta!r}: a structural model takes a number or auto")
-    if fit.model == "maxent" and (fit.beta == "auto" or fit.beta == 0):
-        hint = "a positive number or the name of a rule; for no penalty use --regularization none"
-        raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
-
-
-def estimator(options: RunOptions, categorical: Sequence[str]) -> SpeciesEstimator:
-    """Return the estimator that the options describe."""
-    fit, predict = options.fit, options.predict
-    kind = KINDS[fit.model]
-    names = {RENAMED.get(name, name): name for name in FitOptions.model_fields}
-    own = {name: getattr(fit, names[name]) for name in inspect.signature(kind).parameters if name in names}
-    if "seed" in inspect.signature(kind).parameters:
-        own["seed"] = options.seed
-    own |= {"categorical": list(categorical)}
-    own |= {name: getattr(predict, name) for name in ("prevalence", "unseen", "temperature")}
-    # What has no value here has the estimator's own default.
-    return kind(**{name: value for name, value in own.items() if value is not None})
+    return fits.fit_table(table, species_estimator(options, table.categorical), columns, progress=progress)
 
 
 def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model:

@@ -24,12 +24,12 @@ from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.data.window import NO_CRS, window_stack
 from sdm.errors import DataError, OptionError
-from sdm.kinds.group.checking import random_share
 from sdm.kinds.inputs import (
     check_species,
     choice_of,
     is_swd,
     naming_features,
+    narrow_layers,
     open_layers,
     read_area,
     row_rules,
@@ -40,7 +40,7 @@ from sdm.kinds.task import Prepared
 from sdm.options.definitions import GROUP_WORD, RunOptions
 
 if TYPE_CHECKING:
-    from sdm.kinds.group.fit import GroupFits
+    from sdm.kinds.species.methods.axes import GroupFits
 
 
 @dataclass
@@ -64,6 +64,19 @@ class SpeciesPrepared(Prepared):
     def area_of(self, species: str) -> StudyArea | None:
         """Return the study area of a species."""
         return self.areas.get(species, self.study_area)
+
+
+def arrange(prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
+    """Return the inputs with some of the variables of one species, in the order that is given."""
+    table = prepared.tables[name]
+    columns = [table.names.index(variable) for variable in variables]
+    tests, surveys = dict(prepared.tests), dict(prepared.surveys)
+    if name in tests:
+        tests[name] = replace(tests[name], values=tests[name].values[:, columns])
+    if name in surveys:
+        surveys[name] = Survey(surveys[name].presence[:, columns], surveys[name].absence[:, columns])
+    tables = {**prepared.tables, name: table.arrange(variables)}
+    return replace(prepared, tables=tables, tests=tests, surveys=surveys, **narrow_layers(prepared, variables))
 
 
 def prepare_species(options: RunOptions) -> SpeciesPrepared:
@@ -181,7 +194,8 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
-    if options.fit.shares_axes and options.background.kind == GROUP_WORD and random_share(options, options.fit.spatial):
+    share = sampling.random_share(options, options.fit.spatial)
+    if options.fit.shares_axes and options.background.kind == GROUP_WORD and share:
         prepared.around = sampling.random_cells(options, stack, area)
     values = backgrounds[0].presence_values
     if values is None:

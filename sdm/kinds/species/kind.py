@@ -1,36 +1,23 @@
 """The task of species: presences compared with a background, one model per species."""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from sdm.assess.assessor import PRESENCE_ONLY
-from sdm.data.place import has_place
 from sdm.data.rasters.stack import Stack
-from sdm.data.table import Survey
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import OptionError
 from sdm.kinds.choosing import chosen_in_folds
-from sdm.kinds.group.checking import SHARED, check_several
-from sdm.kinds.inputs import narrow_layers
-from sdm.kinds.model_inputs import check_region
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
-from sdm.kinds.species.fit import (
-    SpeciesFit,
-    SpeciesPlan,
-    check_model,
-    estimator,
-    fit_species,
-    measure_species,
-    plan_species,
-)
-from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
+from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species
+from sdm.kinds.species.inputs import SpeciesPrepared, arrange, prepare_species
 from sdm.kinds.species.mapping import draw_species_maps, map_species, map_species_together
+from sdm.kinds.species.methods.registry import method_of, species_estimator
 from sdm.kinds.species.outputs import write_shared, write_species
+from sdm.kinds.species.plan import SpeciesPlan, plan_species
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.kinds.task import Fit, MapResult, Measured, Prepared, Task
 from sdm.maps.gis.styles import publishing_maps
@@ -42,9 +29,6 @@ from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
-
-if TYPE_CHECKING:
-    from sdm.kinds.group.fit import GroupFits
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
 IN_SUMMARY = (
@@ -71,7 +55,7 @@ class SpeciesTask(Task):
     info_lines = staticmethod(species_info_lines)
     prepare = staticmethod(prepare_species)
     check = staticmethod(check_species_run)
-    estimator = staticmethod(estimator)
+    estimator = staticmethod(species_estimator)
     write = staticmethod(write_species)
     write_shared = staticmethod(write_shared)
     make_maps = staticmethod(map_species)
@@ -80,91 +64,41 @@ class SpeciesTask(Task):
     evaluate: ClassVar[Any] = staticmethod(evaluate_species)
 
     def check_model(self, options: RunOptions) -> None:
-        """Raise for options that the estimator refuses, and for axes whose file is not there."""
-        check_model(options.fit)
-        if options.fit.shares_axes and options.fit.axes is not None and not Path(options.fit.axes).is_file():
-            raise DataError(f"file '{options.fit.axes}' does not exist: check the path (--axes)")
-        estimator(options, []).check_options()
+        """Raise for options that the method or its estimator refuses."""
+        method = method_of(options)
+        method.check(options.fit)
+        method.estimator(options, []).check_options()
 
     def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
         """Fit the axes that all species share, or read those of an earlier run."""
         if not options.fit.shares_axes:
             return prepared
-        if options.fit.axes is not None:
-            return self._placing(prepared, options.fit.axes)
-        from sdm.kinds.group.codes import same_codes  # only a group needs what fits axes
-        from sdm.kinds.group.fit import fit_group
+        from sdm.kinds.species.methods.shared import SharedMethod, gather_axes
 
-        prepared = replace(prepared, tables=same_codes(prepared.tables))
-        plans = {}
-        for name in prepared.tables:
-            with suppress(SdmError):  # it fails by itself, with its reason
-                plans[name] = self.plan(prepared, name, options)
-        self.check_gathered(prepared, list(plans), options)
-        if len(plans) < 2:
-            said = "one species has no group to share axes with: its model is the committee alone"
-            return replace(prepared, notices=[*prepared.notices, said])
-        stack = prepared.stack
-        group = fit_group(
-            plans,
-            options,
-            around=prepared.around,
-            degrees=stack is None or stack.crs is None or stack.crs.is_geographic,
-            progress=progress,
-        )
-        return replace(prepared, group=group)
+        return gather_axes(cast(SharedMethod, method_of(options)), prepared, options, self.plan, progress)
 
     def fits_together(self, options: RunOptions) -> bool:
         """Whether species share axes that are fitted in this run."""
         return options.fit.shares_axes and options.fit.axes is None
 
+    def check_tuning(self, options: RunOptions) -> None:
+        """Raise for species on shared axes, which are fitted together."""
+        method_of(options).check_tuning()
+
     def check_gathered(self, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
         """Raise if there are no axes that the species could share."""
-        if options.fit.axes is not None:
-            self._placing(prepared, options.fit.axes)
-        elif options.fit.model == SHARED:
-            check_several(names)
-        elif options.fit.spatial and len(names) < 2:
-            raise OptionError(
-                "features of place (--spatial) are those of shared axes, and one species has no group to share them "
-                "with: leave out --spatial, or place the species on the axes of a group with --axes group.npz"
-            )
+        if not options.fit.shares_axes:
+            return
+        from sdm.kinds.species.methods.shared import SharedMethod, check_gathered
 
-    def _placing(self, prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
-        """Return the inputs with the axes of a file, and every species with their variables."""
-        from sdm.kinds.group.fit import read_axes
-
-        prepared = replace(prepared, group=read_axes(axes))
-        for name in prepared.tables:
-            prepared = self._on_axes(prepared, name)
-        return prepared
-
-    def _on_axes(self, prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
-        """Return the inputs with the variables of a group, for one species."""
-        from sdm.kinds.group.codes import codes_of_group
-
-        group = cast("GroupFits", prepared.group).model
-        known, wanted = prepared.tables[name].names, group.names
-        if has_place(known) != has_place(wanted):
-            hint = "add --spatial" if has_place(wanted) else "leave out --spatial"
-            raise OptionError(
-                f"the axes of the group have {'' if has_place(wanted) else 'no '}features of place: {hint}"
-            )
-        if prepared.stack is not None:
-            check_region(group, prepared.stack, prepared.area_of(name))
-        if missing := [one for one in wanted if one not in known]:
-            raise DataError(f"the axes of the group need variables that the layers do not have: {', '.join(missing)}")
-        if tuple(known) != tuple(wanted):
-            prepared = self._arrange(prepared, name, wanted)
-        table = codes_of_group(prepared.tables[name], group)
-        return replace(prepared, tables={**prepared.tables, name: table})
+        check_gathered(cast(SharedMethod, method_of(options)), prepared, names, options)
 
     def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species."""
         points = prepared.tests.get(name)
         test = None if points is None else (np.asarray(points.values, dtype=np.float64), points.x, points.y)
-        whole = prepared.chosen[name].table if name in prepared.chosen else None
-        return plan_species(prepared.tables[name], options, test, stack=prepared.stack, whole=whole)
+        every = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_species(prepared.tables[name], options, test, stack=prepared.stack, every=every)
 
     def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Fit:
         """Fit the model of one species."""
@@ -189,30 +123,19 @@ class SpeciesTask(Task):
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""
-        return self._arrange(prepared, name, [one for one in prepared.tables[name].names if one in variables])
-
-    def _arrange(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
-        """Return the inputs with some of the variables of one species, in the order that is given."""
-        table = prepared.tables[name]
-        at = [table.names.index(variable) for variable in variables]
-        tests, surveys = dict(prepared.tests), dict(prepared.surveys)
-        if name in tests:
-            tests[name] = replace(tests[name], values=tests[name].values[:, at])
-        if name in surveys:
-            surveys[name] = Survey(surveys[name].presence[:, at], surveys[name].absence[:, at])
-        tables = {**prepared.tables, name: table.arrange(variables)}
-        return replace(prepared, tables=tables, tests=tests, surveys=surveys, **narrow_layers(prepared, variables))
+        return arrange(prepared, name, [one for one in prepared.tables[name].names if one in variables])
 
     def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
         """Return a maxent model of the options with a few knots; of other models, one with default features."""
-        own = options.fit
-        fit = own if own.model == "maxent" else FitOptions(multiplier=own.multiplier, entropy=own.entropy)
+        fit = options.fit
+        if not method_of(options).single_problem:
+            fit = FitOptions(multiplier=fit.multiplier, entropy=fit.entropy)
         fit = fit if fit.knots is not None else fit.model_copy(update={"knots": SINGLE_KNOTS})
-        return estimator(options.model_copy(update={"fit": fit}), categorical)
+        return species_estimator(options.model_copy(update={"fit": fit}), categorical)
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
         """Return the options with one species; axes that species share need all of them."""
-        if options.fit.shares_axes and options.fit.axes is None:
+        if self.fits_together(options):
             return options
         return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
 

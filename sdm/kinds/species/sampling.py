@@ -20,6 +20,13 @@ from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
 
 
+def random_share(options: RunOptions, place: bool) -> float:
+    """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
+    they have fewer."""
+    share = options.background.random_share
+    return share if share is not None else 0.03 if place else 0.1
+
+
 def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyArea]:
     """Draw the area around the records of each species that has some within the layers; empty if that is not asked."""
     if options.background.area not in AREA_WORDS:

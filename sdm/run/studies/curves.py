@@ -12,8 +12,8 @@ from sdm.executors.ahead import run_threads
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import choice_notes, choose_variables
 from sdm.kinds.registry import task_for
-from sdm.kinds.species.fit import estimator
 from sdm.kinds.species.inputs import prepare_species
+from sdm.kinds.species.methods.registry import method_of, species_estimator
 from sdm.kinds.writing import write_run
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage
@@ -45,7 +45,7 @@ def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Pr
     """
     if kind not in KINDS:
         raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
-    if options.fit.model != "maxent":
+    if not method_of(options).single_problem:
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
     task_for("species").check_options(options)
     target = output_folder(options.output.folder)
@@ -87,7 +87,7 @@ def measure_curve(
     """Return the points of one species."""
     own = options.curve
     split = subsample(table.n_presences, own.partitions, own.held_out, options.seed)
-    base = estimator(options, list(table.categorical))
+    base = species_estimator(options, list(table.categorical))
     if options.fit.beta is None:
         base.set_params(beta="deviation")
     common: dict[str, Any] = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}

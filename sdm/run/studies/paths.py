@@ -16,6 +16,7 @@ from sdm.errors import DataError, OptionError
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import refuse_choice
 from sdm.kinds.registry import task_for
+from sdm.kinds.species.methods.registry import method_of
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import Prepared, Task
 from sdm.maxent.paths.multiplier import CertifiedPath, pair_gap
@@ -37,8 +38,9 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
     if options.path.strata is not None:
         refuse_choice(options, "strata, which have no variables")
         return run(options, task=StrataTask(), command=command, progress=progress)
-    if options.fit.model != "maxent" or options.fit.regularization not in (None, "l1"):
-        given = options.fit.regularization if options.fit.model == "maxent" else f"a {options.fit.model} model"
+    single = method_of(options).single_problem
+    if not single or options.fit.regularization not in (None, "l1"):
+        given = options.fit.regularization if single else f"a {options.fit.model} model"
         raise OptionError(
             f"the path over the multiplier is that of feature classes with the l1 penalty, and {given} was asked for: "
             "leave it out, or use 'sdm tune'"

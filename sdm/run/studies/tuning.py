@@ -12,7 +12,6 @@ from sdm.executors.local import load_meanwhile
 from sdm.executors.opening import FITTING, workers
 from sdm.features.by_variable import capitals
 from sdm.features.classes import has_growing, parse_families
-from sdm.kinds.group.checking import refuse_tuning
 from sdm.kinds.registry import task_of
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import Prepared, Task
@@ -42,7 +41,7 @@ def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | N
     The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
     """
     task = task_of(options)
-    refuse_tuning(options)
+    task.check_tuning(options)
     settings_to_try(task, options)  # what is wrong with them is said before any work
     check_choice(task, options.tune)
     return run(options, task=task, command=command, progress=progress, choose=choose_setting)
@@ -68,7 +67,7 @@ def settings_to_try(task: Task, options: RunOptions) -> list[Setting]:
     if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
         raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
     # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
-    if fit.model == "structural" and not parse_families(fit.families, 1)[0]:
+    if has_growing(fit.feature_text) and not parse_families(fit.feature_text, 1)[0]:
         del lists["multiplier"]
     if not lists:
         raise OptionError("there is nothing to tune: give --lambdas, --betas or --entropies to try")

@@ -16,11 +16,11 @@ from sdm.data.encode import NamedNumbers
 from sdm.data.place import Region, without_place
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
-from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.group.checking import SHARED, check_several, random_share
+from sdm.kinds.species.plan import SpeciesPlan
+from sdm.kinds.species.sampling import random_share
 from sdm.models.file import load_model
 from sdm.models.group import GroupModel
 from sdm.models.interface import name_categories
@@ -28,7 +28,6 @@ from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Progress
 
-MEAN_STRENGTH = 1.4  # of the axes in an ensemble, where the committee limits what the choice of it can spoil
 POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others
 FOLDS = 5  # blocks of sites that choose the strength
 _PARTS = (6, 12, 24)  # of the longer side of the extent that a block measures: the first that gives enough blocks
@@ -47,23 +46,25 @@ class GroupFits:
     @property
     def identity(self) -> list[str]:
         """What results depend on."""
-        own = [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
-        return own if self.environment is None else [*own, *self.environment.identity]
+        identities = [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
+        return identities if self.environment is None else [*identities, *self.environment.identity]
 
-    def estimator(self, species: str, options: RunOptions, base: SpeciesEstimator) -> SpeciesEstimator:
-        """Return the estimator of one species: on the axes, or the mean of that and of a committee."""
-        placed = self._on_axes(species, options)
-        if options.fit.model == SHARED:
-            return placed
-        environment = None if self.environment is None else self.environment._on_axes(species, options)
-        return Ensemble(placed, **base.get_params(), environment=environment)
+    def placed(self, species: str, options: RunOptions) -> list[OnAxes]:
+        """Return a species on the axes, and on those of the environment alone, if there are some."""
+        groups = [self] if self.environment is None else [self, self.environment]
+        return [group._on_axes(species, options) for group in groups]
 
     def _on_axes(self, species: str, options: RunOptions) -> OnAxes:
         predict = options.predict
-        common: dict[str, Any] = {"prevalence": predict.prevalence, "unseen": predict.unseen}
-        common |= {"temperature": predict.temperature, "add_presences": options.fit.add_presences}
-        member = None if self.placing else species
-        return OnAxes(self.model, member, without=dict(self.without) or None, **common)
+        return OnAxes(
+            self.model,
+            None if self.placing else species,
+            without=dict(self.without) or None,
+            add_presences=options.fit.add_presences,
+            prevalence=predict.prevalence,
+            unseen=predict.unseen,
+            temperature=predict.temperature,
+        )
 
     def numbers(self, species: str, fitted: SpeciesEstimator) -> dict[str, Any]:
         """Return what the results of a species say of the group (JSON values)."""
@@ -86,41 +87,40 @@ class GroupFits:
 
 
 def fit_group(
-    plans: Mapping[str, Any],
+    plans: Mapping[str, SpeciesPlan],
     options: RunOptions,
     *,
+    strength: str | float,
     around: Background | None = None,
     degrees: bool = True,
+    environment: bool = False,
     progress: Progress | None = None,
 ) -> GroupFits:
     """Fit the axes of a run to the training records of its species, and again without the records of each fold.
 
     `plans` are the divided records of every species that can be fitted. `around` are random cells, which get a small
-    part of the base measure, so that it is not zero where nobody looked. `degrees` is whether
-    coordinates are longitudes and latitudes.
+    part of the base measure, so that it is not zero where nobody looked. `degrees` is whether coordinates are
+    longitudes and latitudes. Beside axes with features of place, axes of the `environment` alone are fitted too.
     """
-    check_several(plans)
-    ways: dict[str, Any] = {"around": around, "degrees": degrees}
-    fitted = _fit_axes(plans, options, place=options.fit.spatial, progress=progress, **ways)
-    if options.fit.model == SHARED or not options.fit.spatial:
-        return fitted
-    return replace(fitted, environment=_fit_axes(plans, options, place=False, progress=progress, **ways))
+    places = (True, False) if environment and options.fit.spatial else (options.fit.spatial,)
+    fits = [_fit_axes(plans, options, strength, place, around, degrees, progress) for place in places]
+    return fits[0] if len(fits) == 1 else replace(fits[0], environment=fits[1])
 
 
 def _fit_axes(
-    plans: Mapping[str, Any],
+    plans: Mapping[str, SpeciesPlan],
     options: RunOptions,
-    *,
+    strength: str | float,
     place: bool,
     around: Background | None,
     degrees: bool,
     progress: Progress | None,
 ) -> GroupFits:
     """Fit axes with features of place, where there are variables of place, or without."""
-    whole = {name: one.table for name, one in plans.items()}
-    chooser = _estimator(options, options.fit.strength or ("auto" if options.fit.model == SHARED else MEAN_STRENGTH))
+    tables = {name: one.table for name, one in plans.items()}
+    chooser = _estimator(options, options.fit.strength or strength)
     with going_on(progress, "shared axes of the group"):
-        model = _fit(chooser, _Rows.of(whole, around, options, place), options, degrees, progress)
+        model = _fit(chooser, _Rows.of(tables, around, options, place), options, degrees, progress)
     names = list(dict.fromkeys(fold.name for one in plans.values() if one.split for fold in one.split.folds))
     without: dict[str, GroupModel] = {}
     again = _estimator(options, model.strength)
@@ -143,11 +143,16 @@ def read_axes(path: str) -> GroupFits:
 
 def _estimator(options: RunOptions, strength: str | float) -> SharedMaxent:
     fit = options.fit
-    given: dict[str, Any] = {"own": fit.own, "knots": fit.knots, "tolerance": fit.tolerance, "threads": options.threads}
+    values: dict[str, Any] = {
+        "own": fit.own,
+        "knots": fit.knots,
+        "tolerance": fit.tolerance,
+        "threads": options.threads,
+    }
     if fit.features != "auto":
-        given["features"] = fit.features
-    known = {name: value for name, value in given.items() if value is not None}
-    return SharedMaxent(strength=strength, seed=options.seed, prevalence=options.predict.prevalence, **known)
+        values["features"] = fit.features
+    chosen = {name: value for name, value in values.items() if value is not None}
+    return SharedMaxent(strength=strength, seed=options.seed, prevalence=options.predict.prevalence, **chosen)
 
 
 @dataclass(frozen=True)
@@ -179,22 +184,22 @@ class _Rows:
             xy.append(np.column_stack([around.x, around.y]))
         count = sum(map(len, values))
         records = [np.full(one.n_presences, level) if one.presence_base is None else one.presence_base for one in each]
-        own = [np.ones(one.n_presences) if one.presence_weights is None else one.presence_weights for one in each]
-        amounts = np.array([float(part.sum()) for part in own])
+        weights = [np.ones(one.n_presences) if one.presence_weights is None else one.presence_weights for one in each]
+        amounts = np.array([float(part.sum()) for part in weights])
         scale = amounts ** (POWER - 1.0) * amounts.sum() / np.sum(amounts**POWER)
-        own = [factor * part for factor, part in zip(scale, own)]
+        weights = [factor * part for factor, part in zip(scale, weights)]
         names = [name for name, one in tables.items() for _ in range(one.n_presences)]
-        known = tuple(each[0].names)
-        wanted = known if place else without_place(known)
-        kept = [known.index(name) for name in wanted]
+        variables = tuple(each[0].names)
+        wanted = variables if place else without_place(variables)
+        columns = [variables.index(name) for name in wanted]
         return cls(
             each[0],
             wanted,
-            np.vstack([*values, *(one.presence for one in each)])[:, kept],
+            np.vstack([*values, *(one.presence for one in each)])[:, columns],
             np.vstack([*xy, *(np.column_stack([one.presence_x, one.presence_y]) for one in each)]),
             np.array([None] * count + names, dtype=object),
             np.concatenate([*base, *records]),
-            np.concatenate([np.ones(count), *own]),
+            np.concatenate([np.ones(count), *weights]),
             Region.around([one.region for one in each]) if place else None,
         )
 
@@ -239,7 +244,30 @@ def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable
     seen: dict[int, SampleTable] = {}
     for one in tables.values():
         seen.setdefault(id(one.background), one)
-    found: dict[bytes, SampleTable] = {}
+    distinct: dict[bytes, SampleTable] = {}
     for one in seen.values():
-        found.setdefault(one.background.tobytes(), one)
-    return list(found.values())
+        distinct.setdefault(one.background.tobytes(), one)
+    return list(distinct.values())
+
+
+def same_codes(tables: Mapping[str, SampleTable]) -> dict[str, SampleTable]:
+    """Return tables whose classes that came as text have the same codes in all of them."""
+    words: dict[str, set[str]] = {}
+    for one in tables.values():
+        for name, levels in one.levels.items():
+            words.setdefault(name, set()).update(levels)
+    common = {name: sorted(text) for name, text in words.items()}
+    return {species: one.recode(common) for species, one in tables.items()}
+
+
+def codes_of_group(table: SampleTable, group: GroupModel) -> SampleTable:
+    """Return a table whose classes that came as text have the codes of a group; new classes come after its own."""
+    labels = group.encoder.labels
+    for name in group.categorical:
+        if (name in labels) != (name in table.levels):
+            here, there = ("text", "numbers") if name in table.levels else ("numbers", "text")
+            raise DataError(
+                f"the classes of '{name}' are {here} here and {there} in the group: give them as it has them"
+            )
+    new = {name: [word for word in table.levels[name] if word not in listed] for name, listed in labels.items()}
+    return table.recode({name: [*listed, *new[name]] for name, listed in labels.items()})

@@ -1,0 +1,146 @@
+"""`fit.model=shared`: one fit for all species of a run, whose responses share axes of the environment."""
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from sdm.data.place import has_place
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.kinds.model_inputs import check_region
+from sdm.kinds.species.inputs import SpeciesPrepared, arrange
+from sdm.kinds.species.methods.method import SpeciesMethod
+from sdm.kinds.species.plan import SpeciesPlan
+from sdm.options.definitions import RunOptions
+from sdm.options.fitting import FitOptions
+from sdm.types import Progress
+
+if TYPE_CHECKING:
+    from sdm.estimators.on_axes import OnAxes
+    from sdm.estimators.species import SpeciesEstimator
+    from sdm.kinds.species.methods.axes import GroupFits
+
+
+class SharedMethod(SpeciesMethod):
+    """Each species is on the axes of its group."""
+
+    name: ClassVar[str] = "shared"
+    strength: ClassVar[str | float] = "auto"  # of the penalty on axes, where no other is asked for
+    environment: ClassVar[bool] = False  # whether axes of the environment alone go beside those with place
+
+    def estimator_class(self) -> "type[SpeciesEstimator]":
+        """Return `Maxent`, for models of one variable."""
+        from sdm.estimators.maxent import Maxent
+
+        return Maxent
+
+    def takes(self) -> set[str]:
+        """Return the names of the options that apply, as the estimator of a group has them."""
+        from sdm.estimators.shared import SharedMaxent
+
+        return {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
+
+    def check(self, fit: FitOptions) -> None:
+        """Raise for options of the model that do not apply, and for axes whose file is not there."""
+        super().check(fit)
+        if fit.axes is not None and not Path(fit.axes).is_file():
+            raise DataError(f"file '{fit.axes}' does not exist: check the path (--axes)")
+
+    def check_tuning(self) -> None:
+        """Refuse to choose the settings of species that are fitted together for each by itself."""
+        raise OptionError(
+            f"a {self.name} model is not tuned species by species, for its axes are of a whole group: "
+            "--strength auto, the default of 'sdm fit', chooses the strength; or use --model maxent"
+        )
+
+    def check_alone(self, options: RunOptions, species: Collection[str]) -> None:
+        """Raise if there are too few species to share axes."""
+        if len(species) < 2:
+            raise OptionError(
+                f"shared axes need several species, and there {'is one' if species else 'is none'} with enough "
+                "records: use --model maxent or committee, or place the species on the axes of a group with "
+                "--axes group.npz"
+            )
+
+    def estimator(
+        self, options: RunOptions, categorical: Sequence[str], placed: "Sequence[OnAxes]" = ()
+    ) -> "SpeciesEstimator":
+        """Return the species on its axes; without a group the estimator of one species."""
+        return placed[0] if placed else super().estimator(options, categorical)
+
+
+def gather_axes(
+    method: SharedMethod,
+    prepared: SpeciesPrepared,
+    options: RunOptions,
+    plan: Callable[[SpeciesPrepared, str, RunOptions], SpeciesPlan],
+    progress: Progress | None,
+) -> SpeciesPrepared:
+    """Return the inputs with the axes that all species share: fitted to them, or those of an earlier run. `plan`
+    divides the records of a species."""
+    if options.fit.axes is not None:
+        return place_all(prepared, options.fit.axes)
+    from sdm.kinds.species.methods.axes import fit_group, same_codes
+
+    prepared = replace(prepared, tables=same_codes(prepared.tables))
+    plans = {}
+    for name in prepared.tables:
+        with suppress(SdmError):  # it fails by itself, with its reason
+            plans[name] = plan(prepared, name, options)
+    check_gathered(method, prepared, list(plans), options)
+    if len(plans) < 2:
+        notice = "one species has no group to share axes with: its model is the committee alone"
+        return replace(prepared, notices=[*prepared.notices, notice])
+    stack = prepared.stack
+    group = fit_group(
+        plans,
+        options,
+        strength=method.strength,
+        around=prepared.around,
+        degrees=stack is None or stack.crs is None or stack.crs.is_geographic,
+        environment=method.environment,
+        progress=progress,
+    )
+    return replace(prepared, group=group)
+
+
+def check_gathered(method: SharedMethod, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
+    """Raise if there are no axes that the species (`names`) could share."""
+    if options.fit.axes is not None:
+        place_all(prepared, options.fit.axes)
+    else:
+        method.check_alone(options, names)
+
+
+def place_all(prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
+    """Return the inputs with the axes of a file, and every species with their variables."""
+    from sdm.kinds.species.methods.axes import read_axes
+
+    prepared = replace(prepared, group=read_axes(axes))
+    for name in prepared.tables:
+        prepared = _on_axes(prepared, name)
+    return prepared
+
+
+def _on_axes(prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
+    """Return the inputs with the variables of a group, for one species."""
+    from sdm.kinds.species.methods.axes import codes_of_group
+
+    group = cast("GroupFits", prepared.group).model
+    here, wanted = prepared.tables[name].names, group.names
+    if has_place(here) != has_place(wanted):
+        hint = "add --spatial" if has_place(wanted) else "leave out --spatial"
+        raise OptionError(f"the axes of the group have {'' if has_place(wanted) else 'no '}features of place: {hint}")
+    if prepared.stack is not None:
+        check_region(group, prepared.stack, prepared.area_of(name))
+    if missing := [one for one in wanted if one not in here]:
+        raise DataError(f"the axes of the group need variables that the layers do not have: {', '.join(missing)}")
+    if tuple(here) != tuple(wanted):
+        prepared = arrange(prepared, name, wanted)
+    table = codes_of_group(prepared.tables[name], group)
+    return replace(prepared, tables={**prepared.tables, name: table})
+
+
+METHOD = SharedMethod()
