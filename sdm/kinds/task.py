@@ -4,6 +4,7 @@ Reading, batches, checking, predicting, evaluating and reporting are each writte
 hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,16 +89,15 @@ class Prepared:
         return not self.of_several and len(self.tables) + len(self.failures) == 1
 
 
-@dataclass(frozen=True)
-class Ahead:
-    """What maps and pictures need that are begun before a model is measured: the folder that its results will be
-    written to, and who draws."""
+class Fit(Protocol):
+    """A fitted model with its certificate: all that its maps depend on."""
 
-    place: Path
-    painter: Painter
+    @property
+    def name(self) -> str:
+        """What the model is of."""
 
 
-class Fitted(Protocol):
+class Measured(Protocol):
     """A fitted model with everything that was measured."""
 
     @property
@@ -106,6 +106,22 @@ class Fitted(Protocol):
 
     numbers: dict[str, Any]
     notes: list[str]
+
+
+@dataclass(frozen=True)
+class ModelMaps:
+    """The maps of a model: the folder that they are in, names of files by what they are, and what they hold (JSON
+    values)."""
+
+    folder: Path
+    files: Files
+    numbers: dict[str, Any]
+
+    def move(self, folder: Path) -> Self:
+        """Return the same in another folder, after the files are moved there."""
+        for path in [] if folder == self.folder else sorted(self.folder.iterdir()):
+            os.replace(path, folder / path.name)
+        return replace(self, folder=folder)
 
 
 @dataclass
@@ -253,16 +269,36 @@ class Task(ABC):
         """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
 
     @abstractmethod
-    def fit(
-        self, prepared: Any, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
-    ) -> Fitted:
-        """Fit one model, and measure it in every way that the options ask for. A kind may begin its map and pictures
-        meanwhile, if it is told where and with whom (`ahead`)."""
+    def fit(self, prepared: Any, name: str, options: RunOptions, progress: Progress | None) -> Fit:
+        """Fit one model."""
+
+    @abstractmethod
+    def measure(self, fit: Any, prepared: Any, options: RunOptions, progress: Progress | None) -> Measured:
+        """Measure a fitted model in every way that the options ask for. Its maps may be made at the same time, in
+        another thread."""
+
+    def make_maps(
+        self, fit: Any, prepared: Any, options: RunOptions, folder: Path, progress: Progress | None
+    ) -> ModelMaps:
+        """Write the maps of a model that do not depend on its measures into a folder. By default there are none. The
+        model may be measured or not."""
+        return ModelMaps(folder, {}, {})
+
+    def map_together(
+        self, measured: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None
+    ) -> list[ModelMaps]:
+        """Write the maps of several models, each with its inputs, in one pass over the layers, each into its own folder
+        in a folder. Kinds that cannot do so return none, and map each model when it is written."""
+        return []
+
+    def draw_maps(self, fit: Any, maps: ModelMaps, prepared: Any, options: RunOptions) -> Files:
+        """Draw the pictures of maps beside them, and return the names of their files; by default there are none."""
+        return {}
 
     @abstractmethod
     def write(
         self,
-        fitted: Any,
+        measured: Any,
         prepared: Any,
         options: RunOptions,
         folder: Path,
@@ -270,15 +306,9 @@ class Task(ABC):
         painter: Painter,
         progress: Progress | None,
     ) -> list[str]:
-        """Write the model, its tables, maps and pictures into a folder, note their names, and return notes. What the
-        painter draws is there when the whole model is written."""
-
-    def map_together(
-        self, fitted: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None
-    ) -> None:
-        """Map several models, each with its inputs, in one pass over the layers, into a folder for `write` to take the
-        maps from; kinds that cannot do so map each model when it is written."""
-        return
+        """Write the model, its tables and pictures, and maps that depend on measures, into a folder; note their names
+        in `files`, which has the other maps already, and return notes. What the painter draws is there when everything
+        is written."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:

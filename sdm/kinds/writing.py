@@ -13,7 +13,7 @@ from sdm.executors.painter import Painter
 from sdm.kinds.assessment_tables import fold_rows
 from sdm.kinds.registry import results_class
 from sdm.kinds.results import read_results
-from sdm.kinds.task import Fitted, ModelResult, Prepared, Task
+from sdm.kinds.task import Measured, ModelMaps, ModelResult, Prepared, Task
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.vectors import write_points
@@ -31,32 +31,33 @@ if TYPE_CHECKING:
 
 def write_model(
     task: Task,
-    fitted: Fitted,
+    measured: Measured,
+    maps: ModelMaps,
     prepared: Prepared,
     options: RunOptions,
-    folder: Path,
     command: str,
     painter: Painter,
     progress: Progress | None = None,
     also: Callable[[Path, dict[str, Any]], None] | None = None,
 ) -> ModelResult:
-    """Write the results of one model into a folder that is there; `also` writes more. What the painter draws may be
+    """Write the results of one model into the folder of its maps; `also` writes more. What the painter draws may be
     there later."""
-    name = task.file_name(fitted.name)
-    files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt"}
-    notes = [*fitted.notes, *task.write(fitted, prepared, options, folder, files, painter, progress)]
-    write_run(task, task.repeat(options, fitted.name), folder, command)
-    numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
+    name, folder = task.file_name(measured.name), maps.folder
+    files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt", **maps.files}
+    measured.numbers |= maps.numbers
+    notes = [*measured.notes, *task.write(measured, prepared, options, folder, files, painter, progress)]
+    write_run(task, task.repeat(options, measured.name), folder, command)
+    numbers = {"kind": task.kind, **measured.numbers, "versions": versions(), "files": files, "notes": notes}
     numbers["notices"] = list(prepared.notices)
-    numbers["warnings"] = warnings = [*prepared.warnings, *fitted.numbers.get("warnings", [])]
+    numbers["warnings"] = warnings = [*prepared.warnings, *measured.numbers.get("warnings", [])]
     beside: dict[str, Any] = {}  # what is written while pictures are drawn
     if prepared.single:
         task.write_shared(prepared, options, folder, beside)
-    records = task.records(prepared, fitted.name)
+    records = task.records(prepared, measured.name)
     if records is not None:
         beside["records"] = write_rows(folder / "records.csv", records[0]).name
         numbers["records"] = records[1]
-    write_fate(prepared, prepared.fate_of(fitted.name), options, folder, beside)
+    write_fate(prepared, prepared.fate_of(measured.name), options, folder, beside)
     now = results_class(task.kind)(folder, name, task.kind, numbers, options.model_dump(), "", "")
     packed = None
     if options.output.report and also is None:
@@ -71,7 +72,7 @@ def write_model(
     files |= beside
     numbers["files"] = files
     if options.output.gpkg:
-        _add_to_package(fitted, prepared, folder, files)
+        _add_to_package(measured, prepared, folder, files)
     style_folder(folder)
     files["numbers"] = f"{name}.json"
     if options.output.report:
@@ -95,21 +96,21 @@ def write_model(
 
         write_metadata(read_results(folder / files["numbers"]))
     counts = None if records is None else records[1]
-    return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
+    return ModelResult(measured.name, task.kind, folder, measured.numbers, files, notes, warnings, records=counts)
 
 
-def _add_to_package(fitted: Fitted, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
+def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
     """Add the folds, and the ranges of thresholded maps with their centroids, to the GeoPackage of a model."""
     import pandas as pd
 
-    found, crs = getattr(fitted, "assessed", None), None if prepared.stack is None else prepared.stack.crs
-    folds = [] if found is None else fold_rows(fitted.table, found)  # type: ignore[attr-defined]
+    found, crs = getattr(measured, "assessed", None), None if prepared.stack is None else prepared.stack.crs
+    folds = [] if found is None else fold_rows(measured.table, found)  # type: ignore[attr-defined]
     if folds:
         table = pd.DataFrame(folds).rename(columns={"X": "x", "Y": "y"})
         files["package"] = write_points(table, folder / PACKAGE, "folds", crs).name
     names = {what: str(file) for what, file in files.items() if what.startswith("thresholded")}
     rasters = {Path(file).stem: folder / file for file in names.values()}
-    if add_ranges(rasters, folder / PACKAGE, {"species": fitted.name}):
+    if add_ranges(rasters, folder / PACKAGE, {"species": measured.name}):
         files["package"] = PACKAGE
 
 

@@ -54,14 +54,6 @@ def get_ready() -> None:
     rehearse_curve()
 
 
-def draw_species_map(raster: Path, scale: str, ways: dict[str, Any], files: dict[str, Any]) -> None:
-    """Draw the map of a species beside it."""
-    from sdm.report.figures.maps.picture import draw_map
-    from sdm.report.figures.maps.plan import suitability
-
-    files["picture"] = draw_map(raster, raster.with_suffix(".png"), shades=suitability(scale), **ways).name
-
-
 def draw_species_curves(
     profiles: Sequence[Any], folder: Path, scale: str, names: dict[str, str], paper: Paper, order: Sequence[str],
     files: dict[str, Any],

@@ -1,7 +1,8 @@
 """One model of a run, whatever its kind: variables and settings are chosen, it is fitted, its results are written."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from sdm.errors import DataError
 from sdm.executors.painter import Painter, painting
 from sdm.kinds.choosing import choice_notes, choose_variables, chooses, nests, write_choice
-from sdm.kinds.task import Ahead, Fitted, ModelResult, Prepared, Task
+from sdm.kinds.task import Fit, Measured, ModelMaps, ModelResult, Prepared, Task
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import paper_of
 from sdm.report.results import SCENARIOS
 from sdm.report.titled import Titled, draw_titled
+from sdm.run.side_by_side import side_by_side
 from sdm.storage.commit import staging
 from sdm.types import Progress
 
@@ -51,13 +53,25 @@ Chooser = Callable[[Task, Prepared, str, RunOptions, Progress | None], Chosen]
 
 
 @dataclass(frozen=True)
+class Begun:
+    """A model that is fitted, with everything that it is measured and mapped with."""
+
+    name: str
+    fit: Fit
+    prepared: Prepared  # with the variables that were kept
+    options: RunOptions  # with the settings that were chosen
+    chosen: Chosen | None
+    began: float
+
+
+@dataclass(frozen=True)
 class Ready:
     """A model that is fitted and measured, with everything that its results are written from."""
 
     name: str
-    fitted: Fitted
-    prepared: Prepared  # with the variables that were kept
-    options: RunOptions  # with the settings that were chosen
+    measured: Measured
+    prepared: Prepared
+    options: RunOptions
     chosen: Chosen | None
     began: float
 
@@ -77,39 +91,57 @@ class Job:
     def make(
         self, prepared: Prepared, name: str, folder: Path, progress: Progress | None = None, *, overwrite: bool = False
     ) -> ModelResult:
-        """Fit and measure one model, and write its results in one step. Its map may be made, and pictures drawn,
-        while it is measured."""
+        """Fit one model, make its maps while it is measured, and write its results in one step."""
         with staging(folder, overwrite=overwrite) as stage, painting() as painter:
-            try:
-                ready = self.fit(prepared, name, progress, Ahead(stage, painter))
-            except OSError as error:  # nothing was written yet
-                raise DataError(f"{name} cannot be fitted ({error})") from error
-            result = self._write_into(stage, ready, folder, painter, progress)
+            begun = self._begin(prepared, name, progress)
+            fit, prepared, options = begun.fit, begun.prepared, begun.options
+            maps, ready = side_by_side(
+                lambda quiet: self._map(fit, prepared, options, stage, quiet),
+                lambda shown: self._measure(begun, shown),
+                progress,
+            )
+            result = self._write_into(stage, ready, maps, folder, painter, progress)
         return self._done(ready, result, folder)
 
-    def fit(self, prepared: Prepared, name: str, progress: Progress | None = None, ahead: Ahead | None = None) -> Ready:
-        """Fit one model, and measure it; `ahead` as for `Task.fit`."""
+    def fit(self, prepared: Prepared, name: str, progress: Progress | None = None) -> Ready:
+        """Fit one model, and measure it."""
+        return self._measure(self._begin(prepared, name, progress), progress)
+
+    def _begin(self, prepared: Prepared, name: str, progress: Progress | None) -> Begun:
+        """Choose the variables and settings of one model, and fit it."""
         began = perf_counter()
         chosen, options = None, self.options
-        if chooses(options):
-            prepared = choose_variables(self.task, prepared, name, options, progress)
-        if self.choose is not None:
-            chosen = self.choose(self.task, prepared, name, options, progress)
-            options = chosen.options
-            if chosen.validation is not None:
-                prepared = replace(prepared, validated={name: chosen.validation})
-            if ahead is not None:
-                chosen.draw(ahead.painter, ahead.place)
-        fitted = self.task.fit(prepared, name, options, progress, ahead)
+        with _explained(name):
+            if chooses(options):
+                prepared = choose_variables(self.task, prepared, name, options, progress)
+            if self.choose is not None:
+                chosen = self.choose(self.task, prepared, name, options, progress)
+                options = chosen.options
+                if chosen.validation is not None:
+                    prepared = replace(prepared, validated={name: chosen.validation})
+            return Begun(name, self.task.fit(prepared, name, options, progress), prepared, options, chosen, began)
+
+    def _map(
+        self, fit: Fit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
+    ) -> ModelMaps:
+        """Make the maps of one model, and their pictures."""
+        maps = self.task.make_maps(fit, prepared, options, folder, progress)
+        return replace(maps, files=maps.files | self.task.draw_maps(fit, maps, prepared, options))
+
+    def _measure(self, begun: Begun, progress: Progress | None) -> Ready:
+        """Measure one model, and note what was chosen for it."""
+        name, prepared, options, chosen = begun.name, begun.prepared, begun.options, begun.chosen
+        with _explained(name):
+            measured = self.task.measure(begun.fit, prepared, options, progress)
         if chosen is not None:
-            fitted.numbers[chosen.what] = chosen.numbers
-            fitted.notes[:0] = chosen.notes
+            measured.numbers[chosen.what] = chosen.numbers
+            measured.notes[:0] = chosen.notes
         variables = prepared.chosen.get(name)
         if variables is not None:
-            fitted.numbers["variable_selection"] = variables.numbers()
-            fitted.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
-        log.debug("%s fitted and measured in %.1f s", name, perf_counter() - began)
-        return Ready(name, fitted, prepared, options, chosen, began)
+            measured.numbers["variable_selection"] = variables.numbers()
+            measured.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
+        log.debug("%s fitted and measured in %.1f s", name, perf_counter() - begun.began)
+        return Ready(name, measured, prepared, options, chosen, begun.began)
 
     def write(
         self,
@@ -117,19 +149,27 @@ class Job:
         folder: Path,
         progress: Progress | None = None,
         *,
+        maps: ModelMaps | None = None,
         overwrite: bool = False,
         before_commit: Callable[[], None] | None = None,
     ) -> ModelResult:
-        """Write the results of one model in one step; `before_commit` may raise, and then nothing has changed."""
+        """Write the results of one model in one step, with the maps that were made with those of other models;
+        `before_commit` may raise, and then nothing has changed."""
         with staging(folder, overwrite=overwrite) as stage:
+            if maps is None:
+                made = self._map(ready.measured, ready.prepared, ready.options, stage, progress)
+            else:
+                made = maps.move(stage)
+                pictures = self.task.draw_maps(ready.measured, made, ready.prepared, ready.options)
+                made = replace(made, files=made.files | pictures)
             with painting() as painter:
-                result = self._write_into(stage, ready, folder, painter, progress)
+                result = self._write_into(stage, ready, made, folder, painter, progress)
             if before_commit is not None:
                 before_commit()
         return self._done(ready, result, folder)
 
     def _write_into(
-        self, stage: Path, ready: Ready, folder: Path, painter: Painter, progress: Progress | None
+        self, stage: Path, ready: Ready, maps: ModelMaps, folder: Path, painter: Painter, progress: Progress | None
     ) -> ModelResult:
         """Write the results of one model to a stage, which will be the folder."""
         prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
@@ -145,12 +185,21 @@ class Job:
                 made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
                 self.projections.append(made)
                 files["scenarios"] = SCENARIOS
-                ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
+                ready.measured.numbers.setdefault("warnings", []).extend(made.warnings)
 
         if ready.chosen is not None:
             ready.chosen.draw(painter, stage)
-        return write_model(self.task, ready.fitted, prepared, options, stage, self.command, painter, progress, also)
+        return write_model(self.task, ready.measured, maps, prepared, options, self.command, painter, progress, also)
 
     def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:
         log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)
         return replace(result, folder=folder)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Raise what the system refuses to a fit as an error of the model: nothing was written yet."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{name} cannot be fitted ({error})") from error

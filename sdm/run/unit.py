@@ -12,7 +12,7 @@ from time import perf_counter
 from sdm.errors import DataError, OutputError, SdmError, shortage
 from sdm.executors.ahead import run_threads
 from sdm.executors.sharing import loads
-from sdm.kinds.task import ModelResult, Prepared, Task
+from sdm.kinds.task import ModelMaps, ModelResult, Prepared, Task
 from sdm.run.job import Job, Ready
 from sdm.run.journal import DONE, FAILED, JournalEntry
 from sdm.run.run_folder import FITTING, MAPPING, RunFolder, load_job
@@ -76,12 +76,14 @@ def do_unit(
         except Exception as error:
             settle(_failed(job, part, error, perf_counter() - began))
         taken[part.name] = perf_counter() - began
-    maps = folder.path / f"maps-{token}-{unit}"
+    place = folder.path / f"maps-{token}-{unit}"
+    maps: dict[str, ModelMaps] = {}
     began = perf_counter()
     if len(ready) > 1:
         notes.at(MAPPING)
-        maps.mkdir()
-        job.task.map_together([(one.fitted, one.prepared) for one in ready.values()], job.options, maps, progress)
+        place.mkdir()
+        fits = [(one.measured, one.prepared) for one in ready.values()]
+        maps = dict(zip(ready, job.task.map_together(fits, job.options, place, progress)))
         each = (perf_counter() - began) / len(ready)
         taken |= {name: taken[name] + each for name in ready}
     for part in parts:
@@ -91,13 +93,13 @@ def do_unit(
         notes.at("writing", part.name)
         try:
             result = job.write(
-                ready[part.name], folder.place / part.folder, progress,
+                ready[part.name], folder.place / part.folder, progress, maps=maps.get(part.name),
                 overwrite=True, before_commit=lambda: folder.check(token),
             )  # fmt: skip
             settle(_done(job, part, result, taken[part.name] + perf_counter() - began))
         except Exception as error:
             settle(_failed(job, part, error, taken[part.name] + perf_counter() - began))
-    shutil.rmtree(maps, ignore_errors=True)
+    shutil.rmtree(place, ignore_errors=True)
     return [entries[part.name] for part in parts]
 
 

@@ -12,7 +12,7 @@ from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.kinds.registry import task_for
-from sdm.kinds.species.fit import fit_species, fit_variables, plan_species
+from sdm.kinds.species.fit import fit_species, fit_variables, measure_species, plan_species
 from sdm.kinds.species.inputs import Prepared, prepare_species
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
@@ -167,9 +167,13 @@ def test_cross_validation_knows_effort(biased: Biased, how: str) -> None:
     """Every fold is fitted with the effort of its own presences' cells, not with that of all."""
     options = replace_species(biased.options(bias=biased.raster, bias_treatment=how, points=900, folds=3), biased)
     table = next(iter(prepare_species(options).tables.values()))
-    found = fit_species(plan_species(table, options), options).numbers["cross_validation"]["rows"]
+    found = measure_species(fit_species(plan_species(table, options), options), options).numbers["cross_validation"][
+        "rows"
+    ]
     blind = replace(table, weights=None, presence_base=None)
-    other = fit_species(plan_species(blind, options), options).numbers["cross_validation"]["rows"]
+    other = measure_species(fit_species(plan_species(blind, options), options), options).numbers["cross_validation"][
+        "rows"
+    ]
     assert [row["training_presences"] for row in found] == [row["training_presences"] for row in other]
     if how == "prior":
         assert [row["auc.val"] for row in found] != [row["auc.val"] for row in other]

@@ -9,7 +9,7 @@ import pytest
 from sdm.assess.measures.basic import auc
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
-from sdm.kinds.species.fit import SpeciesFit, fit_species, plan_species
+from sdm.kinds.species.fit import MeasuredSpecies, fit_species, measure_species, plan_species
 from sdm.kinds.species.inputs import prepare_species
 from sdm.kinds.species.outputs import threshold_value
 from sdm.kinds.species.words import species_info_lines
@@ -30,8 +30,8 @@ def quick(**more):
     return make_options({"features": "lq", "curves": False}, more)
 
 
-def fitted_to(table: SampleTable, options: RunOptions) -> SpeciesFit:
-    return fit_species(plan_species(table, options), options)
+def fitted_to(table: SampleTable, options: RunOptions) -> MeasuredSpecies:
+    return measure_species(fit_species(plan_species(table, options), options), options)
 
 
 def test_numbers_by_their_definitions(table: SampleTable) -> None:

@@ -11,7 +11,7 @@ from sdm.assess.measures.community import measure_community
 from sdm.assess.splits.methods import random_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.community import JointModel
-from sdm.kinds.community.fit import JointFit, fit_community, plan_community, survivors
+from sdm.kinds.community.fit import MeasuredCommunity, fit_community, measure_joint, plan_community, survivors
 from sdm.kinds.community.inputs import read_community, read_graph
 from sdm.kinds.community.outputs import evaluation_rows
 from sdm.kinds.registry import task_for
@@ -24,10 +24,10 @@ def options_for(path: Path, **more):
     return make_options(given)
 
 
-def fit(options) -> JointFit:
-    """Read, divide and fit, as a run does."""
+def fit(options) -> MeasuredCommunity:
+    """Read, divide, fit and measure, as a run does."""
     community = read_community(options)
-    return fit_community(community, plan_community(community, options, None), options)
+    return measure_joint(fit_community(community, plan_community(community, options, None), options), options)
 
 
 def divide(options):

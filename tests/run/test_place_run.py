@@ -23,7 +23,7 @@ from sdm.kinds.registry import task_for
 from sdm.kinds.responses import read_pairs
 from sdm.kinds.species.fit import check_model, check_place, estimator, fit_variables
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
-from sdm.kinds.species.outputs import map_species_together
+from sdm.kinds.species.mapping import map_species_together
 from sdm.kinds.task import Findings
 from sdm.models.file import save_model
 from sdm.options.reading import make_options
@@ -154,11 +154,11 @@ def test_species_mapped_together_have_the_same_maps(made: Simulation, tmp_path: 
     chosen = options(made, curves=False)
     prepared = prepare_species(chosen)
     job = Job(task_for("species"), chosen)
-    fitted = [(job.fit(prepared, name).fitted, prepared) for name in prepared.tables]
-    map_species_together(fitted, chosen, tmp_path, None)
-    for k, (one, _) in enumerate(fitted):
+    measured = [(job.fit(prepared, name).measured, prepared) for name in prepared.tables]
+    maps = map_species_together(measured, chosen, tmp_path, None)
+    for (one, _), made_maps in zip(measured, maps, strict=True):
         table, valid = cells(made, one.model)
-        found = band_of(tmp_path / f"{k}.tif")
+        found = band_of(made_maps.folder / made_maps.files["map"])
         np.testing.assert_allclose(found[valid], one.model.predict(table[valid]), rtol=1e-5, atol=1e-8)
 
 
@@ -232,9 +232,9 @@ def test_choosing_variables_keeps_place(made: Simulation, tmp_path: Path) -> Non
     for more in ({"drop_correlated": 0.01}, {"reduce_to": 1, "repeats": 2}):
         chosen = options(made, species=made.species[0].name, curves=False, map=False, **more)
         ready = Job(task_for("species"), chosen).fit(prepare_species(chosen), made.species[0].name)
-        assert ready.fitted.model.names[-2:] == ("place_x", "place_y")
-        assert ready.prepared.stack.names == ready.fitted.model.names
-        assert len(ready.fitted.model.names) < 6
+        assert ready.measured.model.names[-2:] == ("place_x", "place_y")
+        assert ready.prepared.stack.names == ready.measured.model.names
+        assert len(ready.measured.model.names) < 6
 
 
 def test_predict_maps_its_own_region_and_no_other(made: Simulation, run: Results, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm._version import __version__
 from sdm.assess.class_assessor import CLASSES, targets_of
@@ -47,21 +48,37 @@ class ClassPlan:
     split: Split | None
 
 
-@dataclass
+@dataclass(frozen=True)
 class ClassFit:
-    """A fitted class model."""
+    """A class model with its certificate: all that maps depend on, and that measures begin with."""
 
     name: str
     table: ClassSample  # what it was fitted to
     test: ClassSample | None
+    split: Split | None
+    base: ConditionalMaxent  # the estimator of the options, not fitted
+    fitted: ConditionalMaxent
     model: ClassModel
     presence: PresenceOf | None  # where the classes are presence and absence
+    thresholds: list[Threshold]  # cutoffs of the probability of presence
+    roc: list[dict[str, float]]  # omission and false presences against the cutoff
+
+
+@dataclass
+class MeasuredClasses:
+    """A fitted class model, measured."""
+
+    name: str
+    table: ClassSample
+    test: ClassSample | None
+    model: ClassModel
+    presence: PresenceOf | None
+    thresholds: list[Threshold]
+    roc: list[dict[str, float]]
     measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
     numbers: dict[str, Any]
     notes: list[str]
     assessed: Assessed
-    thresholds: list[Threshold] = field(default_factory=list)  # cutoffs of the probability of presence
-    roc: list[dict[str, float]] = field(default_factory=list)  # omission and false presences against the cutoff
     profiles: list[ClassProfile] = field(default_factory=list)  # of all classes
     curves: list[Profile] = field(default_factory=list)  # of presence alone
     bands: list[Band] = field(default_factory=list)
@@ -109,29 +126,42 @@ def check_cutoff(labels: Sequence[str], option: str) -> None:
         raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
-def fit_classes(
-    plan: ClassPlan,
-    prepared: ClassPrepared,
-    options: RunOptions,
-    progress: Progress | None,
-    nested: tuple[ClassSample, Split] | None = None,
-    validated: CrossValidation | None = None,
-) -> ClassFit:
-    """Fit one class model and measure it; `nested` and `validated` as for `assess`."""
+def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
+    """Fit one class model; of presence and absence, find its cutoffs."""
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
     base = class_estimator(options, table.categorical)
     with going_on(progress, f"fitting {len(table.class_names)} classes"):
         fitted = CLASSES.fit(table, base, progress=progress)
+    model = _with_record(fitted.model_, table, prepared, options)
+    here = presence_class(model.labels)
+    if here is None:
+        return ClassFit(table.title, table, test, plan.split, base, fitted, model, None, [], [])
+    curve, absences = _presence_curve(PresenceOf(model, here), table, test)
+    thresholds = [cutoff for cutoff in curve.thresholds(0.0) if cutoff.key in CUTOFFS]
+    model = replace(model, meta={**model.meta, "thresholds": {cutoff.key: cutoff.raw for cutoff in thresholds}})
+    presence = PresenceOf(model, here)
+    roc = _roc(curve, absences)
+    return ClassFit(table.title, table, test, plan.split, base, fitted, model, presence, thresholds, roc)
+
+
+def measure_class_model(
+    fit: ClassFit,
+    options: RunOptions,
+    progress: Progress | None,
+    nested: tuple[ClassSample, Split] | None = None,
+    validated: CrossValidation | None = None,
+) -> MeasuredClasses:
+    """Measure a class model; `nested` and `validated` as for `assess`."""
+    table, test, model, fitted = fit.table, fit.test, fit.model, fit.fitted
     notes, solution = list(fitted.notes_), fitted.solution_
     if solution.status != CONVERGED:
         notes.append(f"{solution.status}: {solution.message}")
     if np.isinf(fitted.multiplier_):
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
-    model = _with_record(fitted.model_, table, prepared, options)
-    bases = base, _as_chosen(base, fitted)
+    bases = fit.base, _as_chosen(fit.base, fitted)
     ways: dict[str, Any] = {"assessor": CLASSES, "test": test, "nested": nested, "validated": validated}
-    assessed = assess(table, options, *bases, plan.split, **ways, progress=progress)
+    assessed = assess(table, options, *bases, fit.split, **ways, progress=progress)
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))
@@ -147,12 +177,12 @@ def fit_classes(
     if options.test.importance:
         shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
         assessed.permutation = permute_classes(model, held.values, targets_of(held, model.classes), **shuffled)
-    result = ClassFit(table.title, table, test, model, None, measures, {}, notes, assessed)
-    here = presence_class(model.labels)
-    if here is not None:
-        _measure_presence(result, PresenceOf(model, here), out, options)
+    parts = fit.presence, fit.thresholds, fit.roc
+    result = MeasuredClasses(fit.name, table, test, model, *parts, measures, {}, notes, assessed)
+    if fit.presence is not None:
+        _measure_presence(result, fit.presence, out, options)
     if options.output.curves:
-        result.profiles = class_profiles(result.model, table.values, options.predict.clamped)
+        result.profiles = class_profiles(model, table.values, options.predict.clamped)
     result.numbers = _numbers(result, fitted, len(table) + (0 if test is None else len(test)))
     return result
 
@@ -167,32 +197,38 @@ def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> Conditiona
     return base.changed(**chosen)
 
 
-def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options: RunOptions) -> None:
-    """Add cutoffs, the ROC curve, the measures of presence against absence, and the curves of presence."""
-    table, test, c = result.table, result.test, presence.c
-    p, inside = presence.predict(table.values), targets_of(table, presence.model.classes)[c] >= 0.5
-    at_test = None if test is None else presence.predict(test.values)
-    there = None if test is None else targets_of(test, presence.model.classes)[c] >= 0.5
-    tested = None if at_test is None or there is None or not there.any() else at_test[there]
-    curve = Curve(p[inside], p[~inside], lambda raw: 100.0 * np.asarray(raw), tested)
-    result.thresholds = [cutoff for cutoff in curve.thresholds(0.0) if cutoff.key in CUTOFFS]
-    known = {cutoff.key: cutoff.raw for cutoff in result.thresholds}
-    result.model = replace(presence.model, meta={**presence.model.meta, "thresholds": known})
-    result.presence = PresenceOf(result.model, c)
-    result.roc = _roc(curve, None if at_test is None or there is None else at_test[~there])
-    kind, values, here = "training", p, inside
-    if at_test is not None and there is not None:
-        kind, values, here = "test", at_test, there
-    elif out is not None and out.known.any():
-        kind, values, here = "cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5
-    if here.any() and not here.all():
-        result.assessed.survey = {"of": kind, **measure_predictions(values[here], values[~here], known["maxsss"])}
-    seen = table.values, "probability", options.predict.clamped
+def _presence_curve(presence: PresenceOf, table: ClassSample, test: ClassSample | None) -> tuple[Curve, Array | None]:
+    """Return the curve of omission over the cutoffs, and the probabilities at absences among the test sites."""
+    p, inside = presence.predict(table.values), _present(presence, table)
+    tested = absences = None
+    if test is not None:
+        at_test, there = presence.predict(test.values), _present(presence, test)
+        tested, absences = at_test[there] if there.any() else None, at_test[~there]
+    return Curve(p[inside], p[~inside], lambda raw: 100.0 * np.asarray(raw), tested), absences
+
+
+def _present(presence: PresenceOf, sample: ClassSample) -> NDArray[np.bool_]:
+    """Return at which sites of a sample the class is present."""
+    return np.asarray(targets_of(sample, presence.model.classes)[presence.c] >= 0.5)
+
+
+def _measure_presence(result: MeasuredClasses, presence: PresenceOf, out: Any, options: RunOptions) -> None:
+    """Add the measures of presence against absence at the sites that test best, and the curves of presence."""
+    kind, sample = ("training", result.table) if result.test is None else ("test", result.test)
+    if result.test is None and out is not None and out.known.any():
+        kind, values = "cross-validation", out.p[presence.c][out.known]
+        there = out.targets[presence.c][out.known] >= 0.5
+    else:
+        values, there = presence.predict(sample.values), _present(presence, sample)
+    if there.any() and not there.all():
+        cutoff = next(one.raw for one in result.thresholds if one.key == "maxsss")
+        result.assessed.survey = {"of": kind, **measure_predictions(values[there], values[~there], cutoff)}
+    seen = result.table.values, "probability", options.predict.clamped
     if options.output.curves:
-        result.curves = [marginal(result.presence, v, *seen) for v in varying(result.presence)]
-        replicates = [PresenceOf(one, c) for one in result.assessed.replicates]
-        result.bands = make_bands(result.presence, replicates, *seen)
-    result.surfaces = make_surfaces(result.presence, options.output.surfaces, *seen)
+        result.curves = [marginal(presence, v, *seen) for v in varying(presence)]
+        replicates = [PresenceOf(one, presence.c) for one in result.assessed.replicates]
+        result.bands = make_bands(presence, replicates, *seen)
+    result.surfaces = make_surfaces(presence, options.output.surfaces, *seen)
 
 
 def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
@@ -229,7 +265,7 @@ def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared,
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
-def _numbers(result: ClassFit, fitted: ConditionalMaxent, sites: int) -> dict[str, Any]:
+def _numbers(result: MeasuredClasses, fitted: ConditionalMaxent, sites: int) -> dict[str, Any]:
     solution, model = fitted.solution_, result.model
     warnings = [text for kind, measures in result.measures.items() if (text := measures.warning(kind))]
     return {

@@ -13,15 +13,24 @@ from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.classes.evaluating import evaluate_classes
-from sdm.kinds.classes.fit import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
+from sdm.kinds.classes.fit import (
+    ClassFit,
+    ClassPlan,
+    MeasuredClasses,
+    check_cutoff,
+    class_estimator,
+    fit_classes,
+    measure_class_model,
+    plan_classes,
+)
 from sdm.kinds.classes.inputs import ClassPrepared, check_inputs, prepare_classes
-from sdm.kinds.classes.outputs import write_classes
+from sdm.kinds.classes.outputs import draw_class_maps, map_classes, write_classes
 from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
 from sdm.kinds.species.kind import rule_tag, threshold_on_scale
 from sdm.kinds.splitting import check_testing
-from sdm.kinds.task import FEW, Ahead, CheckedVariables, Findings, MapResult, Task
+from sdm.kinds.task import FEW, CheckedVariables, Findings, MapResult, Task
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -55,6 +64,8 @@ class ClassTask(Task):
     info_lines = staticmethod(class_info_lines)
     prepare = staticmethod(prepare_classes)
     estimator = staticmethod(class_estimator)
+    make_maps = staticmethod(map_classes)
+    draw_maps = staticmethod(draw_class_maps)
     write = staticmethod(write_classes)
     evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
 
@@ -76,19 +87,18 @@ class ClassTask(Task):
         check_features(options, (prepared.tables[name] if whole is None else whole).names)
         return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
 
-    def fit(
-        self,
-        prepared: ClassPrepared,
-        name: str,
-        options: RunOptions,
-        progress: Progress | None,
-        ahead: Ahead | None = None,
-    ) -> ClassFit:
-        """Fit and measure one class model."""
+    def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
+        """Fit one class model."""
         with going_on(progress, "dividing the sites"):
             plan = self.plan(prepared, name, options)
-        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        return fit_classes(plan, prepared, options, progress, nested, prepared.validated.get(name))
+        return fit_classes(plan, prepared, options, progress)
+
+    def measure(
+        self, fit: ClassFit, prepared: ClassPrepared, options: RunOptions, progress: Progress | None
+    ) -> MeasuredClasses:
+        """Measure one class model."""
+        nested = chosen_in_folds(self, prepared, fit.name, fit.split, options, progress)
+        return measure_class_model(fit, options, progress, nested, prepared.validated.get(fit.name))
 
     def narrow(self, prepared: ClassPrepared, name: str, variables: Sequence[str]) -> ClassPrepared:
         """Return the inputs with some of the variables of one model."""

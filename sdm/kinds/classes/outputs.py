@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from sdm.assess.measures.classes import ClassMeasures, ClassProfile
 from sdm.data.rasters.stack import Stack
 from sdm.executors.painter import Painter
 from sdm.kinds import assessment_tables as shared
-from sdm.kinds.classes.fit import ClassFit
-from sdm.kinds.task import REPLICATES, Files, Prepared
+from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
+from sdm.kinds.task import REPLICATES, Files, ModelMaps, Prepared
 from sdm.maps.classes import map_codes, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.species import predict_raster
@@ -32,7 +32,7 @@ PICTURES = ("importance",)  # names in `plots/` that are not a variable's
 
 
 def write_classes(
-    fitted: ClassFit,
+    measured: MeasuredClasses,
     prepared: Prepared,
     options: RunOptions,
     folder: Path,
@@ -44,19 +44,19 @@ def write_classes(
     from sdm.report.figures.classes import draw_class_profile, draw_confusion
 
     paper = paper_of(options.output)
-    name, model = safe_name(fitted.name), fitted.model
+    name, model = safe_name(measured.name), measured.model
     files["model"] = save_model(model, folder / f"{name}.npz").name
-    kind, measures = list(fitted.measures.items())[-1]
+    kind, measures = list(measured.measures.items())[-1]
     tables = {
-        "classes": ("classes", _class_rows(fitted, kind, measures)),
-        "confusion": ("confusion", _confusion_rows(model.labels, fitted.measures)),
-        "multipliers": ("multipliers", fitted.numbers["multiplier_search"]),
+        "classes": ("classes", _class_rows(measured, kind, measures)),
+        "confusion": ("confusion", _confusion_rows(model.labels, measured.measures)),
+        "multipliers": ("multipliers", measured.numbers["multiplier_search"]),
         "weights": ("weights", _weight_rows(model)),
-        "sites": ("sites", _site_rows(fitted)),
-        "roc": ("roc", fitted.roc),
-        "class curves" if fitted.curves else "curves": (
-            "classCurves" if fitted.curves else "curves",
-            _profile_rows(fitted.profiles, model.labels),
+        "sites": ("sites", _site_rows(measured)),
+        "roc": ("roc", measured.roc),
+        "class curves" if measured.curves else "curves": (
+            "classCurves" if measured.curves else "curves",
+            _profile_rows(measured.profiles, model.labels),
         ),
     }
     shared.write_tables(tables, folder, name, files)
@@ -64,98 +64,124 @@ def write_classes(
     files["confusion picture"] = draw_confusion(
         measures.confusion, model.labels, picture, title=title, paper=paper
     ).name
-    shared.write_assessment(fitted, folder, name, files)
+    shared.write_assessment(measured, folder, name, files)
     with going_on(progress, "pictures"):
-        draw_titled(shared.assessment_pictures(fitted, prepared.stack, options), folder, paper, files)
-    if fitted.curves:
-        files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.curves).name
-    if fitted.profiles:
+        draw_titled(shared.assessment_pictures(measured, prepared.stack, options), folder, paper, files)
+    if measured.curves:
+        files["curves"] = write_profiles(folder / f"{name}_curves.csv", measured.curves).name
+    if measured.profiles:
         plots = make_plots(folder, files)
-        names = safe_names([profile.variable for profile in fitted.profiles], taken=PICTURES)
-        for profile in step_by_step(fitted.profiles, progress, "pictures of curves"):
+        names = safe_names([profile.variable for profile in measured.profiles], taken=PICTURES)
+        for profile in step_by_step(measured.profiles, progress, "pictures of curves"):
             draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png", paper)
-    if options.output.map and prepared.stack is not None:
-        common: dict[str, Any] = {
-            "extrapolation": options.predict.extrapolation,
-            "threads": options.threads,
-            "progress": progress,
-        }
-        rule = options.predict.threshold
-        common["tags"] = {"title": fitted.name} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
-        common["tags"] |= {} if fitted.presence is None else {"species": fitted.name}
-        raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
-        level = shared.cutoff(fitted.thresholds, options.predict.threshold)
-        fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
-        if options.output.replicate_maps:
-            _write_replicate_maps(fitted, prepared.stack, folder / REPLICATES, name, common | area)
-        if level is not None:
-            fitted.numbers["map_threshold"] = level
-        if options.output.map_picture:
-            with going_on(progress, "pictures of maps"):
-                _draw_maps(fitted, folder, name, files, options)
-        if options.output.publication and fitted.presence is not None:
-            ways: dict[str, Any] = {"scale": "probability", "band": fitted.presence.c + 1, "profiles": fitted.curves}
-            probability = raster.with_name(f"{raster.stem}_probability.tif")
-            draw_titled([shared.publication_picture(fitted, probability, **ways)], folder, paper, files)
+    if "class map" in files:
+        _write_other_maps(measured, prepared, options, folder, files, progress)
+        if options.output.publication and measured.presence is not None:
+            ways: dict[str, Any] = {
+                "scale": "probability",
+                "band": measured.presence.c + 1,
+                "profiles": measured.curves,
+            }
+            probability = folder / files["probability map"]
+            draw_titled([shared.publication_picture(measured, probability, **ways)], folder, paper, files)
     return []
 
 
-def _write_maps(
-    fitted: ClassFit, stack: Stack, raster: Path, of: str, level: float | None, files: Files, common: dict[str, Any]
+def map_classes(
+    fit: ClassFit | MeasuredClasses, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
+) -> ModelMaps:
+    """Write the maps of a class model: the most probable class, the probabilities and the entropy."""
+    if prepared.stack is None or not options.output.map:
+        return ModelMaps(folder, {}, {})
+    name, counted = safe_name(fit.name), NoveltyMaps(fit.model)
+    paths = {"class": folder / f"{name}.tif"}
+    paths |= {what: folder / f"{name}_{what}.tif" for what in ("probability", "entropy")}
+    common = _map_arguments(fit, prepared, options, progress)
+    numbers = write_class_maps(fit.model, prepared.stack, paths, novelty=counted, **common).numbers(fit.model.labels)
+    files = {f"{what} map": path.name for what, path in paths.items()}
+    return ModelMaps(folder, files, {**counted.numbers, "map": numbers})
+
+
+def _map_arguments(
+    fit: ClassFit | MeasuredClasses, prepared: Prepared, options: RunOptions, progress: Progress | None
 ) -> dict[str, Any]:
-    """Write the maps of the layers, or of a projection (`of`); return their numbers."""
-    model, replicates = fitted.model, fitted.assessed.replicates
-    beside = {what: raster.with_name(f"{raster.stem}_{what}.tif") for what in ("probability", "entropy")}
-    paths = {"class": raster, **beside}
-    counted = NoveltyMaps(model)
-    numbers = write_class_maps(model, stack, paths, novelty=counted, **common).numbers(model.labels)
-    fitted.numbers |= counted.numbers
-    files |= {f"{what} {of}": path.name for what, path in paths.items()}
-    common = common | {"scale": "probability"}
-    if fitted.presence is not None:
-        models = [PresenceOf(one, fitted.presence.c) for one in replicates]
-        files |= shared.write_value_maps(fitted.presence, models, level, stack, raster, of, common)
-        return numbers
-    for c, (label, safe) in enumerate(safe_names(model.labels).items()):
-        models, path = [PresenceOf(one, c) for one in replicates], raster.with_name(f"{raster.stem}_{safe}.tif")
-        files |= shared.write_value_maps(PresenceOf(model, c), models, None, stack, path, f"{label} {of}", common)
-    return numbers
+    """Return the arguments that all maps of a class model share."""
+    rule = options.predict.threshold
+    tags = {"title": fit.name} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
+    return {
+        "extrapolation": options.predict.extrapolation,
+        "threads": options.threads,
+        "progress": progress,
+        "tags": tags | ({} if fit.presence is None else {"species": fit.name}),
+        "study_area": prepared.study_area,
+    }
 
 
-def _write_replicate_maps(fitted: ClassFit, stack: Stack, folder: Path, name: str, common: dict[str, Any]) -> None:
+def _write_other_maps(
+    measured: MeasuredClasses,
+    prepared: Prepared,
+    options: RunOptions,
+    folder: Path,
+    files: Files,
+    progress: Progress | None,
+) -> None:
+    """Write presence and absence by a cutoff, and the maps of the replicates."""
+    stack, raster = cast(Stack, prepared.stack), folder / files["class map"]
+    model, replicates = measured.model, measured.assessed.replicates
+    common = _map_arguments(measured, prepared, options, progress)
+    level, values = shared.cutoff(measured.thresholds, options.predict.threshold), common | {"scale": "probability"}
+    if level is not None:
+        measured.numbers["map_threshold"] = level
+    if measured.presence is not None:
+        models = [PresenceOf(one, measured.presence.c) for one in replicates]
+        files |= shared.write_value_maps(measured.presence, models, level, stack, raster, "map", values)
+    else:
+        for c, (label, safe) in enumerate(safe_names(model.labels).items()):
+            models, path = [PresenceOf(one, c) for one in replicates], folder / f"{raster.stem}_{safe}.tif"
+            files |= shared.write_value_maps(PresenceOf(model, c), models, None, stack, path, f"{label} map", values)
+    if options.output.replicate_maps:
+        _write_replicate_maps(measured, stack, folder / REPLICATES, raster.stem, common)
+
+
+def _write_replicate_maps(
+    measured: MeasuredClasses, stack: Stack, folder: Path, name: str, common: dict[str, Any]
+) -> None:
     """Write the map of every replicate beside its model: the probability of presence; or all maps of the classes."""
-    for k, model in enumerate(fitted.assessed.replicates, start=1):
+    for k, model in enumerate(measured.assessed.replicates, start=1):
         place = folder / f"{name}_{k}.tif"
-        if fitted.presence is not None:
-            predict_raster(PresenceOf(model, fitted.presence.c), stack, place, scale="probability", **common)
+        if measured.presence is not None:
+            predict_raster(PresenceOf(model, measured.presence.c), stack, place, scale="probability", **common)
         else:
             beside = {what: place.with_name(f"{place.stem}_{what}.tif") for what in ("probability", "entropy")}
             write_class_maps(model, stack, {"class": place, **beside}, **common)
 
 
-def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any], options: RunOptions) -> None:
+def draw_class_maps(fit: ClassFit | MeasuredClasses, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
+    """Draw the maps of classes and of entropy; of two classes also the probability of one of them."""
+    if "class map" not in maps.files or not options.output.map_picture:
+        return {}
     from sdm.report.figures.maps.picture import draw_map
     from sdm.report.figures.maps.plan import entropy, probability
 
-    labels = fitted.model.labels
-    ways: dict[str, Any] = {"title": fitted.name, "species": fitted.presence is not None}
-    ways["paper"] = paper_of(options.output)
-    classes, undecided = folder / f"{name}.tif", folder / f"{name}_entropy.tif"
-    files["picture"] = draw_map(classes, classes.with_suffix(".png"), **ways).name
+    labels, folder = fit.model.labels, maps.folder
+    ways: dict[str, Any] = {"title": fit.name, "species": fit.presence is not None, "paper": paper_of(options.output)}
+    classes, undecided = folder / maps.files["class map"], folder / maps.files["entropy map"]
+    files: Files = {"picture": draw_map(classes, classes.with_suffix(".png"), **ways).name}
     shades = entropy(len(labels))
     picture = draw_map(undecided, undecided.with_suffix(".png"), shades=shades, **ways)
     files["entropy picture"] = picture.name
     if len(labels) == 2:
         c, shown = shown_class(labels)
-        raster = folder / f"{name}_probability.tif"
+        raster = folder / maps.files["probability map"]
         target, shades = raster.with_suffix(".png"), probability(shown)
         files["probability picture"] = draw_map(raster, target, band=c + 1, shades=shades, **ways).name
+    return files
 
 
-def _class_rows(fitted: ClassFit, kind: str, measures: ClassMeasures) -> list[dict[str, Any]]:
+def _class_rows(measured: MeasuredClasses, kind: str, measures: ClassMeasures) -> list[dict[str, Any]]:
     """Return the legend of the map, and what is known of every class."""
-    model = fitted.model
-    samples = [sample for sample in (fitted.table, fitted.test) if sample is not None]
+    model = measured.model
+    samples = [sample for sample in (measured.table, measured.test) if sample is not None]
     counts: Any = sum(targets_of(sample, model.classes).sum(axis=1) for sample in samples)
     columns: dict[str, Any] = {
         "code": map_codes(model),
@@ -182,13 +208,13 @@ def _weight_rows(model: ClassModel) -> list[dict[str, Any]]:
     return [{"feature": name, **dict(zip(model.labels, weights.tolist()))} for name, weights in rows]
 
 
-def _site_rows(fitted: ClassFit) -> list[dict[str, Any]]:
+def _site_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     """Return the sites with their targets and the model's probabilities."""
     rows = []
-    for part, sample in (("train", fitted.table), ("test", fitted.test)):
+    for part, sample in (("train", measured.table), ("test", measured.test)):
         if sample is None:
             continue
-        p = fitted.model.distributions(sample.values)
+        p = measured.model.distributions(sample.values)
         best = np.argmax(p, axis=0)
         labelled = isinstance(sample.target, np.ndarray)
         for i in range(len(sample)):
@@ -197,8 +223,8 @@ def _site_rows(fitted: ClassFit) -> list[dict[str, Any]]:
                 row["class"] = sample.target[i]
             else:
                 row |= {f"share {name}": float(sample.target[name].iloc[i]) for name in sample.target.columns}
-            row["predicted"] = fitted.model.labels[best[i]]
-            row |= {f"p {label}": float(p[c, i]) for c, label in enumerate(fitted.model.labels)}
+            row["predicted"] = measured.model.labels[best[i]]
+            row |= {f"p {label}": float(p[c, i]) for c, label in enumerate(measured.model.labels)}
             rows.append(row)
     return rows
 

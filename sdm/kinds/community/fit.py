@@ -15,6 +15,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import CommunitySample
 from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
+from sdm.joint.inference import States
 from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
 from sdm.kinds.community.inputs import Community
@@ -30,8 +31,30 @@ KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
 FEATURES = "lq"  # what 'auto' means to a joint model
 
 
-@dataclass
+@dataclass(frozen=True)
+class CommunityPlan:
+    """The sites of a community, and how they are divided."""
+
+    table: CommunitySample
+    split: Split | None
+
+
+@dataclass(frozen=True)
 class JointFit:
+    """A joint model with its certificate, the same without edges, and a GLM."""
+
+    name: str
+    community: Community
+    plan: CommunityPlan
+    estimators: tuple[JointModel, JointModel]  # of the joint and the stacked model
+    labels: States
+    joint: FittedJoint
+    stacked: FittedJoint  # the same object where the graph has no edge
+    glm: FittedJoint
+
+
+@dataclass
+class MeasuredCommunity:
     """A joint model, the same without edges, and how good both and a GLM are."""
 
     name: str
@@ -39,18 +62,10 @@ class JointFit:
     notes: list[str]
     community: Community
     joint: FittedJoint
-    stacked: FittedJoint  # the same object where the graph has no edge
+    stacked: FittedJoint
     training: dict[str, dict[str, Any]]  # measures of every model at the sites that it was fitted on, by name
     testing: SiteTest | None  # measures at held-out sites
     tuning: dict[str, list[dict[str, Any]]]  # what cross-validation tried, for the two that have a C
-
-
-@dataclass(frozen=True)
-class CommunityPlan:
-    """The sites of a community, and how they are divided."""
-
-    table: CommunitySample
-    split: Split | None
 
 
 def plan_community(
@@ -106,49 +121,61 @@ def feature_classes(options: RunOptions) -> str:
 def fit_community(
     community: Community, plan: CommunityPlan, options: RunOptions, progress: Progress | None = None
 ) -> JointFit:
-    """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
-    x, y, categorical = community.predictors, community.sites.labels, community.categorical
-    values, group, split, levels = plan.table.values, community.sites.group, plan.split, community.sites.level
-    known_of = (categorical, community.traits)
+    """Fit with edges, without, and a GLM to all sites."""
+    x, y, group, traits = community.predictors, community.sites.labels, community.sites.group, community.traits
     with going_on(progress, f"fitting the {WHAT['joint']}"):
-        joint = make_model(options, community.edges, *known_of).fit(
-            x, y, groups=group, title=WHAT["joint"], progress=progress
-        )
-    notes, stacked = list(joint.notes_), joint
+        joint = make_model(options, community.edges, community.categorical, traits)
+        joint.fit(x, y, groups=group, title=WHAT["joint"], progress=progress)
+    stacked = joint
     if len(joint.forest_.edges):
         with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
-            stacked = make_model(options, "none", *known_of).fit(
-                x, y, groups=group, title=WHAT["stacked"], progress=progress
-            )
+            stacked = make_model(options, "none", community.categorical, traits)
+            stacked.fit(x, y, groups=group, title=WHAT["stacked"], progress=progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.model_.meta.update(_record(options, community))
-    glm = fit_glm(values, labels, joint.model_.encoder, joint.species_)
-    own = {"joint": joint.model_, "stacked": stacked.model_, "glm": glm}
-    known = {name: at_training(model, values, labels, levels) for name, model in own.items()}
-    for name in ("joint", "stacked"):
-        own[name].meta["at_training"] = known[name]
-    training = {name: measure(model, values, labels, known[name], levels) for name, model in own.items()}
-    testing = None
+    glm = fit_glm(plan.table.values, labels, joint.model_.encoder, joint.species_)
+    for model in (joint, stacked):
+        model.model_.meta["at_training"] = at_training(model.model_, plan.table.values, labels, community.sites.level)
+    return JointFit("joint", community, plan, (joint, stacked), labels, joint.model_, stacked.model_, glm)
+
+
+def measure_joint(fit: JointFit, options: RunOptions, progress: Progress | None = None) -> MeasuredCommunity:
+    """Measure the models at the sites that they were fitted to, and fits without the sites of each fold at these."""
+    community, joint, labels, glm = fit.community, fit.joint, fit.labels, fit.glm
+    values, levels, split = fit.plan.table.values, community.sites.level, fit.plan.split
+    models = {"joint": (joint, joint.meta["at_training"]), "stacked": (fit.stacked, fit.stacked.meta["at_training"])}
+    models["glm"] = (glm, at_training(glm, values, labels, levels))
+    training = {name: measure(model, values, labels, known, levels) for name, (model, known) in models.items()}
+    notes, testing = list(fit.estimators[0].notes_), None
     if split is not None:
         if 0 < len(split.folds) < options.test.folds:
             notes.append(f"{options.test.folds} folds were asked for, the sites make {len(split.folds)}")
-
-        def fit(name: str, graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
-            if name == "glm":
-                at = [joint.species_.index(one) for one in species]
-                return fit_glm(values[train], labels[train][:, at], joint.model_.encoder, tuple(species))
-            model = make_model(options, graph, *known_of)
-            return model.fit(
-                x.iloc[train], y.iloc[train][species], groups=group[train], title=what, progress=progress
-            ).model_
-
-        testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress, levels)
+        testing = _measure_folds(fit, split, options, progress)
         notes += testing.notes
-    tuning = {name: model.tuning_ for name, model in (("joint", joint), ("stacked", stacked)) if model.tuning_}
-    fitted = JointFit("joint", {}, notes, community, joint.model_, stacked.model_, training, testing, tuning)
-    fitted.numbers = describe_fit(fitted, options)
-    return fitted
+    tried = zip(("joint", "stacked"), (one.tuning_ for one in fit.estimators))
+    tuning = {name: rows for name, rows in tried if rows}
+    parts = community, joint, fit.stacked, training, testing, tuning
+    measured = MeasuredCommunity(fit.name, {}, notes, *parts)
+    measured.numbers = describe_fit(measured, options)
+    return measured
+
+
+def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: Progress | None) -> SiteTest:
+    """Fit to the training sites of each fold, and measure on its others."""
+    community, joint, labels, values = fit.community, fit.joint, fit.labels, fit.plan.table.values
+    x, y, group = community.predictors, community.sites.labels, community.sites.group
+
+    def refit(name: str, graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
+        if name == "glm":
+            columns = [joint.species.index(one) for one in species]
+            return fit_glm(values[train], labels[train][:, columns], joint.encoder, tuple(species))
+        model = make_model(options, graph, community.categorical, community.traits)
+        rows = x.iloc[train], y.iloc[train][species]
+        return model.fit(*rows, groups=group[train], title=what, progress=progress).model_
+
+    levels = community.sites.level
+    return measure_folds(split, refit, community.edges, values, labels, joint.species, progress, levels)
 
 
 def _record(options: RunOptions, community: Community) -> dict[str, Any]:
@@ -169,7 +196,7 @@ def _category_names(community: Community) -> dict[str, Any]:
     return {"category_names": out} if out else {}
 
 
-def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
+def describe_fit(run: MeasuredCommunity, options: RunOptions) -> dict[str, Any]:
     """Return the numbers of a run: data, models, and their measures."""
     joint, stacked = run.joint, run.stacked
     keys = ("learner", "C", "lambda", "gap", "status", "iterations")

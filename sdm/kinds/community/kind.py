@@ -12,16 +12,24 @@ from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.community.checking import check_community
 from sdm.kinds.community.evaluating import evaluate_joint
-from sdm.kinds.community.fit import CommunityPlan, JointFit, fit_community, glm_gains, plan_community
+from sdm.kinds.community.fit import (
+    CommunityPlan,
+    JointFit,
+    MeasuredCommunity,
+    fit_community,
+    glm_gains,
+    measure_joint,
+    plan_community,
+)
 from sdm.kinds.community.inputs import read_community
 from sdm.kinds.community.known import known_cells, known_rows, row_levels
-from sdm.kinds.community.outputs import write_joint
+from sdm.kinds.community.outputs import draw_joint_maps, map_joint, write_joint
 from sdm.kinds.community.projected import ProjectedCommunity
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.kinds.inputs import narrow_layers
 from sdm.kinds.model_inputs import SurveyFile
 from sdm.kinds.splitting import check_testing
-from sdm.kinds.task import Ahead, MapResult, Prepared, Task
+from sdm.kinds.task import MapResult, Prepared, Task
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -48,6 +56,8 @@ class CommunityTask(Task):
     evaluation_lines = staticmethod(joint_evaluation_lines)
     info_lines = staticmethod(joint_info_lines)
     check = staticmethod(check_community)
+    make_maps = staticmethod(map_joint)
+    draw_maps = staticmethod(draw_joint_maps)
     write = staticmethod(write_joint)
     evaluate: ClassVar[Any] = staticmethod(evaluate_joint)
 
@@ -79,11 +89,15 @@ class CommunityTask(Task):
         whole = prepared.chosen[name].table if name in prepared.chosen else None
         return plan_community(prepared.tables[name], options, prepared.stack, whole)
 
-    def fit(
-        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
-    ) -> JointFit:
-        """Fit the joint model beside single models and a GLM, and test all of them."""
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
+        """Fit the joint model, the same without edges, and a GLM."""
         return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
+
+    def measure(
+        self, fit: JointFit, prepared: Prepared, options: RunOptions, progress: Progress | None
+    ) -> MeasuredCommunity:
+        """Measure the three models, also on held-out sites."""
+        return measure_joint(fit, options, progress)
 
     def variables(self, prepared: Prepared) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the variables of the environment, and of those that are categories."""

@@ -8,7 +8,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.executors.painter import Painter
 from sdm.kinds.group.words import group_info_lines
-from sdm.kinds.task import Ahead, Files, Findings, Fitted, MapResult, ModelResult, Prepared, Task
+from sdm.kinds.task import Files, Findings, MapResult, ModelResult, Prepared, Task
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import write_group_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -90,15 +90,17 @@ class GroupTask(Task):
         """Refuse, as there are no runs of groups alone."""
         self._refuse()
 
-    def fit(
-        self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None, ahead: Ahead | None = None
-    ) -> Fitted:
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> NoReturn:
+        """Refuse, as there are no runs of groups alone."""
+        self._refuse()
+
+    def measure(self, fit: Any, prepared: Prepared, options: RunOptions, progress: Progress | None) -> NoReturn:
         """Refuse, as there are no runs of groups alone."""
         self._refuse()
 
     def write(
         self,
-        fitted: Any,
+        measured: Any,
         prepared: Prepared,
         options: RunOptions,
         folder: Path,

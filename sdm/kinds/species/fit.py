@@ -1,7 +1,7 @@
 """One species: fit, test, and gather every number, curve and threshold."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from sdm._version import __version__
 from sdm.assess import fits
 from sdm.assess.importance import Contribution, percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc, auc_deviation, log_loss
-from sdm.assess.measures.performance_bound import performance_bound
+from sdm.assess.measures.performance_bound import PerformanceBound, performance_bound
 from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
@@ -34,7 +34,6 @@ from sdm.kinds.group.checking import ENSEMBLE, SHARED
 from sdm.kinds.inputs import check_features
 from sdm.kinds.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.kinds.splitting import make_split, set_aside
-from sdm.maps.rasters import RasterSummary
 from sdm.maxent.penalty_weights import TABULATED
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
@@ -47,9 +46,41 @@ if TYPE_CHECKING:
     from sdm.kinds.group.fit import GroupFits
 
 
-@dataclass
+@dataclass(frozen=True)
+class SpeciesPlan:
+    """The records of one species, divided: what trains, values, x and y of what tests, and the folds."""
+
+    table: SampleTable
+    test: tuple[Array, Array, Array] | None
+    split: Split | None
+
+
+@dataclass(frozen=True)
 class SpeciesFit:
-    """A fitted species."""
+    """The model of one species with its certificate: all that maps depend on, and that measures begin with."""
+
+    table: SampleTable  # what it was fitted on: the training part
+    test: Array | None  # (k, V), values at test records
+    test_xy: tuple[Array, Array] | None  # and their coordinates
+    split: Split | None
+    base: SpeciesEstimator  # the estimator of the options, not fitted
+    fitted: SpeciesEstimator
+    model: Model
+    numbers: dict[str, Any]
+    curve: Curve
+    thresholds: list[Threshold]
+    structure: Structure | None  # what a structural model is made of
+    bound: PerformanceBound | None
+
+    @property
+    def name(self) -> str:
+        """The species."""
+        return self.table.species
+
+
+@dataclass
+class MeasuredSpecies:
+    """A fitted species, measured."""
 
     table: SampleTable  # what it was fitted on: the training part
     test: Array | None  # (k, V), values at test records
@@ -67,24 +98,11 @@ class SpeciesFit:
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
     scale: str = "cloglog"  # of the map and the surfaces
     curve_scale: str = "cloglog"  # of the responses to one variable
-    mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
-    counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
-    ahead: Any = None  # its map (`MapAhead`), which was begun before the model was measured
-    drawn: set[str] = field(default_factory=set)  # titles of the pictures that were begun before it was all measured
 
     @property
     def name(self) -> str:
         """The species."""
         return self.table.species
-
-
-@dataclass(frozen=True)
-class SpeciesPlan:
-    """The records of one species, divided: what trains, values, x and y of what tests, and the folds."""
-
-    table: SampleTable
-    test: tuple[Array, Array, Array] | None
-    split: Split | None
 
 
 def plan_species(
@@ -110,22 +128,12 @@ def plan_species(
 
 
 def fit_species(
-    plan: SpeciesPlan,
-    options: RunOptions,
-    progress: Progress | None = None,
-    *,
-    survey: Survey | None = None,
-    nested: tuple[SampleTable, Split] | None = None,
-    validated: CrossValidation | None = None,
-    group: "GroupFits | None" = None,
-    when_fitted: Callable[[Model], None] | None = None,
-    when_measured: Callable[[SpeciesFit], None] | None = None,
+    plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, group: "GroupFits | None" = None
 ) -> SpeciesFit:
-    """Fit one species and measure the result, also on the sites of a survey; `nested` and `validated` as for `assess`,
-    and `group` are the axes that it shares with others. `when_fitted` is called with the model before it is measured,
-    and `when_measured` with what is measured before its responses are.
-    """
-    table, test, split = plan.table, plan.test, plan.split
+    """Fit one species, and find its thresholds; `group` are the axes that it shares with others."""
+    table, test, places = plan.table, None, None
+    if plan.test is not None:
+        test, places = plan.test[0], plan.test[1:]
     base = estimator(options, table.categorical)
     if group is not None:
         base = group.estimator(table.species, options, base)
@@ -133,8 +141,7 @@ def fit_species(
         fitted = fits.fit_table(table, base, progress=progress)
     structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
     model = _with_record(fitted.model_, table, options)
-    values = None if test is None else test[0]
-    numbers, curve = _measure(table, fitted, model, values)
+    numbers, curve = _measure(table, fitted, model, test)
     thresholds = curve.thresholds(model.entropy)
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
     if structure is not None:
@@ -145,18 +152,38 @@ def fit_species(
         bound = performance_bound(fitted, options.fit.delta, growth)
     if bound is not None:
         model = model.with_meta(performance_bound=asdict(bound))
-    if when_fitted is not None:
-        when_fitted(model)
-    chosen: dict[str, Any] = {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
-    if structure is not None:
-        chosen |= {"lam": structure.lam, "beta": structure.beta}
-    # Fits to one variable need not choose again.
-    known = options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
-    single = estimator(known, table.categorical)
-    ways: dict[str, Any] = {"test": values, "nested": nested, "validated": validated, "progress": progress}
+    return SpeciesFit(
+        table, test, places, plan.split, base, fitted, model, numbers, curve, thresholds, structure, bound
+    )
+
+
+def measure_species(
+    fit: SpeciesFit,
+    options: RunOptions,
+    progress: Progress | None = None,
+    *,
+    survey: Survey | None = None,
+    nested: tuple[SampleTable, Split] | None = None,
+    validated: CrossValidation | None = None,
+    group: "GroupFits | None" = None,
+) -> MeasuredSpecies:
+    """Measure a fitted species, also on the sites of a survey; `nested` and `validated` as for `assess`, and `group`
+    are the axes that it shares with others."""
+    table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
     # Features of other kinds of models are found anew in every fold, and where all have a weight nothing is gained.
     start = fitted.warm_start()
-    assessed = assess(table, options, base, single, split, start=start, **ways)
+    assessed = assess(
+        table,
+        options,
+        fit.base,
+        estimator(chosen, table.categorical),
+        fit.split,
+        start=start,
+        test=fit.test,
+        nested=nested,
+        validated=validated,
+        progress=progress,
+    )
     if options.test.importance:
         shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
         points = (model, table.presence, table.background)
@@ -165,42 +192,52 @@ def fit_species(
             assessed.contribution = _contributions(fitted, options)
     if survey is not None:
         assessed.survey = measure_survey(model, survey)
-    numbers |= assessed.as_dict() | {"warnings": list(table.warnings)}
-    numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
-    if structure is not None:
-        numbers["structure"] = structure.as_dict()
-    if bound is not None:
-        numbers["performance_bound"] = asdict(bound)
-    if group is not None:
-        numbers["shared"] = group.numbers(table.species, fitted)
     scale, clamped = options.predict.scale, options.predict.clamped
     shown = options.output.curve_scale(scale)
-    notes = [*table.notes, *fitted.notes_]
-    if "temperature_note" in model.meta:
-        notes.append(model.meta["temperature_note"])
-    found = SpeciesFit(
+    measured = MeasuredSpecies(
         table,
-        values,
-        None if test is None else test[1:],
+        fit.test,
+        fit.test_xy,
         model,
-        numbers,
-        thresholds,
-        curve.table(),
-        curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
+        _all_numbers(fit, assessed, group),
+        fit.thresholds,
+        fit.curve.table(),
+        fit.curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
         [],
-        notes,
-        structure,
+        [*table.notes, *fitted.notes_],
+        fit.structure,
         assessed,
         scale=scale,
         curve_scale=shown,
     )
-    if when_measured is not None:
-        when_measured(found)
+    if "temperature_note" in model.meta:
+        measured.notes.append(model.meta["temperature_note"])
     if options.output.curves:
-        found.profiles = _profiles(table, model, None if group else known, options, progress)
-        found.bands = make_bands(model, assessed.replicates, table.presence, shown, clamped)
-    found.surfaces = make_surfaces(model, options.output.surfaces, table.presence, scale, clamped)
-    return found
+        measured.profiles = _profiles(table, model, None if group else chosen, options, progress)
+        measured.bands = make_bands(model, assessed.replicates, table.presence, shown, clamped)
+    measured.surfaces = make_surfaces(model, options.output.surfaces, table.presence, scale, clamped)
+    return measured
+
+
+def _chosen_options(fit: SpeciesFit, options: RunOptions) -> RunOptions:
+    """Return the options with the settings that the fit chose, so that fits to one variable need not choose again."""
+    chosen: dict[str, Any] = {"entropy": fit.fitted.entropy_} if options.fit.entropy == "auto" else {}
+    if fit.structure is not None:
+        chosen |= {"lam": fit.structure.lam, "beta": fit.structure.beta}
+    return options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
+
+
+def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None") -> dict[str, Any]:
+    """Return everything that was measured, for the file of numbers."""
+    numbers = fit.numbers | assessed.as_dict() | {"warnings": list(fit.table.warnings)}
+    numbers["thresholds"] = {t.key: _threshold_numbers(t, fit.model) for t in fit.thresholds}
+    if fit.structure is not None:
+        numbers["structure"] = fit.structure.as_dict()
+    if fit.bound is not None:
+        numbers["performance_bound"] = asdict(fit.bound)
+    if group is not None:
+        numbers["shared"] = group.numbers(fit.name, fit.fitted)
+    return numbers
 
 
 def _contributions(fitted: Any, options: RunOptions) -> list[Contribution]:

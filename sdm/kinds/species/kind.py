@@ -20,22 +20,23 @@ from sdm.kinds.model_inputs import check_region
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
 from sdm.kinds.species.fit import (
+    SpeciesFit,
     SpeciesPlan,
     check_contribution,
     check_model,
     check_place,
     estimator,
     fit_species,
+    measure_species,
     plan_species,
 )
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
-from sdm.kinds.species.map_ahead import map_ahead
-from sdm.kinds.species.outputs import map_species_together, write_shared, write_species
-from sdm.kinds.species.pictures import draw_measured
+from sdm.kinds.species.mapping import draw_species_maps, map_species, map_species_together
+from sdm.kinds.species.outputs import write_shared, write_species
 from sdm.kinds.species.sampling import check_sampling
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.kinds.splitting import check_testing
-from sdm.kinds.task import Ahead, MapResult, Prepared, Task
+from sdm.kinds.task import Fit, MapResult, Measured, Prepared, Task
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
@@ -77,7 +78,9 @@ class SpeciesTask(Task):
     estimator = staticmethod(estimator)
     write = staticmethod(write_species)
     write_shared = staticmethod(write_shared)
+    make_maps = staticmethod(map_species)
     map_together = staticmethod(map_species_together)
+    draw_maps = staticmethod(draw_species_maps)
     evaluate: ClassVar[Any] = staticmethod(evaluate_species)
 
     def check_options(self, options: RunOptions) -> None:
@@ -171,28 +174,26 @@ class SpeciesTask(Task):
         whole = prepared.chosen[name].table if name in prepared.chosen else None
         return plan_species(prepared.tables[name], options, test, stack=prepared.stack, whole=whole)
 
-    def fit(
-        self,
-        prepared: SpeciesPrepared,
-        name: str,
-        options: RunOptions,
-        progress: Progress | None,
-        ahead: Ahead | None = None,
-    ) -> Any:
-        """Fit and measure the model of one species."""
+    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Fit:
+        """Fit the model of one species."""
         with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
-            plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
-        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        ways: dict[str, Any] = {"survey": survey, "nested": nested, "group": prepared.group}
-        ways["validated"] = prepared.validated.get(name)
-        if ahead is None:
-            return fit_species(plan, options, progress, **ways)
-        ways["when_measured"] = lambda found: draw_measured(ahead.painter, found, prepared.stack, options, ahead.place)
-        making = map_ahead(plan, prepared, options, ahead)
-        if making is None:
-            return fit_species(plan, options, progress, **ways)
-        with making:
-            return replace(fit_species(plan, options, progress, when_fitted=making.begin, **ways), ahead=making)
+            plan = self.plan(prepared, name, options)
+        return fit_species(plan, options, progress, group=prepared.group)
+
+    def measure(
+        self, fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None
+    ) -> Measured:
+        """Measure the model of one species."""
+        name = fit.name
+        return measure_species(
+            fit,
+            options,
+            progress,
+            survey=prepared.surveys.get(name),
+            nested=chosen_in_folds(self, prepared, name, fit.split, options, progress),
+            validated=prepared.validated.get(name),
+            group=prepared.group,
+        )
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""

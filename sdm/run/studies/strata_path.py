@@ -25,12 +25,13 @@ from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
 from sdm.kinds.species.words import record_lines
 from sdm.kinds.splitting import with_default_folds
-from sdm.kinds.task import Ahead, Files, ModelResult
+from sdm.kinds.task import Files, ModelMaps, ModelResult
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
+from sdm.report.paper import paper_of
 from sdm.report.tables import write_rows
 from sdm.storage.files import safe_name
 from sdm.types import Array, Index, Progress
@@ -75,7 +76,7 @@ class StrataFit:
     """The path of one species, and what its results say of it."""
 
     name: str
-    found: StrataPath
+    path: StrataPath
     numbers: dict[str, Any]
     notes: list[str]
 
@@ -106,14 +107,7 @@ class StrataTask(SpeciesTask):
         """Divide the records of one species, by default in five folds."""
         return super().plan(prepared, name, with_default_folds(strata_options(options)))
 
-    def fit(
-        self,
-        prepared: SpeciesPrepared,
-        name: str,
-        options: RunOptions,
-        progress: Progress | None,
-        ahead: Ahead | None = None,
-    ) -> StrataFit:
+    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> StrataFit:
         """Follow the path of one species."""
         plan, options = self.plan(prepared, name, options), strata_options(options)
         area = prepared.area_of(name)
@@ -121,13 +115,45 @@ class StrataTask(SpeciesTask):
             with going_on(progress, "strata"):
                 self._surveyed[id(area)] = survey(prepared, options, area)
         with going_on(progress, "path"):
-            found = follow_strata(plan, self._surveyed[id(area)], options, cast("Stack", prepared.stack))
-        numbers = _numbers(found, name, plan.table.n_presences, prepared.effort, options)
-        return StrataFit(name, found, numbers, list(plan.table.notes))
+            path = follow_strata(plan, self._surveyed[id(area)], options, cast("Stack", prepared.stack))
+        numbers = _numbers(path, name, plan.table.n_presences, prepared.effort, options)
+        return StrataFit(name, path, numbers, list(plan.table.notes))
+
+    def measure(self, fit: Any, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> StrataFit:
+        """Return the path, which was measured when its tolerance was chosen."""
+        return cast(StrataFit, fit)
+
+    @staticmethod
+    def make_maps(fit: Any, prepared: Any, options: RunOptions, folder: Path, progress: Progress | None) -> ModelMaps:
+        """Write the map of one species."""
+        if not options.output.map:
+            return ModelMaps(folder, {}, {})
+        path = folder / f"{safe_name(fit.name)}.tif"
+        _write_map(fit.path, prepared, fit.name, path, options.threads, progress)
+        return ModelMaps(folder, {"map": path.name}, {})
+
+    @staticmethod
+    def map_together(measured: Any, options: RunOptions, folder: Path, progress: Progress | None) -> list[ModelMaps]:
+        """Return none: each path is mapped when it is written."""
+        return []
+
+    @staticmethod
+    def draw_maps(fit: Any, maps: ModelMaps, prepared: Any, options: RunOptions) -> Files:
+        """Draw the map with the records, if a picture is wanted."""
+        if "map" not in maps.files or not options.output.map_picture:
+            return {}
+        from sdm.report.figures.maps.picture import draw_map
+        from sdm.report.figures.maps.plan import suitability
+
+        table, raster = prepared.tables[fit.name], maps.folder / maps.files["map"]
+        places: dict[str, Any] = {"x": table.presence_x, "y": table.presence_y, "area": prepared.area_of(fit.name)}
+        common: dict[str, Any] = {"title": fit.name, "species": True, "paper": paper_of(options.output)}
+        shades = suitability("density")
+        return {"picture": draw_map(raster, raster.with_suffix(".png"), shades=shades, **places, **common).name}
 
     @staticmethod
     def write(
-        fitted: Any,
+        measured: Any,
         prepared: Any,
         options: RunOptions,
         folder: Path,
@@ -135,15 +161,12 @@ class StrataTask(SpeciesTask):
         painter: Painter,
         progress: Progress | None,
     ) -> list[str]:
-        """Write the tables, pictures and map of one species."""
-        found, name = fitted.found, safe_name(fitted.name)
-        tables = {"breakpoints": breakpoint_rows(found), "strata": stratum_rows(found)}
-        tables["validation"] = validation_rows(found.validation)
+        """Write the tables and pictures of one species."""
+        path, name = measured.path, safe_name(measured.name)
+        tables = {"breakpoints": breakpoint_rows(path), "strata": stratum_rows(path)}
+        tables["validation"] = validation_rows(path.validation)
         files |= {what: write_rows(folder / f"{name}_{what}.csv", rows).name for what, rows in tables.items()}
-        if options.output.map:
-            _write_map(found, prepared, fitted.name, folder / f"{name}.tif", options.threads, progress)
-            files["map"] = f"{name}.tif"
-        _draw(found, prepared, fitted.name, folder, files, options)
+        _draw(path, measured.name, folder, files, options)
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
@@ -327,27 +350,17 @@ def _write_map(
     write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
 
 
-def _draw(
-    found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files, options: RunOptions
-) -> None:
-    """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map if its picture is wanted."""
-    from sdm.report.figures.maps.picture import draw_map
-    from sdm.report.figures.maps.plan import suitability
+def _draw(path: StrataPath, species: str, folder: Path, files: Files, options: RunOptions) -> None:
+    """Draw μ(ν), the strata against the tolerance, and the held-out loss."""
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
-    from sdm.report.paper import paper_of
 
-    name, validation = safe_name(species), found.validation
+    name, validation = safe_name(species), path.validation
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
     common: dict[str, Any] = {"title": species, "paper": paper_of(options.output)}
     shares = folder / f"{name}_shares.png"
     pictures = {
-        "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", **common),
-        "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
+        "mu picture": draw_mu(path.path, folder / f"{name}_mu.png", **common),
+        "shares picture": draw_strata(path.path, shares, names=path.strata.names, marks=marks, **common),
         "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
-    if "map" in files and options.output.map_picture:
-        table = prepared.tables[species]
-        common |= {"species": True, "shades": suitability("density"), "x": table.presence_x, "y": table.presence_y}
-        raster, area = folder / files["map"], prepared.area_of(species)
-        pictures["picture"] = draw_map(raster, folder / f"{name}.png", area=area, **common)
-    files |= {what: path.name for what, path in pictures.items()}
+    files |= {what: picture.name for what, picture in pictures.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from terminal import BARE, PLAIN, QUICK, fail, files, rows, sdm, succeed, write_table
 
-from sdm.kinds.species import task as species_task
+from sdm.kinds.species import kind as species_task
 
 LEAN = (*QUICK, *PLAIN, "--no-map-picture")
 

@@ -1,6 +1,6 @@
 """Poisson regression, and the fit of a run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,10 @@ class CountFit:
 
 
 def fit_counts(name: str, table: pd.DataFrame) -> CountFit:
-    layers, counts = table.drop(columns="count"), table["count"]
-    model = CountRegression().fit(layers, counts.to_numpy()).model_
-    deviance = float(np.var(counts - model.predict(layers)))
-    return CountFit(name, model, {"status": "converged", "sites": len(table), "deviance": deviance}, [])
+    model = CountRegression().fit(table.drop(columns="count"), table["count"].to_numpy()).model_
+    return CountFit(name, model, {"status": "converged", "sites": len(table)}, [])
+
+
+def measure_counts(fit: CountFit, table: pd.DataFrame) -> CountFit:
+    errors = table["count"] - fit.model.predict(table.drop(columns="count"))
+    return replace(fit, numbers={**fit.numbers, "deviance": float(np.var(errors))})

@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from counts.fit import CountFit, fit_counts
+from counts.fit import CountFit, fit_counts, measure_counts
 from counts.inputs import read_counts
 from counts.model import CountModel
 from counts.outputs import evaluate_counts, map_counts
 from counts.words import count_evaluation_lines, count_info_lines, count_lines
 from sdm.errors import DataError
 from sdm.kinds.inputs import open_layers
-from sdm.kinds.task import Findings, MapResult, Prepared, Task
+from sdm.kinds.task import Findings, MapResult, ModelMaps, Prepared, Task
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 
@@ -32,16 +32,20 @@ class CountTask(Task):
             raise DataError(f"{name}: all counts are 0: expected some above 0")
         return prepared.tables[name]
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any, ahead: Any = None) -> CountFit:
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Any) -> CountFit:
         return fit_counts(name, self.plan(prepared, name, options))
 
+    def measure(self, fit: CountFit, prepared: Prepared, options: RunOptions, progress: Any) -> CountFit:
+        return measure_counts(fit, prepared.tables[fit.name])
+
+    def make_maps(self, fit: CountFit, prepared: Prepared, options, folder: Path, progress: Any) -> ModelMaps:
+        made = map_counts(fit.model, prepared.stack, folder / f"{self.file_name(fit.name)}.tif")
+        return ModelMaps(folder, {"map": made.files["map"].name}, {"map": made.numbers})
+
     def write(
-        self, fitted: CountFit, prepared, options, folder: Path, files: dict[str, Any], painter, progress
+        self, measured: CountFit, prepared, options, folder: Path, files: dict[str, Any], painter, progress
     ) -> list[str]:
-        name = self.file_name(fitted.name)
-        files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
-        map_counts(fitted.model, prepared.stack, folder / f"{name}.tif")
-        files["map"] = f"{name}.tif"
+        files["model"] = save_model(measured.model, folder / f"{self.file_name(measured.name)}.npz").name
         return []
 
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
