@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, cast
 
 import typer
@@ -38,18 +38,7 @@ def _made(name: str, function: Any) -> Any:
         function = alone
     command = get_command(function)
     command.name = name
-    for parameter in command.params:
-        if not parameter.required and parameter.callback is None:
-            parameter.process_value = partial(_read, parameter, parameter.process_value)  # type: ignore[method-assign]
     return command
-
-
-def _read(parameter: Any, process: Any, context: Any, value: Any) -> Any:
-    """Return what was given for a parameter. For what was not given, typer would make a validator first: half a
-    millisecond for each of 190 options."""
-    if value is None:
-        return () if parameter.multiple or parameter.nargs == -1 else None
-    return process(context, value)
 
 
 app = typer.Typer(

@@ -1,14 +1,15 @@
-"""The command `sdm` as a process: signals and streams. `sdm_cli.app` does the work.
+"""The command `sdm` as a process: signals, streams and how it ends. `sdm_cli.app` does the work.
 
-What is imported up here is there as soon as Python runs (the module `signal` is not), so that Ctrl-C finds our handler.
+Only modules that Python has loaded already are imported here, and `signal`, so that Ctrl-C soon finds our handler.
 """
 
-import _signal as signal
+import gc
 import os
+import signal
 import sys
 import warnings
 
-from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
+from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED
 
 
 def main() -> None:
@@ -29,8 +30,8 @@ def main() -> None:
         os.environ["PYTHONWARNINGS"] = "ignore"
         warnings.simplefilter("ignore")
     os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the user's notebooks show them in
-    if "PYDANTIC_DISABLE_PLUGINS" not in os.environ:
-        _without_plugins()
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every installed package
+    gc.set_threshold(20_000, 25, 10)  # imports make few objects that are garbage; looking through them takes 0.1 s
     try:
         if sys.argv[1:] in (["--version"], ["version"]):
             from sdm_cli.commands.starting.version import version
@@ -38,9 +39,6 @@ def main() -> None:
             version()
             code = 0
         else:
-            from sdm.executors.garbage import look_late_for_garbage
-
-            look_late_for_garbage()
             from sdm_cli.app import run_app
 
             _on_ctrl_c(signal.default_int_handler)
@@ -63,9 +61,10 @@ def main() -> None:
     finally:
         _on_ctrl_c(_leave)
     _discard_rest()
-    if code not in (INTERRUPTED, TERMINATED):  # what was open is tidied up; then threads that work are not waited for
-        _tidy_up()
-    os._exit(code)
+    if code:  # what was open is closed, but threads may still import or read: Python would wait for them
+        os._exit(code)
+    gc.freeze()  # Python need not look through every object once more, which takes a tenth of a second after a fit
+    sys.exit()
 
 
 def _use_utf8() -> None:
@@ -73,34 +72,6 @@ def _use_utf8() -> None:
     if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1":
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - Python itself, as it was started
-
-
-def _without_plugins() -> None:
-    """Keep pydantic from looking for plugins, of which we use none: that takes a tenth of a second, and what it loads
-    in order to look a sixteenth of the time of a help page."""
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-    looking = type(sys)("pydantic.plugin._loader")
-    vars(looking)["get_plugins"] = tuple
-
-    def from_true_module(name: str) -> object:
-        """Find what another version of pydantic may want of it."""
-        if name.startswith("__"):  # Python itself asks
-            raise AttributeError(name)
-        sys.modules.pop(looking.__name__)
-        return getattr(__import__(looking.__name__, fromlist=[name]), name)
-
-    vars(looking)["__getattr__"] = from_true_module
-    sys.modules[looking.__name__] = looking
-
-
-def _tidy_up() -> None:
-    """Do what Python does at its end, but for taking apart every object: that takes half a second after a fit."""
-    import atexit
-    import threading
-
-    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
-    atexit._run_exitfuncs()
-    _discard_rest()
 
 
 def _on_ctrl_c(handler: object) -> None:

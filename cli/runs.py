@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def helped(*, charts: bool) -> "Iterator[None]":
-    """For a run over species, have processes beside this one load what draws `charts`, before this one loads what fits
-    (both take about a second), and compile what was never compiled on this machine."""
+    """For a run over species, have a process beside this one load what draws `charts`, before this one loads what fits:
+    both take about a second."""
     from sdm.executors.painter import dismiss_painter, start_painter
-    from sdm.kinds.species.compile_ahead import compiling_ahead
 
     if charts:
         from sdm.report.titled import get_ready
 
         start_painter(get_ready)
     try:
-        with compiling_ahead():
-            yield
+        yield
     finally:
         dismiss_painter()
 

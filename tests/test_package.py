@@ -130,16 +130,13 @@ def test_without_a_writable_cache_it_works_all_the_same(tmp_path):
     """A read-only home, a container: no cache then, and no crash."""
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    done = run("import sdm._jit.compiling as j; print(j.CACHED)", SDM_CACHE_DIR=str(blocked))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["False"]
     kernel = (
-        "import numpy as np; from sdm.maxent.entropy import Entropy; import sdm._jit.compiling as j\n"
-        "g = Entropy(1.0).gibbs(np.zeros(4), np.full(4, 0.25)); print(j.CACHED, g.ratio.tolist())"
+        "import numpy as np; from sdm.maxent.entropy import Entropy\n"
+        "g = Entropy(1.0).gibbs(np.zeros(4), np.full(4, 0.25)); print(g.ratio.tolist())"
     )
     done = run(kernel, SDM_CACHE_DIR=str(blocked))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "False [1.0, 1.0, 1.0, 1.0]"
+    assert done.stdout.strip() == "[1.0, 1.0, 1.0, 1.0]"
     assert blocked.read_text() == "in the way"
 
 
@@ -231,81 +228,24 @@ def cache(tmp_path_factory):
 
 
 @pytest.mark.thorough
-def test_another_environment_with_the_same_code_compiles_nothing(cache, tmp_path):
-    """Nobody waits a minute again after moving an environment, or making a second one."""
-    shutil.copytree(ROOT / "sdm", tmp_path / "sdm", ignore=shutil.ignore_patterns("__pycache__"))
-    for path in (tmp_path / "sdm").rglob("*.py"):
-        os.utime(path, (1_700_000_000, 1_700_000_000))
-    there = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import sdm; assert {str(tmp_path)!r} in sdm.__file__\n"
-    done = run(there + KERNEL, SDM_CACHE_DIR=str(cache))
-    assert (done.stdout, done.stderr) == ("[1. 5.] 1\n", "")
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("suffix", "damage"),
-    [("nbi", "empty"), ("nbi", "garbage"), ("nbi", "folder"), ("nbc", "truncated"), ("nbc", "flipped")],
+    [("nbi", "empty"), ("nbi", "garbage"), ("nbi", "folder"), ("nbc", "truncated")],
 )
 def test_a_damaged_cache_is_made_again(cache, tmp_path, suffix, damage):
-    """A power cut must not end in a traceback from numba, nor in machine code with a wrong byte that is run."""
+    """A power cut must not end in a traceback from numba."""
     shutil.copytree(cache, tmp_path, dirs_exist_ok=True)
     (path,) = tmp_path.rglob(f"*compiled._take-*.{suffix}")
-    content = bytearray(path.read_bytes())
-    half = len(content) // 2
-    content[half] ^= 255
+    content = path.read_bytes()
     if damage == "folder":
         path.unlink()
         path.mkdir()
     else:
-        made = {"empty": b"", "truncated": content[:half], "flipped": content, "garbage": b"cos\nsystem\n"}
+        made = {"empty": b"", "truncated": content[: len(content) // 2], "garbage": b"cos\nsystem\n"}
         path.write_bytes(made[damage])
-    after = run(KERNEL, SDM_CACHE_DIR=str(tmp_path))
-    assert (after.stdout, after.stderr, after.returncode) == ("[1. 5.] 0\n", "", 0)
-    if damage != "folder":
-        assert run(KERNEL, SDM_CACHE_DIR=str(tmp_path)).stdout == "[1. 5.] 1\n", "made again, and used"
-
-
-PIECES = """
-import numpy as np
-from sdm._jit import jit
-
-@jit
-def inner(x):
-    y = np.empty_like(x)
-    for i in range(x.size):  # an assignment to a slice takes three seconds to compile: one is enough
-        y[i] = x[x.size - 1 - i]
-    return y
-
-@jit
-def outer(x, out):
-    out[:] = inner(x)
-    return out.max()
-"""
-
-
-@pytest.mark.thorough
-def test_compiled_kernels_are_loaded_without_the_compiler(tmp_path):
-    """Half a second of every command. What a kernel needs while it runs, such as the messages of its errors, is there;
-    and one that is compiled after others were loaded so is kept whole."""
-    (tmp_path / "pieces.py").write_text(PIECES)
-    begin = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import numpy as np, pieces; x = np.arange(5.0)\n"
-    inner = "print(pieces.inner(x).tolist(), sum(pieces.inner.compiled.stats.cache_hits.values()))\n"
-    outer = """
-print(pieces.outer(x, np.empty(5)), sum(pieces.outer.compiled.stats.cache_hits.values()))
-for wrong in (np.empty(4), np.empty(0)):
-    try: pieces.outer(x, wrong)
-    except ValueError as error: print(error)
-"""
-    asked = "print('numba.np.arraymath' in sys.modules)\n"
-    cache = {"SDM_CACHE_DIR": str(tmp_path / "cache")}
-    first = run(begin + inner + asked, **cache)
-    assert first.stdout.split("\n")[:2] == ["[4.0, 3.0, 2.0, 1.0, 0.0] 0", "True"], first.stderr
-    second = run(begin + inner + asked + outer, **cache)
-    lines = second.stdout.split("\n")
-    assert lines[:3] == ["[4.0, 3.0, 2.0, 1.0, 0.0] 1", "False", "4.0 0"], second.stderr
-    assert all("shape" in line for line in lines[3:5])
-    third = run(begin + outer + inner + asked, **cache)
-    assert third.stdout.split("\n")[:5] == ["4.0 1", *lines[3:5], lines[0], "False"], third.stderr
+    for hits in (0, 0, 1):  # without the cache, made again, and used
+        after = run(KERNEL, SDM_CACHE_DIR=str(tmp_path))
+        assert (after.stdout, after.stderr, after.returncode) == (f"[1. 5.] {hits}\n", "", 0)
 
 
 SHARED = """

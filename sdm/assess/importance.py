@@ -3,6 +3,7 @@
 All three hold for every entropy, penalty and family, trees, monomials and ridges included.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -13,12 +14,12 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import auc, relative_gain
-from sdm.assess.shuffled import ShuffledModel, Shuffles
+from sdm.assess.shuffled import ShuffledModel
 from sdm.assess.splits.folds import Divisible
 from sdm.data.place import has_place, variable_groups
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
-from sdm.executors.ahead import own_threads
+from sdm.executors.ahead import over_cells
 from sdm.features.family import Family
 from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.growing.grown import GrownFamily
@@ -50,7 +51,6 @@ def permutation_importance(
     repeats: int = 10,
     seed: int = 1,
     by: str = "auc",
-    threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
@@ -58,14 +58,14 @@ def permutation_importance(
 
     `by` is "auc", the drop of training AUC as in Java Maxent, or "gain" (nats; scaled over the shuffled background).
     Percentages are of the sum of mean drops, those below zero counting as zero; `deviation` is over the repeats, on the
-    same scale. Results do not depend on `threads`.
+    same scale.
     """
     if by not in MEASURES:
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
     rows, m = np.vstack([presence, background]), len(presence)
-    if by == "auc" and not has_place(model.names) and ShuffledModel.serves(model, rows):
-        return _permute_terms(model, rows, m, repeats, seed, own_threads(threads))
     rng = np.random.default_rng(seed)
+    if by == "auc" and not has_place(model.names) and ShuffledModel.serves(model, rows):
+        return _permute_terms(model, rows, m, repeats, rng)
     return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng, progress)
 
 
@@ -92,16 +92,17 @@ def permute_variables(
     return _percentages(list(groups), drops)
 
 
-def _permute_terms(model: Model, rows: Array, m: int, repeats: int, seed: int, threads: int) -> list[Permutation]:
-    """Do the same by the training AUC of a model of terms, with the same random orders and the same results."""
+def _permute_terms(model: Model, rows: Array, m: int, repeats: int, rng: np.random.Generator) -> list[Permutation]:
+    """Do the same by the training AUC of a model of terms, with the same random orders."""
     drops = _no_drops(model.names, repeats)
-    whole = _quality(model, list(rows.T), m, "auc")
-    shuffled, shuffles = ShuffledModel(model, rows, m), Shuffles(seed, len(rows))
+    baseline, shuffled = _quality(model, list(rows.T), m, "auc"), ShuffledModel(model, rows)
     for v in range(len(model.names)):
+        orders = (rng.permutation(len(rows)) for _ in range(repeats))
         if shuffled.uses(v):
-            drops[v] = whole - shuffled.auc(v, shuffles.draw(repeats), threads)
+            scores = over_cells(shuffled.shuffling(v), orders, len(rows))
+            drops[v] = [baseline - auc(theta[:m], theta) for theta in scores]
         else:
-            shuffles.skip(repeats)
+            deque(orders, maxlen=0)  # the next variable has its own
     return _percentages(model.names, drops)
 
 

@@ -124,16 +124,13 @@ def _from_dbf(path: str) -> dict[float, str]:
     place = next((p for p in (Path(f"{path}.vat.dbf"), Path(path).with_suffix(".vat.dbf")) if _content(p)), None)
     if place is None:
         return {}
-    import pyogrio
-
-    from sdm.data.vectors import refuse_references
+    from sdm.data.vectors import read_attributes
 
     for encoding in ("utf-8", "cp1252"):
         with suppress(SdmError, RuntimeError, ValueError):
-            refuse_references(place)
-            table = pyogrio.read_dataframe(place, read_geometry=False, encoding=encoding, max_features=MOST_ROWS)
-            value = next((name for name in table if name.lower() in ("value", "code", "gridcode")), None)
-            words = list(table.select_dtypes(exclude="number"))
+            table = read_attributes(place, encoding, MOST_ROWS)
+            value = next((name for name in map(str, table) if name.lower() in ("value", "code", "gridcode")), None)
+            words = [str(name) for name in table.select_dtypes(exclude="number")]
             best = _best(words, list(range(len(words))))
             if value is None or best is None:
                 return {}

@@ -5,11 +5,14 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.storage.files import has_parquet
 from sdm.storage.reading import open_zipped, refuse_special
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VECTOR = frozenset(
     {".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml", ".sqlite"}
@@ -169,3 +172,11 @@ def _read_parquet(path: Path) -> Any:
     if b"geo" in (pyarrow.parquet.read_schema(path).metadata or {}):
         return geopandas.read_parquet(path)
     return pyarrow.parquet.read_table(path).to_pandas()
+
+
+def read_attributes(path: Path, encoding: str, rows: int) -> "pd.DataFrame":
+    """Return the first `rows` of an attribute table without geometry."""
+    import pyogrio
+
+    refuse_references(path)
+    return pyogrio.read_dataframe(path, read_geometry=False, encoding=encoding, max_features=rows)

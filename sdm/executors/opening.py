@@ -48,7 +48,7 @@ def check_workers(wanted: Wanted) -> None:
 _kept: ContextVar[LocalProcesses | None] = ContextVar("_kept", default=None)
 
 
-FITTING = ("sdm.assess.tuning", "sdm._jit.compiling")  # what processes load that fit parts of the data
+FITTING = ("sdm.assess.tuning", "numba")  # what processes load that fit parts of the data
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """A process of `local.py`: calls the functions that come on its standard input, and ends with it."""
 
+import gc
 import os
 import pickle
 import sys
@@ -16,9 +17,7 @@ def serve() -> None:
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(source, tasks), daemon=True).start()
     task = tasks.get()
-    from sdm.executors.garbage import look_late_for_garbage  # where that is came with the first task
-
-    look_late_for_garbage()
+    gc.set_threshold(20_000, 25, 10)  # as in `sdm_cli.main`
     while True:
         answers.write(answer_task(task))
         answers.flush()

@@ -28,14 +28,11 @@ class CellRanks:
         codes = np.empty((self.codes.shape[0], n + len(rows)), dtype=np.int32)
         every = []
         for v, values in enumerate(self.values):
-            asked = np.unique(rows[:, v])
-            at = np.minimum(np.searchsorted(values, asked), max(values.size - 1, 0))
-            new = asked[values[at] != asked] if values.size else asked
+            new = np.setdiff1d(rows[:, v], values)
             if new.size:
-                merged, place = np.empty(values.size + new.size, values.dtype), np.empty(values.size, np.int32)
-                _merge(values, new, merged, place)
-                every.append(merged)
-                _take(place, self.codes[v], codes[v, :n])
+                every.append(np.insert(values, np.searchsorted(values, new), new))
+                place = np.arange(values.size) + np.searchsorted(new, values)
+                codes[v, :n] = place[self.codes[v]]
             else:
                 every.append(values)
                 codes[v, :n] = self.codes[v]
@@ -65,24 +62,3 @@ def place_in(known, value):  # type: ignore[no-untyped-def]
         else:
             high = middle
     return low if low < known.size and known[low] == value else -1
-
-
-@jit
-def _merge(values, new, merged, place):  # type: ignore[no-untyped-def]
-    """Merge two sorted arrays that have nothing in common; place[k] is where values[k] is then."""
-    j = 0
-    for k in range(values.size):
-        while j < new.size and new[j] < values[k]:
-            merged[k + j] = new[j]
-            j += 1
-        merged[k + j] = values[k]
-        place[k] = k + j
-    for i in range(j, new.size):
-        merged[values.size + i] = new[i]
-
-
-@jit
-def _take(place, codes, out):  # type: ignore[no-untyped-def]
-    """out[i] = place[codes[i]]."""
-    for i in range(out.size):
-        out[i] = place[codes[i]]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit_finite, jit_sum
 from sdm.errors import DataError
 
 
@@ -42,9 +41,10 @@ class Moments:
 
     def add(self, band: NDArray[Any]) -> None:
         """Count the values of one more window."""
-        count, total, squares, low, high = _add_up(np.ascontiguousarray(band).ravel(), band.dtype.type(self.nodata))
-        self.sums += np.array([count, total, squares])
-        self.low, self.high = min(self.low, float(low)), max(self.high, float(high))
+        values = band[band != band.dtype.type(self.nodata)].astype(np.float64)
+        self.sums += np.array([values.size, values.sum(), values @ values])
+        self.low = min(self.low, float(values.min(initial=np.inf)))
+        self.high = max(self.high, float(values.max(initial=-np.inf)))
 
     def summary(self, path: Path, empty: bool = False) -> RasterSummary:
         """Return the summary of the band at a path; without any value it is an error, unless it may be `empty`."""
@@ -58,44 +58,3 @@ class Moments:
         # The last digits depend on the windows, and these on the maps that are made together.
         rounded = [float(f"{value:.9g}") for value in (mean, deviation)]
         return RasterSummary(path, int(count), self.low, self.high, *rounded)
-
-
-def _add_up(band: NDArray[Any], nodata: Any) -> tuple[int, float, float, Any, Any]:
-    """Return number, sum, sum of squares, least and greatest of the values that are not `nodata`."""
-    return (*_sums(band, nodata), *_ends(band, nodata))
-
-
-@jit_sum
-def _sums(band, nodata):  # type: ignore[no-untyped-def]
-    """Return number, sum and sum of squares of the values that are not `nodata`; without a branch, so that several
-    cells are done at once."""
-    count, total, squares = 0, 0.0, 0.0
-    for i in range(band.size):
-        there = band[i] != nodata
-        value = np.float64(band[i]) if there else 0.0
-        count += there
-        total += value
-        squares += value * value
-    return count, total, squares
-
-
-@jit_finite
-def _ends_with(band, nodata, first):  # type: ignore[no-untyped-def]
-    """Return the least and the greatest value that is not `nodata`, of which `first` is one."""
-    low, high = first, first
-    for i in range(band.size):
-        value = band[i] if band[i] != nodata else first
-        low, high = min(low, value), max(high, value)
-    return low, high
-
-
-@jit_finite
-def _ends(band, nodata):  # type: ignore[no-untyped-def]
-    """Return the least and the greatest value that is not `nodata`, infinite where there is none."""
-    begin = 0
-    while begin < band.size and band[begin] == nodata:
-        begin += 1
-    if begin == band.size:
-        return np.inf, -np.inf
-    low, high = _ends_with(band[begin:], nodata, band[begin])
-    return np.float64(low), np.float64(high)

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
 from sdm.data.place import is_place
-from sdm.features.ranks import place_in
 from sdm.novelty.reference import Reference
 from sdm.types import Array
 
@@ -37,47 +35,24 @@ class TrainingRange:
         classes = tuple(reference.classes(k) if known else None for k, known in enumerate(category))
         return cls(tuple(names), low, high, classes)
 
-    def mark(self, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_], width: int) -> tuple[Any, Any]:
+    def mark(
+        self, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_], width: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Return which of the valid cells are outside in any variable, and how many in each `(V, rows)` of `width`
         cells."""
-        outside, valid = np.zeros(len(valid), dtype=np.uint8), np.ascontiguousarray(valid).view(np.uint8)
+        outside = np.zeros(len(valid), dtype=np.bool_)
         counts = np.zeros((len(columns), len(valid) // width), dtype=np.int64)
-        for k, (column, known) in enumerate(zip(columns, self.classes)):
-            if known is None:
-                _mark_outside(column, self.low[k], self.high[k], valid, width, outside, counts[k])
+        for k, (column, classes) in enumerate(zip(columns, self.classes)):
+            if classes is None:
+                marked = (column < self.low[k]) | (column > self.high[k])
             else:
-                _mark_unseen(column, known, valid, width, outside, counts[k])
-        return outside.view(np.bool_), counts
+                marked = ~np.isin(column, classes) & (column == column)
+            marked &= valid
+            if marked.any():
+                outside |= marked
+                counts[k] = np.count_nonzero(marked.reshape(-1, width), axis=1)
+        return outside, counts
 
     def outside(self, columns: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
         """Return which points have a value outside the range, or a category that training did not have."""
-        n = len(columns[0])
-        marked: NDArray[np.bool_] = self.mark(columns, np.ones(n, dtype=np.bool_), 1)[0]
-        return marked
-
-
-@jit
-def _mark_outside(column, low, high, valid, width, outside, counts):  # type: ignore[no-untyped-def]
-    """Mark and count the valid cells with a value outside a range."""
-    for row in range(counts.size):
-        some = slice(row * width, (row + 1) * width)
-        values, there, marked = column[some], valid[some], outside[some]
-        count = np.int32(0)
-        for i in range(width):  # without a branch, so that several cells are done at once
-            bad = np.uint8(there[i] & ((values[i] < low) | (values[i] > high)))
-            marked[i] |= bad
-            count += np.int32(bad)
-        counts[row] = count
-
-
-@jit
-def _mark_unseen(column, known, valid, width, outside, counts):  # type: ignore[no-untyped-def]
-    """Mark and count the valid cells with a category that is not known."""
-    for row in range(counts.size):
-        count = 0
-        for i in range(row * width, (row + 1) * width):
-            value = np.float64(column[i])
-            if valid[i] == 1 and value == value and place_in(known, value) < 0:
-                outside[i] = 1
-                count += 1
-        counts[row] = count
+        return self.mark(columns, np.ones(len(columns[0]), dtype=np.bool_), 1)[0]

@@ -65,11 +65,3 @@ def _run_key(_: str | None) -> bytes | None:
         return key.read_bytes() or None
     except OSError:
         return None
-
-
-def has_folder(prefix: str) -> bool:
-    """Tell whether the cache has a folder whose name begins so."""
-    try:
-        return any(name.startswith(prefix) for name in os.listdir(_user_cache()))
-    except (OSError, RuntimeError):
-        return False

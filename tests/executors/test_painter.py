@@ -95,9 +95,9 @@ def test_a_command_draws_in_its_own_process_what_a_thread_draws(tmp_path: Path) 
     root = Path(__file__).parents[2] / "sample_data"
     words = ["fit", str(root / "occurrences.csv"), str(root / "layers"), "--species", "Virtualis montanus", "-q"]
     words += ["--categorical", "landcover"]
-    code = "import sys; {0}; from sdm_cli.main import main; import os; end = os._exit\n"
-    code += "def leave(code): print('matplotlib' in sys.modules); sys.stdout.flush(); end(code)\n"
-    code += "os._exit = leave; sys.argv = ['sdm', *sys.argv[1:]]; main()"
+    code = "import atexit, sys; {0}; from sdm_cli.main import main\n"
+    code += "atexit.register(lambda: print('matplotlib' in sys.modules))\n"
+    code += "sys.argv = ['sdm', *sys.argv[1:]]; main()"
     said = []
     for k, before in enumerate(("pass", "import matplotlib")):
         command = [sys.executable, "-c", code.format(before), *words, "-o", str(tmp_path / str(k))]

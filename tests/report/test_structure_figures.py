@@ -1,11 +1,45 @@
 """Pictures of structural models: each shows what it was given."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from terminal import picture
 
 from benchmarks.tools.figures import draw_convergence
+from sdm.assess.structure import FamilyShare, Structure
+from sdm.maxent.penalty_search import PenaltySetting
+from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
+
+
+@pytest.fixture
+def structure() -> Structure:
+    tried = [PenaltySetting(lam, beta, -lam * beta, 0.1, ()) for lam in (0.01, 0.1, 1.0) for beta in (0.1, 1.0)]
+    return Structure(
+        lam=1.0,
+        beta=1.0,
+        complexity="bound",
+        families=[FamilyShare("linear", 2, 1.0, 0.1, 0.3), FamilyShare("trees 3", 4, 2.0, 0.2, 0.1)],
+        rules=[],
+        interactions={("a$b", "🦥"): 2.0, ("a$b", "c"): 1.0},
+        gap=1e-5,
+        searched="",
+        search=tried,
+    )
+
+
+@pytest.mark.parametrize("draw", [draw_families, draw_interactions, draw_prices])
+def test_drawn_twice_the_same(structure: Structure, tmp_path: Path, draw) -> None:
+    first, second = draw(structure, tmp_path / "a.png"), draw(structure, tmp_path / "b.png")
+    assert first.read_bytes() == second.read_bytes()
+    assert picture(first).std() > 0
+
+
+def test_the_chosen_prices_are_marked(structure: Structure, tmp_path: Path) -> None:
+    one = picture(draw_prices(structure, tmp_path / "a.png"))
+    other = picture(draw_prices(replace(structure, lam=0.01, beta=0.1), tmp_path / "b.png"))
+    assert np.any(one != other)
 
 
 def test_curves_of_several_solvers(tmp_path: Path) -> None:

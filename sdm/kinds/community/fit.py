@@ -171,8 +171,9 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
             columns = [joint.species.index(one) for one in species]
             return fit_glm(values[train], labels[train][:, columns], joint.encoder, tuple(species))
         model = make_model(options, graph, community.categorical, community.traits)
-        rows = x.iloc[train], y.iloc[train][species]
-        return model.fit(*rows, groups=group[train], title=what, progress=progress).model_
+        return model.fit(
+            x.iloc[train], y.iloc[train][species], groups=group[train], title=what, progress=progress
+        ).model_
 
     levels = community.sites.level
     return measure_folds(split, refit, community.edges, values, labels, joint.species, progress, levels)

@@ -171,21 +171,20 @@ def measure_species(
     are the axes that it shares with others."""
     table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
     # Features of other kinds of models are found anew in every fold, and where all have a weight nothing is gained.
-    start = fitted.warm_start()
     assessed = assess(
         table,
         options,
         fit.base,
         estimator(chosen, table.categorical),
         fit.split,
-        start=start,
+        start=fitted.warm_start(),
         test=fit.test,
         nested=nested,
         validated=validated,
         progress=progress,
     )
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "threads": options.threads}
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed}
         points = (model, table.presence, table.background)
         assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
         if group is None:
