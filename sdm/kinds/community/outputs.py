@@ -1,13 +1,16 @@
 """Everything that a run of a joint model leaves behind."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sdm.assess.measures.partition import ASSOCIATIONS, partition_variance
 from sdm.executors.painter import Painter
+from sdm.joint.inference import States
 from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
-from sdm.joint.pairs import SURE, pair_associations
+from sdm.joint.pairs import SURE, PairAssociations, pair_associations
+from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.community.fit import JointFit, MeasuredCommunity, survivors
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import Files, ModelMaps, Prepared
@@ -15,8 +18,7 @@ from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlace
 from sdm.maps.novelty import NoveltyMaps
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
-from sdm.report.paper import paper_of
-from sdm.report.tables import table_text, write_rows
+from sdm.report.paper import Paper, paper_of
 from sdm.types import Progress
 
 MOST_PAIRS = 30  # in the numbers of a run; the table has all
@@ -37,79 +39,115 @@ def write_joint(
     paper = paper_of(options.output)
     joint, labels = measured.joint, measured.community.sites.labels
     files["model"] = save_model(joint, folder / "joint.npz").name
-    edges, effects = joint.associations(), survivors(joint)
-    files["associations"] = "associations.csv"
-    text = table_text(edges) if edges else "first,second,weight,sd\n"
-    (folder / files["associations"]).write_text(text, encoding="utf-8", newline="")
-    tried = [{"model": name, **row} for name, rows in measured.tuning.items() for row in rows]
-    tables = {"effects": effects, "evaluation": evaluation_rows(measured), **({"tuning": tried} if tried else {})}
-    files |= {what: write_rows(folder / f"{what}.csv", rows).name for what, rows in tables.items()}
+    tables = JointTables.of(measured, options)
+    files |= write_artefacts(JOINT_TABLES, tables, folder)
     prevalence = labels.mean(skipna=True).to_dict()
     common = [prevalence[name] for name in joint.species]
-    files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png", paper).name
-    found = _write_parts(measured, folder, files, paper)
-    if joint.random is not None:
-        _write_random(joint.random, measured, folder, files, paper)
-    if "fourth_corner" in joint.meta:
-        from sdm.report.figures.community.associations import draw_corner
-
-        rows = joint.meta["fourth_corner"]
-        files["fourth corner"] = write_rows(folder / "fourth_corner.csv", rows).name
-        files["fourth corner picture"] = draw_corner(rows, folder / "fourth_corner.png", paper).name
-    if options.joint.all_associations:
-        found |= _write_pairs(measured, folder, files, paper)
-    blocks = None if measured.testing is None else measured.testing.blocks
-    if blocks is not None:
-        from sdm.report.figures.variables import draw_variograms
-
-        files["variograms"] = write_rows(folder / "variograms.csv", blocks.rows()).name
-        files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png", paper).name
+    network = folder / "network.png"
+    files["network"] = draw_network(joint.species, joint.forest, tables.edges, common, network, paper).name
+    files |= _draw_tables(tables, folder, paper)
     maps = measured.numbers.get("maps", {})
-    measured.numbers |= {**found, "prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects}
+    numbers = {"prevalence": prevalence, "associations": tables.edges, "maps": maps, "effects": tables.effects}
+    measured.numbers |= {"variance": tables.variance, **tables.pair_numbers, **numbers}
     return []
 
 
-def _write_parts(measured: MeasuredCommunity, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
-    """Write which part of a species' log-odds comes from which variable, and from the other species."""
-    from sdm.report.figures.community.associations import draw_partition
+@dataclass(frozen=True)
+class JointTables:
+    """What the tables of a joint model are made from."""
 
-    joint, community = measured.joint, measured.community
-    labels = read_labels(community.sites.labels, joint.species, len(community.sites))
-    levels = community.sites.level
-    rows = partition_variance(joint, joint.encode(community.environment), labels, levels)
-    files["variance"] = write_rows(folder / "variance.csv", rows).name
-    parts = [*joint.encoder.names, *([] if joint.random is None else [joint.random.column]), ASSOCIATIONS]
-    files["variance picture"] = draw_partition(rows, parts, folder / "variance.png", paper).name
-    return {"variance": rows}
+    measured: MeasuredCommunity
+    edges: list[dict[str, Any]]
+    effects: list[dict[str, Any]]
+    variance: list[dict[str, Any]]  # the parts of every species' log-odds
+    labels: States
+    pairs: PairAssociations | None = None  # of all species, where they were asked for
+
+    @classmethod
+    def of(cls, measured: MeasuredCommunity, options: RunOptions) -> "JointTables":
+        """Compute what was not measured yet."""
+        joint, community, single = measured.joint, measured.community, measured.stacked
+        labels = read_labels(community.sites.labels, joint.species, len(community.sites))
+        parts = partition_variance(joint, joint.encode(community.environment), labels, community.sites.level)
+        pairs = None
+        if options.joint.all_associations:
+            odds = single.log_odds(community.predictors)
+            pairs = pair_associations(single.species, odds, labels, community.sites.group)
+        return cls(measured, joint.associations(), survivors(joint), parts, labels, pairs)
+
+    @property
+    def random(self) -> RandomEffect | None:
+        """The random effect."""
+        return self.measured.joint.random
+
+    @property
+    def blocks(self) -> Any:
+        """The size of the blocks of sites, where it came from variograms."""
+        return None if self.measured.testing is None else self.measured.testing.blocks
+
+    @property
+    def tuning(self) -> list[dict[str, Any]]:
+        """The costs that cross-validation tried."""
+        return [{"model": name, **row} for name, rows in self.measured.tuning.items() for row in rows]
+
+    @property
+    def pair_numbers(self) -> dict[str, Any]:
+        """The associations of all pairs, for the file of numbers."""
+        if self.pairs is None:
+            return {}
+        rows = self.pairs.rows()
+        sure = sum(row["q"] <= SURE for row in rows)
+        return {"pairs": {"number": len(rows), "sure": sure, "gap": self.pairs.gap, "strongest": rows[:MOST_PAIRS]}}
+
+    def level_rows(self) -> list[dict[str, Any]]:
+        """Return the effects of the levels on every species."""
+        species, sites = self.measured.joint.species, self.measured.community.sites
+        return [] if self.random is None else self.random.rows(species, self.labels, sites.level)
+
+    def spread_rows(self) -> list[dict[str, Any]]:
+        """Return how far the effects of the levels spread."""
+        return [] if self.random is None else self.random.by_species(self.measured.joint.species)
 
 
-def _write_random(random: RandomEffect, measured: MeasuredCommunity, folder: Path, files: Files, paper: Any) -> None:
-    """Write the effects of the levels on every species, and how far they spread."""
-    from sdm.report.figures.community.associations import draw_levels
+JOINT_TABLES: tuple[Artefact[JointTables], ...] = (
+    Artefact(
+        "associations", "associations.csv", lambda t: t.edges, ("first", "second", "weight", "sd"), section="network"
+    ),
+    Artefact("effects", "effects.csv", lambda t: t.effects, section="features"),
+    Artefact("evaluation", "evaluation.csv", lambda t: evaluation_rows(t.measured), section="measures"),
+    Artefact("tuning", "tuning.csv", lambda t: t.tuning),
+    Artefact("variance", "variance.csv", lambda t: t.variance, section="variance"),
+    Artefact("random effects", "random_effects.csv", JointTables.level_rows, section="random"),
+    Artefact("random spread", "random_spread.csv", JointTables.spread_rows, section="random"),
+    Artefact(
+        "fourth corner", "fourth_corner.csv", lambda t: t.measured.joint.meta.get("fourth_corner", []), section="traits"
+    ),
+    Artefact(
+        "all associations", "all_associations.csv", lambda t: t.pairs.rows() if t.pairs else [], section="network"
+    ),
+    Artefact("variograms", "variograms.csv", lambda t: [] if t.blocks is None else t.blocks.rows()),
+)
 
-    sites = measured.community.sites
-    labels = read_labels(sites.labels, measured.joint.species, len(sites))
-    rows = random.rows(measured.joint.species, labels, sites.level)
-    files["random effects"] = write_rows(folder / "random_effects.csv", rows).name
-    spread = random.by_species(measured.joint.species)
-    files["random spread"] = write_rows(folder / "random_spread.csv", spread).name
-    place = folder / "random_effects.png"
-    files["random picture"] = draw_levels(random, measured.joint.species, place, paper).name
 
+def _draw_tables(tables: JointTables, folder: Path, paper: Paper) -> Files:
+    """Draw the pictures of the tables; return the names of their files."""
+    from sdm.report.figures.community.associations import draw_corner, draw_levels, draw_matrix, draw_partition
+    from sdm.report.figures.variables import draw_variograms
 
-def _write_pairs(measured: MeasuredCommunity, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
-    """Estimate and write the associations of all pairs of species."""
-    from sdm.report.figures.community.associations import draw_matrix
-
-    single, community = measured.stacked, measured.community
-    labels = read_labels(community.sites.labels, single.species, len(community.sites))
-    found = pair_associations(single.species, single.log_odds(community.predictors), labels, community.sites.group)
-    rows = found.rows()
-    files["all associations"] = write_rows(folder / "all_associations.csv", rows).name
-    places = (folder / "all_associations.png", paper)
-    files["matrix"] = draw_matrix(found.species, found.matrix(), found.q_matrix(), *places).name
-    sure = sum(row["q"] <= SURE for row in rows)
-    return {"pairs": {"number": len(rows), "sure": sure, "gap": found.gap, "strongest": rows[:MOST_PAIRS]}}
+    joint, random, pairs = tables.measured.joint, tables.random, tables.pairs
+    parts = [*joint.encoder.names, *([] if random is None else [random.column]), ASSOCIATIONS]
+    drawn = {"variance picture": draw_partition(tables.variance, parts, folder / "variance.png", paper)}
+    if random is not None:
+        drawn["random picture"] = draw_levels(random, joint.species, folder / "random_effects.png", paper)
+    if "fourth_corner" in joint.meta:
+        rows = joint.meta["fourth_corner"]
+        drawn["fourth corner picture"] = draw_corner(rows, folder / "fourth_corner.png", paper)
+    if pairs is not None:
+        matrices = pairs.matrix(), pairs.q_matrix()
+        drawn["matrix"] = draw_matrix(pairs.species, *matrices, folder / "all_associations.png", paper)
+    if tables.blocks is not None:
+        drawn["variogram picture"] = draw_variograms(tables.blocks, folder / "variograms.png", paper)
+    return {key: path.name for key, path in drawn.items()}
 
 
 def evaluation_rows(run: MeasuredCommunity) -> list[dict[str, Any]]:

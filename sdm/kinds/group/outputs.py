@@ -4,28 +4,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdm.assess.axes import axis_profiles, response_shares
+from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.group.kind import GroupTask
-from sdm.kinds.group.tables import (
-    axis_curve_rows,
-    axis_rows,
-    relative_rows,
-    site_rows,
-    species_axis_rows,
-    strength_rows,
-)
+from sdm.kinds.group.tables import GROUP_TABLES, strength_rows
 from sdm.kinds.results import read_results
 from sdm.kinds.task import Files
 from sdm.kinds.writing import versions, write_run
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.group import MOST_AXES, axis_title, write_axis_maps
+from sdm.maps.group import axis_title, write_axis_maps
 from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.results import GROUP, read_rows
-from sdm.report.tables import write_rows
 from sdm.storage.files import safe_names, to_json
 from sdm.types import Progress
 
@@ -69,7 +61,7 @@ def write_group(
     files |= {"run": "run.yaml", "command": "command.txt"}
     files["model"] = save_model(model, folder / f"{GROUP}.npz").name
     with going_on(progress, "axes of the group"):
-        _write_tables(model, folder, files)
+        files |= write_artefacts(GROUP_TABLES, model, folder)
         _draw(folder, files, options)
     if options.output.map and stack is not None:
         _write_maps(model, stack, folder, files, options, area, progress)
@@ -132,22 +124,6 @@ def group_warnings(model: GroupModel) -> list[str]:
             "do better"
         )
     return found
-
-
-def _write_tables(model: GroupModel, folder: Path, files: Files) -> None:
-    """Write the tables of the axes, of species, of curves and of the path; those without a row are left out."""
-    shown = min(model.rank, MOST_AXES)
-    tables = {
-        "axes": ("axes", axis_rows(model)),
-        "species axes": ("species_axes", species_axis_rows(model, response_shares(model))),
-        "relatives": ("relatives", relative_rows(model)),
-        "axis curves": ("axis_curves", axis_curve_rows(axis_profiles(model, range(shown)))),
-        "sites": ("site_axes", site_rows(model, MOST_AXES)),
-        "path": ("path", strength_rows(model.meta)),
-    }
-    for key, (name, rows) in tables.items():
-        if rows:
-            files[key] = write_rows(folder / f"{name}.csv", rows).name
 
 
 def _draw(folder: Path, files: Files, options: RunOptions) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from rasterio.windows import Window
 
-from sdm.assess.structure import Structure
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
 from sdm.executors.painter import Painter
 from sdm.kinds import assessment_tables as shared
+from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.species.fit import MeasuredSpecies
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.mapping import map_tags, threshold_value
@@ -31,7 +31,7 @@ from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
 from sdm.report.results import GROUP
-from sdm.report.tables import maxent_results, write_frame, write_profiles, write_rows
+from sdm.report.tables import curve_rows, maxent_results, write_frame
 from sdm.report.titled import draw_titled, make_plots
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_name
@@ -53,23 +53,15 @@ def write_species(
     """Write the model of one species, its tables, pictures and other maps into a folder; return notes."""
     name = safe_name(measured.name)
     files["model"] = save_model(measured.model, folder / f"{name}.npz").name
-    row = maxent_results(measured.numbers, measured.thresholds)
-    files["results"] = write_rows(folder / "maxentResults.csv", [row]).name
-    tables = {
-        "sample predictions": ("samplePredictions", _sample_rows(measured)),
-        "omission": ("omission", measured.omission),
-        "roc": ("roc", measured.roc),
-        **({} if measured.structure is None else _structure_tables(measured.structure)),
-    }
+    files |= write_artefacts(SPECIES_TABLES, measured, folder, name)
     if options.output.background_predictions:
-        tables["background predictions"] = ("backgroundPredictions", _background_rows(measured))
-    shared.write_tables(tables, folder, name, files)
-    shared.write_assessment(measured, folder, name, files)
+        files |= write_artefacts([BACKGROUND_PREDICTIONS], measured, folder, name)
+    files |= write_artefacts(shared.ASSESSMENT, measured, folder, name)
+    files |= shared.write_replicates(measured.assessed.replicates, measured, folder, name)
     if prepared.areas:
         write_background(measured.table, prepared, options, folder, files)
     draw_measured(painter, measured, prepared.stack, options, folder)
     if measured.profiles:
-        files["curves"] = write_profiles(folder / f"{name}_curves.csv", measured.profiles).name
         make_plots(folder, files)
         draw_curves_later(painter, measured, options, folder)
     if "map" not in files:
@@ -111,21 +103,53 @@ def _background_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
 
 
-def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """Return the families, rules and interactions of a structural model, and the penalties that were tried."""
-    heads = {"lambda": "lam", "beta": "beta", "held-out loss": "loss", "standard error": "error"}
-    chosen = structure.lam, structure.beta
-    pairs = structure.interactions.items()
-    tables: dict[str, list[dict[str, Any]]] = {
-        "families": [asdict(share) for share in structure.families],
-        "rules": [asdict(rule) for rule in structure.rules],
-        "interactions": [{"first": a, "second": b, "strength": value} for (a, b), value in pairs],
-        "prices": [
-            {**{head: getattr(s, name) for head, name in heads.items()}, "chosen": (s.lam, s.beta) == chosen}
-            for s in sorted(structure.search, key=lambda s: s.loss)
-        ],
-    }
-    return {what: (what, rows) for what, rows in tables.items()}
+def _rule_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+    """Return the rules of a structural model."""
+    return [asdict(rule) for rule in measured.structure.rules] if measured.structure else []
+
+
+def _interaction_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+    """Return the interactions of a structural model."""
+    pairs = measured.structure.interactions.items() if measured.structure else ()
+    return [{"first": a, "second": b, "strength": value} for (a, b), value in pairs]
+
+
+def _penalty_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+    """Return the penalties that a structural model was tried with, the best first."""
+    structure = measured.structure
+    return (
+        [
+            {
+                "lambda": tried.lam,
+                "beta": tried.beta,
+                "held-out loss": tried.loss,
+                "standard error": tried.error,
+                "chosen": (tried.lam, tried.beta) == (structure.lam, structure.beta),
+            }
+            for tried in sorted(structure.search, key=lambda tried: tried.loss)
+        ]
+        if structure
+        else []
+    )
+
+
+SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
+    Artefact("results", "maxentResults.csv", lambda m: [maxent_results(m.numbers, m.thresholds)]),
+    Artefact("sample predictions", "{name}_samplePredictions.csv", _sample_rows, section="map"),
+    Artefact("omission", "{name}_omission.csv", lambda m: m.omission, section="omission"),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.roc, section="roc"),
+    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles), section="curves"),
+    Artefact(
+        "families",
+        "{name}_families.csv",
+        lambda m: [asdict(share) for share in m.structure.families] if m.structure else [],
+        section="structure",
+    ),
+    Artefact("rules", "{name}_rules.csv", _rule_rows, section="structure"),
+    Artefact("interactions", "{name}_interactions.csv", _interaction_rows, section="structure"),
+    Artefact("prices", "{name}_prices.csv", _penalty_rows, section="structure"),
+)
+BACKGROUND_PREDICTIONS = Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows)
 
 
 def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, files: Files) -> list[str]:

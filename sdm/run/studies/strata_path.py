@@ -20,6 +20,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
 from sdm.executors.painter import Painter
+from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.species.fit import SpeciesPlan
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
@@ -32,7 +33,6 @@ from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
-from sdm.report.tables import write_rows
 from sdm.storage.files import safe_name
 from sdm.types import Array, Index, Progress
 
@@ -163,9 +163,7 @@ class StrataTask(SpeciesTask):
     ) -> list[str]:
         """Write the tables and pictures of one species."""
         path, name = measured.path, safe_name(measured.name)
-        tables = {"breakpoints": breakpoint_rows(path), "strata": stratum_rows(path)}
-        tables["validation"] = validation_rows(path.validation)
-        files |= {what: write_rows(folder / f"{name}_{what}.csv", rows).name for what, rows in tables.items()}
+        files |= write_artefacts(STRATA_TABLES, path, folder, name)
         _draw(path, measured.name, folder, files, options)
         return []
 
@@ -304,6 +302,13 @@ def validation_rows(validation: PathValidation) -> list[dict[str, Any]]:
     """Return the held-out loss at the breakpoints of all folds; between two it is convex in the tolerance."""
     columns = zip(validation.nu.tolist(), validation.mean.tolist(), validation.error.tolist())
     return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
+
+
+STRATA_TABLES: tuple[Artefact[StrataPath], ...] = (
+    Artefact("breakpoints", "{name}_breakpoints.csv", breakpoint_rows),
+    Artefact("strata", "{name}_strata.csv", stratum_rows),
+    Artefact("validation", "{name}_validation.csv", lambda path: validation_rows(path.validation)),
+)
 
 
 def _numbers(
