@@ -100,11 +100,12 @@ def fit_group(
     coordinates are longitudes and latitudes.
     """
     check_several(plans)
-    ways: dict[str, Any] = {"around": around, "degrees": degrees}
-    fitted = _fit_axes(plans, options, place=options.fit.spatial, progress=progress, **ways)
+    with_place = options.fit.spatial
+    fitted = _fit_axes(plans, options, place=with_place, around=around, degrees=degrees, progress=progress)
     if options.fit.model == SHARED or not options.fit.spatial:
         return fitted
-    return replace(fitted, environment=_fit_axes(plans, options, place=False, progress=progress, **ways))
+    without_region = _fit_axes(plans, options, place=False, around=around, degrees=degrees, progress=progress)
+    return replace(fitted, environment=without_region)
 
 
 def _fit_axes(

@@ -163,8 +163,15 @@ def _write_maps(
     from sdm.report.paper import paper_of
 
     word = options.predict.extrapolation
-    ways: dict[str, Any] = {"extrapolation": "clamp" if word in BOTH else word, "study_area": area}
-    made = write_axis_maps(model, stack, folder, **ways, threads=options.threads, progress=progress)
+    made = write_axis_maps(
+        model,
+        stack,
+        folder,
+        extrapolation="clamp" if word in BOTH else word,
+        study_area=area,
+        threads=options.threads,
+        progress=progress,
+    )
     if made.colours is None:
         return
     titles = [axis_title(model, k) for k in range(len(made.axes))]

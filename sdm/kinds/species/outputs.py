@@ -198,9 +198,9 @@ def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, f
         made: Files = {}
         typed = folder / "command.txt"  # of the run
         command = typed.read_text(encoding="utf-8").strip() if typed.is_file() else ""
-        ways: dict[str, Any] = {"area": prepared.study_area, "command": command}
+        group, area = prepared.group.model, prepared.study_area
         with staging(folder / GROUP, overwrite=True) as stage:  # whole or not at all, whatever ends the run
-            write_group(prepared.group.model, prepared.stack, stage, made, options, **ways)
+            write_group(group, prepared.stack, stage, made, options, area=area, command=command)
         files["group"] = f"{GROUP}/{made.get('page', made['numbers'])}"
 
 
