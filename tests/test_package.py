@@ -62,12 +62,12 @@ def test_type_checkers_know_the_names_that_are_loaded_when_used():
 
 @pytest.mark.thorough
 def test_a_fit_needs_nothing_but_its_dependencies():
-    """scipy and scikit-learn are there for tests only; numba would want scipy for a matrix product in a kernel."""
+    """scikit-learn is there for tests only."""
     code = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("scipy", "sklearn", "skglm", "elapid"):
+        if name.partition(".")[0] in ("sklearn", "skglm", "elapid"):
             raise ImportError(name)
 sys.meta_path.insert(0, Absent())
 import numpy as np

@@ -12,13 +12,11 @@ from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from pickle import UnpicklingError
 from threading import RLock
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from sdm._jit.sources import kernel_digest
 from sdm._version import __version__
 from sdm.storage.user_cache import private_folder
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 when_compiling: list[Callable[[], None]] = []
 """Called once, before the first kernel that is not yet in the cache of this machine is compiled."""
@@ -101,17 +99,17 @@ def cached() -> bool:
     return _cache_folder() is not None
 
 
-def jit(function: F) -> F:
+def jit(function: Callable[..., Any]) -> Kernel:
     """Compile a kernel."""
-    return cast(F, Kernel(function, set()))
+    return Kernel(function, set())
 
 
-def jit_sum(function: F) -> F:
+def jit_sum(function: Callable[..., Any]) -> Kernel:
     """Compile a kernel of plain sums whose terms may be added in any order, and so several at a time."""
-    return cast(F, Kernel(function, {"reassoc", "contract", "nsz"}))
+    return Kernel(function, {"reassoc", "contract", "nsz"})
 
 
-def jit_finite(function: F) -> F:
+def jit_finite(function: Callable[..., Any]) -> Kernel:
     """Compile a kernel of numbers none of which is missing: several at a time are compared at once, and nothing is
     rounded otherwise."""
-    return cast(F, Kernel(function, {"nnan", "nsz"}))
+    return Kernel(function, {"nnan", "nsz"})

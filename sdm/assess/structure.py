@@ -32,7 +32,7 @@ SEARCH_ERROR = (
 
 
 @dataclass(frozen=True)
-class Rule:
+class GrownFeature:
     """A tree or monomial of a fit: its family (with its size), weight and penalty, and its rules in words."""
 
     family: str
@@ -74,7 +74,7 @@ class Structure:
     beta: float
     complexity: str  # where `B_k` comes from
     families: list[FamilyShare]
-    rules: list[Rule]  # trees and monomials, the largest weights first
+    rules: list[GrownFeature]  # trees and monomials, the largest weights first
     interactions: dict[tuple[str, str], float]  # strength of each pair of variables, in nats of score
     gap: float  # exact over the features of the fit
     searched: str  # how much of the growing families the gap covers
@@ -105,7 +105,7 @@ def describe_structure(fitted: "StructMaxent") -> Structure:
     names, families = fitted.feature_names_, family_names(problem.features)
     first = weights.size - growth.grown.size
     rules = [
-        Rule(families[j], float(weights[j]), float(growth.beta[j]), names[j])
+        GrownFeature(families[j], float(weights[j]), float(growth.beta[j]), names[j])
         for j in sorted(np.flatnonzero(weights), key=lambda j: -abs(weights[j]))
         if j >= first
     ]

@@ -16,6 +16,7 @@ from sdm.data.opening.rasters import open_local
 from sdm.errors import OutputError
 from sdm.kinds.inputs import is_swd
 from sdm.maps.gis.formats import copy_map, map_format
+from sdm.maps.rasters import BINARY_NODATA
 from sdm.models.file import load_model
 from sdm.run.predicting import predict_files
 from sdm.types import Array
@@ -48,14 +49,14 @@ class GridWriter:
             raise OutputError(f"{target} cannot be written ({error})") from error
         return target
 
-    def write(self, grid: "GridValues", name: str) -> Path:
+    def write(self, grid: "GridValues", name: str, nodata: float = _NODATA, dtype: str = "float32") -> Path:
         """Write numbers as a map."""
-        filled = np.where(np.isnan(grid.values), _NODATA, grid.values).astype(np.float32)
-        shape = {"height": filled.shape[0], "width": filled.shape[1], "count": 1, "dtype": "float32"}
+        filled = np.where(np.isnan(grid.values), nodata, grid.values).astype(dtype)
+        shape = {"height": filled.shape[0], "width": filled.shape[1], "count": 1, "dtype": dtype}
         place = {"crs": grid.crs, "transform": grid.transform}
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=self.folder) as folder:
             path = Path(folder) / "plain.tif"
-            with rasterio.open(path, "w", driver="GTiff", nodata=_NODATA, **shape, **place) as out:
+            with rasterio.open(path, "w", driver="GTiff", nodata=nodata, **shape, **place) as out:
                 out.write(filled, 1)
             return self.copy(path, name)
 
@@ -82,15 +83,15 @@ class GridWriter:
                 mess, which = (read_grid(Path(place) / f"map_{word}.tif") for word in ("mess", "mod"))
                 numbers = limiting_numbers(mess.values, which.values, load_model(model).names)
                 self.write(replace(mess, values=numbers), f"{name}_novel_limiting")
-            if threshold is not None and keep:
-                self.cut(model, layers, name, threshold)
-            return read_grid(here)
+            grid = read_grid(here)
+        if threshold is not None and keep:
+            self.cut(grid, name, threshold)
+        return grid
 
-    def cut(self, model: Path, layers: str, name: str, threshold: float) -> None:
-        """Write where a model predicts at least a threshold: 1, and 0 elsewhere."""
-        with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=self.folder) as place:
-            predict_files(model, [layers], Path(place) / "cut.tif", threshold=threshold, **self.ways)
-            self.copy(Path(place) / "cut.tif", f"{name}_thresholded")
+    def cut(self, grid: "GridValues", name: str, threshold: float) -> None:
+        """Write where a map has at least a threshold: 1, and 0 elsewhere."""
+        present = np.where(np.isnan(grid.values), np.nan, grid.values >= np.float32(threshold))
+        self.write(replace(grid, values=present), f"{name}_thresholded", BINARY_NODATA, "uint8")
 
     def summarise(self, maps: Sequence["GridValues"], name: str) -> None:
         """Write what the maps of replicates have in common: average, deviation, median, least and greatest."""

@@ -1,7 +1,7 @@
-"""A command of maxent.jar, done by sdm: a run, and its results under Java Maxent's names."""
+"""A command of maxent.jar, done by sdm: a run or its replicates, and the results under Java Maxent's names."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,31 +10,32 @@ import numpy as np
 
 from sdm._version import __version__
 from sdm.assess.measures.thresholds import TEST_NAMES
-from sdm.errors import OptionError, OutputError
-from sdm.java.command import JavaCommand
+from sdm.data.records.clean import CleanPoints
+from sdm.errors import DataError, OptionError, OutputError, SdmError
+from sdm.java.flags import JavaCommand
 from sdm.java.grids import GridValues
-from sdm.java.outputs import grid_writer, write_outputs
-from sdm.java.plot_data import average_curves, read_curves, write_plot_data
-from sdm.java.replicates import average_row, fit_replicates
-from sdm.java.samples import replicates_by_name, with_plain_columns
+from sdm.java.outputs import average_curves, grid_writer, read_curves, write_outputs, write_plot_data
 from sdm.java.translation import (
     FOLDER,
     divides,
     feature_letters,
     projections,
+    replicates_by_name,
     run_options,
     species_of_samples,
     square_root_beta,
     threshold_key,
+    with_plain_columns,
 )
+from sdm.kinds.registry import task_of
 from sdm.kinds.task import ModelResult, Prepared, Task
 from sdm.options.definitions import RunOptions
-from sdm.report.results import add_rows
+from sdm.report.results import add_rows, number
 from sdm.report.tables import table_text
-from sdm.run.job import Chosen
+from sdm.run.job import Chooser, Chosen, Job
 from sdm.run.run import run
 from sdm.storage.files import safe_name, write_text
-from sdm.types import Progress
+from sdm.types import Index, Progress
 
 RESULTS = "maxentResults.csv"
 
@@ -206,3 +207,81 @@ def _lines(model: ModelResult, name: str) -> list[str]:
         f"(regularised), AUC {numbers['auc_train']:.4f}{'' if tested is None else f', test AUC {tested:.4f}'}; "
         f"within {numbers['gap']:.1e} nats of the optimum"
     ]
+
+
+_SHARE = 25  # per cent of the records that test a subsample where no percentage is given
+
+
+@dataclass
+class Replicates:
+    """The models of each species, in their order; species that failed, and why; notices of the inputs."""
+
+    models: dict[str, list[ModelResult]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+def fit_replicates(
+    command: JavaCommand, options: RunOptions, folder: Path, text: str, choose: Chooser, progress: Progress | None
+) -> Replicates:
+    """Fit the replicates of every species, into a folder each."""
+    task = task_of(options)
+    task.check_options(options)
+    prepared = task.prepare(options)
+    done = Replicates(failures=dict(prepared.failures), notices=prepared.notices)
+    job = Job(task, options, text, choose)
+    for name in prepared.tables:
+        try:
+            done.models[name] = []
+            for k, part in enumerate(_parts(prepared, name, command, options.seed)):
+                ready = job.fit(part, name, progress)
+                place = folder / f"{safe_name(name)}_{k}"
+                done.models[name].append(job.write(ready, place, progress, overwrite=True))
+        except SdmError as error:
+            if len(prepared.tables) == 1:
+                raise
+            done.failures[name] = str(error)
+            del done.models[name]
+    if not done.models and done.failures:
+        raise DataError(next(iter(done.failures.values())))
+    return done
+
+
+def _parts(prepared: Prepared, name: str, command: JavaCommand, seed: int) -> Iterator[Any]:
+    """Give what each replicate of a species is fitted to: training records, and those that test it."""
+    table = prepared.tables[name]
+    for train, test in divide(table.n_presences, command, seed):
+        own: Any = replace(prepared.only(name), tables={name: table.take(train)})
+        if test.size:
+            none = np.zeros(test.size, dtype=np.int64)
+            at = table.presence_x[test], table.presence_y[test]
+            own = replace(own, tests={name: CleanPoints(name, none, none, *at, test, table.presence[test])})
+        yield own
+
+
+def divide(records: int, command: JavaCommand, seed: int) -> list[tuple[Index, Index]]:
+    """Return the records that train and test each replicate: folds; samples with replacement; or all but a share."""
+    rng = np.random.default_rng(seed)
+    count, kind, percent = command["replicates"], command["replicatetype"], command["randomtestpoints"]
+    if kind == "crossvalidate":
+        folds = np.array_split(rng.permutation(records), min(count, records))
+        return [(np.setdiff1d(np.arange(records), fold), np.sort(fold)) for fold in folds]
+    if kind == "subsample":
+        percent = percent or _SHARE
+    parts = []
+    for _ in range(count):
+        order = rng.permutation(records)
+        tests = round(records * percent / 100)
+        test, train = np.sort(order[:tests]), np.sort(order[tests:])
+        parts.append((np.sort(rng.choice(train, train.size)) if kind == "bootstrap" else train, test))
+    return parts
+
+
+def average_row(rows: list[dict[str, Any]], base: str) -> dict[str, Any]:
+    """Return the row of averages over replicates; a column that is not a number in all of them stays empty."""
+    mean: dict[str, Any] = {}
+    for name in rows[0]:
+        values = [number(row.get(name)) for row in rows]
+        known = [value for value in values if value is not None]
+        mean[name] = sum(known) / len(known) if len(known) == len(rows) else ""
+    return mean | {"Species": f"{base} (average)"}

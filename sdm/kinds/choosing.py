@@ -12,7 +12,7 @@ from sdm.assess.variables.reduction import reduce_variables
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.errors import OptionError, name_list
 from sdm.executors.opening import workers
-from sdm.kinds.splitting import FOLDS, method, with_default_folds
+from sdm.kinds.splitting import FOLDS, with_default_folds
 from sdm.kinds.task import Files, Prepared, Task
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
@@ -20,17 +20,6 @@ from sdm.report.titled import make_plots
 from sdm.types import Progress
 
 LEAST = 2  # variables that there must be to leave some out
-
-
-def chooses(options: RunOptions) -> bool:
-    """Tell whether the options leave variables out."""
-    own = options.layers
-    return own.drop_correlated is not None or own.drop_vif is not None or reduces(options)
-
-
-def reduces(options: RunOptions) -> bool:
-    """Tell whether variables are left out by their importance at held-out records."""
-    return options.layers.reduce or options.layers.reduce_to is not None
 
 
 def refuse_choice(options: RunOptions, what: str) -> None:
@@ -49,14 +38,14 @@ def choose_variables(
     Records that are set aside for testing take no part.
     """
     own = options.layers
-    plan = task.plan(prepared, name, with_default_folds(options) if reduces(options) else options)
+    plan = task.plan(prepared, name, with_default_folds(options) if options.layers.reduces else options)
     table = plan.table
     if own.reduce_to is not None and own.reduce_to >= len(table.names):
         there = f"there are {len(table.names)} variables"
         raise OptionError(f"layers.reduce_to={own.reduce_to}: {there}, expected a smaller number")
     with workers(options) as pool:
         choice = uncorrelated(task, table, options, pool, progress)
-        if reduces(options) and len(choice.kept) >= LEAST:
+        if options.layers.reduces and len(choice.kept) >= LEAST:
             base = task.estimator(options, table.categorical)
             steps = reduce_variables(
                 table.pick(choice.kept),
@@ -133,7 +122,7 @@ def chosen_in_folds(
 
 def nests(options: RunOptions) -> bool:
     """Tell whether every fold can choose its variables by itself."""
-    return options.layers.drop_correlated is not None and not reduces(options) and not options.output.uncertainty
+    return options.layers.drop_correlated is not None and not options.layers.reduces and not options.output.uncertainty
 
 
 def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> list[str]:
@@ -156,7 +145,7 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
     if choice.found.constant:
         flat = choice.found.constant
         notes.append(f"{len(flat)} variables have one value, take no part in correlations and stay: {', '.join(flat)}")
-    if (method(options.test) is not None or reduces(options)) and (choice.gains or choice.steps):
+    if (options.test.division is not None or options.layers.reduces) and (choice.gains or choice.steps):
         if nested:
             notes.append("every fold chose among correlated variables by its own training records")
         else:
@@ -170,7 +159,7 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
 def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
     first, last = choice.steps[0], [step for step in choice.steps if step.kept][-1]
     gone = choice.left_out("reduction")
-    told = "" if method(options.test) is not None else f" ({FOLDS} random folds, as none were asked for)"
+    told = "" if options.test.division is not None else f" ({FOLDS} random folds, as none were asked for)"
     losses = f"held-out loss {first.loss:.4f} ± {first.error:.4f} with {len(first.names)} variables"
     if not gone:
         return f"reduce: no variable left out, {losses}{told}"

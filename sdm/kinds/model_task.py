@@ -92,8 +92,12 @@ class ModelTask(ABC, Generic[ModelT]):
     def check_extrapolation(self, word: str) -> None:
         """Raise for an extrapolation that does not apply."""
         if word not in self.extrapolates_with:
-            known = ", ".join(self.extrapolates_with)
-            raise OptionError(f"predict.extrapolation={word} does not apply to {self.called}: expected one of {known}")
+            raise OptionError(self.extrapolation_problem(word))
+
+    def extrapolation_problem(self, word: str) -> str:
+        """Return the message for an extrapolation that does not apply."""
+        expected = ", ".join(self.extrapolates_with)
+        return f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
 
     @abstractmethod
     def map_places(self, output: Path) -> list[Path]:

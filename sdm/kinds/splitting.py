@@ -19,6 +19,7 @@ from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import WHOLE_BACKGROUND
 from sdm.options.testing import TestOptions
 from sdm.types import Array, Index
 
@@ -28,60 +29,6 @@ FOLDS = 5  # where a division needs a number and none was given
 SUBSAMPLE = 25.0  # percent
 ENOUGH = 500  # points for variograms: fewer records are joined by background
 SMALLER = 12  # times that blocks are made smaller by a fifth, until the records lie in enough of them
-# Divisions that make as many folds as they make, and those that leave the background whole.
-COUNTED = ("leave-one-out", "equal-blocks", "checkerboard", "buffer", "own")
-WHOLE = ("random", "leave-one-out", "bootstrap", "subsample")
-
-
-def method(test: TestOptions) -> str | None:
-    """Return how records are divided for validation; None if they are not."""
-    if test.replicates > 1 and test.replicate_kind != "crossvalidate":
-        return test.replicate_kind
-    asked = test.split != "random" or max(test.folds, test.replicates) > 1
-    return test.split if asked else None
-
-
-def check_testing(options: RunOptions) -> None:
-    """Raise for options about testing that contradict each other, or have nothing to act on."""
-    own, how, uncertain = options.test, method(options.test), options.output.uncertainty
-    several, drawn = own.replicates > 1, own.replicate_kind != "crossvalidate"
-    counted = own.split in COUNTED and not drawn
-    aside = own.percent and own.replicate_kind != "subsample"
-    box, away, yours = (own.split == word for word in ("block", "buffer", "own"))
-    size, radius, column = (value is not None for value in (own.block_size, own.radius, own.fold_column))
-    whole = own.validation_background == "partition" and (how or "random") in WHOLE
-    divided = f"test.validation_background=partition: {how or 'random'} folds do not divide the background"
-    problems = {
-        "give test.percent or test.file, not both: the model is tested with one of them": aside and own.file,
-        "test.folds and test.replicates are two numbers for one thing: give one of them": own.folds and several,
-        f"test.split={own.split} makes folds of its own number: leave out test.folds and test.replicates": (
-            counted and (own.folds or several)
-        ),
-        f"test.replicate_kind={own.replicate_kind} needs a number: add --replicates, as in --replicates 10": (
-            drawn and not several
-        ),
-        f"test.split={own.split} makes folds, and replicates by {own.replicate_kind} are none: give one of them": (
-            drawn and own.split != "random"
-        ),
-        "test.block_size is that of test.split=block: add --split block": size and not box,
-        "test.split=buffer needs a distance in km: add --radius, as in --radius 50": away and not radius,
-        "test.radius is that of test.split=buffer: add --split buffer": radius and not away,
-        "test.split=own needs a column with the fold of every record: name it with --fold-column": yours and not column,
-        "test.fold_column is not used: add --split own": column and not yours,
-        f"{divided}; use full, or a split in space or by environment": whole,
-        "test.null_models are compared by cross-validation: add --folds, as in --folds 5": own.null_models and not how,
-        "test.null_models=1 has no spread: expected 2 or more, such as 100": own.null_models == 1,
-        "output.uncertainty is that of replicates: add --replicates 10 --replicate-kind bootstrap, or --folds 5": (
-            uncertain and how is None
-        ),
-        "output.replicate_maps are the maps behind those of uncertainty: add --uncertainty": (
-            options.output.replicate_maps and not uncertain
-        ),
-        "output.uncertainty is a map: leave out --no-map": uncertain and not options.output.map,
-    }
-    for text, wrong in problems.items():
-        if wrong:
-            raise OptionError(text)
 
 
 def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, tuple[Array, Array, Array] | None]:
@@ -91,7 +38,7 @@ def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, tup
     presences train.
     """
     percent, m = options.test.percent, table.n_presences
-    if percent == 0 or method(options.test) == "subsample":
+    if percent == 0 or options.test.division == "subsample":
         return table, None
     count = min(max(1, round(m * percent / 100)), m - 2)
     if count < 1:
@@ -107,7 +54,7 @@ def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = No
     A checkerboard is made of the layers' cells, and distances are measured in their coordinates; without layers those
     of the table are degrees.
     """
-    how = method(options.test)
+    how = options.test.division
     if how is None:
         return None
     try:
@@ -176,7 +123,7 @@ def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]
     theirs, and all sites train.
     """
     percent = options.test.percent
-    if percent == 0 or method(options.test) == "subsample":
+    if percent == 0 or options.test.division == "subsample":
         return np.ones(len(sites), dtype=bool)
     label, rng = _drawing(sites, options)
     train = training_rows(label, percent, rng, sites.group)
@@ -191,7 +138,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
     each class. A site lies where its first visit does. Folds of a column of the user's (`own`) are taken as they are,
     visit by visit, with a warning where one site is in several. What cannot work is refused before any fit.
     """
-    how, own = method(options.test), options.test
+    how, own = options.test.division, options.test
     if how is None:
         return None
     if own.validation_background == "partition":
@@ -263,7 +210,7 @@ def _fold_labels(sites: SiteSample, own: TestOptions) -> np.ndarray:
 
 def with_default_folds(options: RunOptions) -> RunOptions:
     """Return the options for a choice by held-out loss: five random folds where they ask for no division."""
-    if method(options.test) is not None:
+    if options.test.division is not None:
         return options
     return options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
 
@@ -277,7 +224,7 @@ def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack |
     """Return what a division takes beside the table."""
     own = options.test
     folds = _asked(own)
-    around = {} if how in WHOLE else {"background": own.validation_background}
+    around = {} if how in WHOLE_BACKGROUND else {"background": own.validation_background}
     match how:
         case "random":
             return {"k": min(folds, table.n_presences), "seed": options.seed}

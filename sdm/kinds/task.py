@@ -6,7 +6,7 @@ hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,9 @@ from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
 from sdm.executors.painter import Painter
 from sdm.kinds.model_task import ModelT, ModelTask
-from sdm.options.applies import check_applies
+from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import RULES, broken
 from sdm.storage.files import safe_name
 from sdm.storage.reading import load_json
 from sdm.types import Progress
@@ -215,10 +216,22 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
+        for problem in self.problems(options):
+            raise OptionError(problem)
+        self.check_model(options)
+
+    def problems(self, options: RunOptions) -> Iterator[str]:
+        """Yield what is wrong with options: those that do not apply, and the rules between them that are broken."""
         if options.kind not in (None, self.options_of):
-            raise OptionError(f"kind={options.kind!r} does not apply to {self.called}: leave it out")
-        check_applies(options, self.options_of, self.called)
-        self.check_extrapolation(options.predict.extrapolation)
+            yield f"kind={options.kind!r} does not apply to {self.called}: leave it out"
+        yield from misplaced(options, self.options_of, self.called)
+        if options.predict.extrapolation not in self.extrapolates_with:
+            yield self.extrapolation_problem(options.predict.extrapolation)
+        yield from broken(RULES, options, self.options_of)
+
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the model of the run refuses; most kinds have such."""
+        return
 
     # A run
 

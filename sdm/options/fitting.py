@@ -173,3 +173,8 @@ class FitOptions(Section):
     uncorrelated: Part = option(
         0.01, "For mahalanobis: the share of the features' correlations that is left out, up to 1, which is l2sq."
     )
+
+    @property
+    def shares_axes(self) -> bool:
+        """Tell whether the models of a run are on shared axes."""
+        return self.model in ("shared", "ensemble")

@@ -167,6 +167,16 @@ class LayerOptions(Section):
     )
     reduce_to: Count | None = option(None, "The same down to N variables, whatever the loss.")
 
+    @property
+    def reduces(self) -> bool:
+        """Tell whether variables are left out by their importance at held-out records."""
+        return self.reduce or self.reduce_to is not None
+
+    @property
+    def chooses(self) -> bool:
+        """Tell whether variables are left out."""
+        return self.drop_correlated is not None or self.drop_vif is not None or self.reduces
+
 
 class BackgroundOptions(Section):
     """The points that the species' environment is compared with."""
@@ -217,3 +227,8 @@ class BackgroundOptions(Section):
     effort_column: str | None = option(
         None, "In tables of samples with data: the column with the sampling effort of each row."
     )
+
+    @property
+    def uses_group(self) -> bool:
+        """Tell whether the records of a target group are used."""
+        return "target-group" in (self.kind, self.bias)

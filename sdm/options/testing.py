@@ -79,3 +79,15 @@ class TestOptions(Section):
     null_models: int = option(
         0, "Compare the cross-validation with that of N null models, fitted to random records (0: do not).", ge=0
     )
+
+    @property
+    def division(self) -> str | None:
+        """Return how records are divided for validation; None if they are not."""
+        if self.replicates > 1 and self.replicate_kind != "crossvalidate":
+            return self.replicate_kind
+        return self.split if self.split != "random" or max(self.folds, self.replicates) > 1 else None
+
+    @property
+    def division_name(self) -> str:
+        """Return how records are divided, by default at random."""
+        return self.division or "random"

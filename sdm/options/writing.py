@@ -117,3 +117,8 @@ class OutputOptions(Section):
     def curve_scale(self, scale: str) -> str:
         """Return the scale of response curves, where `scale` is that of the map."""
         return "exponent" if self.curves_exponent else scale
+
+    @property
+    def stack_name(self) -> str:
+        """Return the stacks as they are typed."""
+        return ",".join(self.stack)

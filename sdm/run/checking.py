@@ -5,10 +5,11 @@ from functools import partial
 from pathlib import Path
 
 from sdm.errors import SdmError
-from sdm.kinds.choosing import chooses, foresee_choice
+from sdm.kinds.choosing import foresee_choice
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import Findings, Task
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import OUTPUT, broken
 from sdm.run.projecting.after_fit import check_scenarios
 from sdm.storage.files import refuse_existing
 
@@ -17,7 +18,9 @@ def check_run(options: RunOptions) -> Findings:
     """Check options, files, grids, records, layers, splits and the output folder of a run, without fitting."""
     found = Findings()
     task = task_of(options)
-    found.attempt(lambda: task.check_options(options))
+    found.attempt(lambda: found.problems.extend(task.problems(options)))
+    found.problems += broken(OUTPUT, options, task.options_of)
+    found.attempt(lambda: task.check_model(options))
     sound = not found.problems
     _check_output(options, found, task.command)
     task.check(options, found)
@@ -49,7 +52,7 @@ def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
         plan = found.attempt(partial(task.plan, prepared, name, options))
         planned += [] if plan is None else [name]
         of = "" if prepared.single else f"{name}: "
-        if plan is not None and chooses(options):
+        if plan is not None and options.layers.chooses:
             facts = found.attempt(partial(foresee_choice, plan.table, options))
             found.facts += [f"{of}{text}" for text in facts or ()]
         if plan is not None and plan.split is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError
 from sdm.executors.painter import Painter, painting
-from sdm.kinds.choosing import choice_notes, choose_variables, chooses, nests, write_choice
+from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
 from sdm.kinds.task import Fit, Measured, ModelMaps, ModelResult, Prepared, Task
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
@@ -112,7 +112,7 @@ class Job:
         began = perf_counter()
         chosen, options = None, self.options
         with _explained(name):
-            if chooses(options):
+            if options.layers.chooses:
                 prepared = choose_variables(self.task, prepared, name, options, progress)
             if self.choose is not None:
                 chosen = self.choose(self.task, prepared, name, options, progress)

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError
 from sdm.executors.ahead import run_threads
 from sdm.executors.local import load_meanwhile
 from sdm.executors.opening import check_workers, kept_workers
@@ -14,12 +14,13 @@ from sdm.executors.painter import dismiss_painter, has_painter
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import ModelResult, Prepared, Task
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import OUTPUT, refuse_broken
 from sdm.progress.telling import going_on, step_by_step
 from sdm.report.results import add_rows, read_rows
 from sdm.run.batch import Batch, plan_batch, refuse_partial
 from sdm.run.job import Chooser, Job
 from sdm.run.journal import DONE
-from sdm.run.stacks import check_stacks, write_stacks
+from sdm.run.stacks import refuse_one, write_stacks
 from sdm.run.summary import summary_rows
 from sdm.storage.commit import claim
 from sdm.storage.files import output_folder
@@ -77,11 +78,9 @@ def run(
     """
     task = task_of(options) if task is None else task
     task.check_options(options)
-    output = options.output
-    if output.resume and output.overwrite:
-        raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
+    refuse_broken(OUTPUT, options, task.options_of)
     check_workers(options)
-    check_stacks(options)
+    output = options.output
     target = output_folder(output.folder)
     if not (output.resume or output.overwrite):
         refuse_partial(target)
@@ -103,7 +102,7 @@ def run(
         if not prepared.tables and not prepared.failures:
             raise DataError(f"{options.occurrences.file} holds no species to model")
         plan = plan_batch(target, prepared, output.resume, output.overwrite, bool(options.occurrences.species))
-        check_stacks(options, 1 if plan is None else len(plan.all_names))
+        refuse_one(options, 1 if plan is None else len(plan.all_names))
         if plan is not None and task.fits_together(options):
             plan.refuse_some(target)
         said = len(prepared.notices)

@@ -12,7 +12,6 @@ from sdm.assess.variables.correlation import Collinearity, inflation_factors, me
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.executors.opening import workers
-from sdm.kinds.choosing import reduces
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import Task
 from sdm.kinds.writing import write_run
@@ -111,7 +110,7 @@ def screen_variables(options: RunOptions, *, command: str = "", progress: Progre
     are written if there is an output folder.
     """
     task = task_of(options)
-    if reduces(options):
+    if options.layers.reduces:
         raise OptionError("layers.reduce needs the folds of a run: use it in 'sdm fit', and leave it out here")
     options = options.model_copy(update={"test": TestOptions(percent=options.test.percent)})
     task.check_options(options)

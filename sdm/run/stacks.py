@@ -10,6 +10,7 @@ from sdm.kinds.results import read_results
 from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import OUTPUT, refuse_broken
 from sdm.report.results import Results, number
 from sdm.types import Progress
 
@@ -18,7 +19,6 @@ RULE = "maxsss"
 STACK_FILES = {how: f"richness_{how}.tif" for how in HOW} | {"picture": "richness.png"}
 """What is written into the folder of a batch; no species has a folder of such a name."""
 STACK_BESIDE = (*(f"richness_{how}{ending}" for how in HOW for ending in ENDINGS), "richness.pdf", "richness.svg")
-SCALES = ("cloglog", "logistic")  # whose values can be added up: from 0 to 1
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,12 @@ class StackResult:
     lines: list[str]
 
 
-def check_stacks(options: RunOptions, species: int | None = None) -> None:
-    """Raise if stacks are asked for that cannot be made; `species` is their number, as soon as it is known."""
-    if not options.output.stack:
-        return
-    asked = f"output.stack={','.join(options.output.stack)}"
-    if not options.output.map:
-        raise OptionError(f"{asked} is made of the maps of species, and output.map=false writes none: leave one out")
-    scale = options.predict.scale
-    if "sum" in options.output.stack and scale not in SCALES:
+def refuse_one(options: RunOptions, species: int) -> None:
+    """Raise if stacks are asked for of one species."""
+    if options.output.stack and species < 2:
         raise OptionError(
-            f"output.stack=sum adds up suitabilities from 0 to 1, and predict.scale={scale} is not such a scale: "
-            f"expected {' or '.join(SCALES)}"
+            f"output.stack={options.output.stack_name} needs several species, and there is one: leave it out"
         )
-    if species is not None and species < 2:
-        raise OptionError(f"{asked} needs several species, and there is one: leave it out")
 
 
 def write_stacks(
@@ -63,14 +54,14 @@ def write_stacks(
     Raises
     ------
     OptionError
-        For options that contradict each other (`check_stacks`).
+        For options that contradict each other (`sdm.options.rules`).
     DataError
         If fewer than two species have a map, or the maps are not on one grid.
     """
     wanted: list[str] = list(dict.fromkeys(options.output.stack))
     if not wanted:
         return None
-    check_stacks(options)
+    refuse_broken(OUTPUT, options, "species")
     fitted = [row for row in rows if row.get("folder") and not row.get("error")]
     rule = options.predict.threshold if options.predict.threshold is not None else RULE
     maps, scale = list[SpeciesMap](), ""

@@ -12,7 +12,7 @@ from java import java_raw
 
 from sdm.assess.measures.basic import auc
 from sdm.assess.measures.thresholds import NAMES, Curve
-from sdm.java.command import read_command
+from sdm.java.flags import read_command
 from sdm.java.run import run_java
 from sdm.models.file import load_model
 

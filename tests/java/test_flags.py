@@ -7,9 +7,8 @@ import pytest
 from conftest import ROOT
 
 from sdm.errors import DataError, OptionError
-from sdm.java.command import read_command
-from sdm.java.flags import ACTS, FLAGS, IGNORED, SHORT, WARNED, flag_table
-from sdm.java.replicates import average_row, divide
+from sdm.java.flags import ACTS, FLAGS, IGNORED, SHORT, WARNED, flag_table, read_command
+from sdm.java.run import average_row, divide
 from sdm.java.translation import feature_letters, projections, run_options, threshold_key
 
 SAMPLE = ROOT / "sample_data"

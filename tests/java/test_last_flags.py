@@ -9,11 +9,10 @@ import rasterio
 from conftest import ROOT
 
 from sdm.errors import DataError, OptionError
-from sdm.java.command import read_command
-from sdm.java.plot_data import average_curves
+from sdm.java.flags import read_command
+from sdm.java.outputs import average_curves
 from sdm.java.run import run_java
-from sdm.java.samples import replicates_by_name, with_plain_columns
-from sdm.java.translation import run_options, sampling_effort, square_root_beta
+from sdm.java.translation import replicates_by_name, run_options, sampling_effort, square_root_beta, with_plain_columns
 from sdm.models.file import load_model
 from sdm.report.results import read_rows
 

@@ -40,6 +40,18 @@ def test_a_good_run_with_everything(made: Simulation, tmp_path: Path) -> None:
         assert any(part in fact for fact in found.facts), part
 
 
+def test_all_rules_between_options_that_are_broken_are_listed(made: Simulation, tmp_path: Path) -> None:
+    found = check(made, radius=5, percent=20, test_samples="x.csv", buffer=3, stack="sum", map=False, site_column="a")
+    for part in (
+        "occurrences.site_column='a' does not apply to a model of one species",
+        "give test.percent or test.file, not both",
+        "test.radius is that of test.split=buffer",
+        "background.buffer widens an area around records",
+        "output.stack=sum is made of the maps of species",
+    ):
+        assert any(part in problem for problem in found.problems), part
+
+
 def test_files_are_missed_even_if_the_layers_cannot_be_opened(made: Simulation, tmp_path: Path) -> None:
     found = check(
         made, **{"layers.files": str(tmp_path / "gone"), "background_file": "no.csv", "study_area": "no.gpkg"}

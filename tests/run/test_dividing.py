@@ -15,8 +15,9 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.kinds.species.inputs import prepare_species
-from sdm.kinds.splitting import check_testing, make_split, method, set_aside
+from sdm.kinds.splitting import make_split, set_aside
 from sdm.options.reading import make_options
+from sdm.options.rules import TESTING, refuse_broken
 from sdm.simulate.world import simulate
 
 EARTH = 6371.0088
@@ -127,8 +128,8 @@ def test_what_is_set_aside_and_what_stays_make_the_whole(percent: float, seed: i
 )
 def test_what_is_asked_for(source, expected) -> None:
     options = make_options(source)
-    check_testing(options)
-    assert method(options.test) == expected
+    refuse_broken(TESTING, options, "species")
+    assert options.test.division == expected
 
 
 def test_layers_without_a_reference_system_have_no_kilometres(world, tmp_path: Path) -> None:

@@ -21,12 +21,13 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.shared import SharedMaxent
 from sdm.kinds.registry import task_for
 from sdm.kinds.responses import read_pairs
-from sdm.kinds.species.fit import check_model, check_place, estimator, fit_variables
+from sdm.kinds.species.fit import check_model, estimator, fit_variables
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.mapping import map_species_together
 from sdm.kinds.task import Findings
 from sdm.models.file import save_model
 from sdm.options.reading import make_options
+from sdm.options.rules import MODELS, refuse_broken
 from sdm.run.evaluating import evaluate_files
 from sdm.run.job import Job
 from sdm.run.predicting import predict_files
@@ -320,8 +321,8 @@ def test_scenarios_are_refused(made: Simulation, run: Results, tmp_path: Path) -
     with pytest.raises(
         OptionError, match=r"scenarios does not go with fit.spatial, for the model has features of place"
     ):
-        check_place(options(made, scenarios=warmer))
-    check_place(options(made))
+        refuse_broken(MODELS, options(made, scenarios=warmer), "species")
+    refuse_broken(MODELS, options(made), "species")
     task = task_for("species")
     with pytest.raises(OptionError, match=r"fit.spatial=True does not apply to a maxent model: add --model shared"):
         task.check_options(options(made))

@@ -12,15 +12,23 @@ from PIL import Image
 from report_runs import fit
 
 from sdm.errors import DataError, OptionError
-from sdm.options.applies import check_applies
+from sdm.kinds.registry import task_for
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
+from sdm.options.rules import OUTPUT, refuse_broken
 from sdm.report.pages.index import index_page
 from sdm.report.results import read_rows
-from sdm.run.stacks import STACK_FILES, check_stacks, write_stacks
+from sdm.run.stacks import STACK_FILES, refuse_one, write_stacks
 from sdm.simulate.world import simulate
 
 QUICK = {"output.curves": False, "output.report": False, "test.importance": False, "fit.features": "lq"}
+
+
+def refuse(options: RunOptions, species: int | None) -> None:
+    """Refuse stacks as a run does: before its inputs are read, and when the number of species is known."""
+    refuse_broken(OUTPUT, options, "species")
+    if species is not None:
+        refuse_one(options, species)
 
 
 @pytest.fixture(scope="module")
@@ -131,9 +139,9 @@ def test_what_cannot_be_stacked_is_said(batch: Path, tmp_path: Path) -> None:
     ]
     for wrong, species, says in cases:
         with pytest.raises(OptionError, match=says):
-            check_stacks(wrong, species)
-    check_stacks(options("threshold", predict__scale="raw"), 2)
-    check_stacks(options(output__map=False), 1)
+            refuse(wrong, species)
+    refuse(options("threshold", predict__scale="raw"), 2)
+    refuse(options(output__map=False), 1)
     with pytest.raises(DataError, match="needs the maps of two species or more, and one species has one"):
         write_stacks(batch, [row for row in rows if row["error"]] + rows[:1], options("sum"))
     folder = tmp_path / "results"
@@ -146,6 +154,6 @@ def test_what_cannot_be_stacked_is_said(batch: Path, tmp_path: Path) -> None:
 
 def test_a_joint_model_has_its_own_richness() -> None:
     with pytest.raises(OptionError, match=r"does not apply to a joint model \(its maps of richness are written in any"):
-        check_applies(options("sum"), "community", "a joint model")
+        task_for("community").check_options(options("sum"))
     with pytest.raises(OptionError, match="stack"):
         options("mean")

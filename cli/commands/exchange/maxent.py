@@ -44,14 +44,14 @@ def maxent(
     sdm maxent --shim bin, then  PATH=$PWD/bin:$PATH java -jar maxent.jar -e layers -s bradypus.csv -o out -a
     """
     if shim is not None:
-        from sdm.java.shim import write_shim
+        from sdm.java.flags import write_shim
 
         console.say(
             f"written: {write_shim(shim)}; put its folder first on your PATH: export PATH={shim.resolve()}:$PATH"
         )
         return
     from sdm._version import __version__
-    from sdm.java.command import read_command
+    from sdm.java.flags import read_command
 
     command = read_command(words or [])
     if command["printversion"]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.types import Array, Index
+from sdm.types import Array
 
 # ------------------------------------------------------------------------------------------------------- AUC
 
@@ -257,12 +257,6 @@ def check_counts(presence: Array, background: Array) -> None:
 
 def binomial_tail(hits: int, n: int, p: float) -> float:
     """Return the probability of `hits` or more successes in `n` trials of probability `p` (exact, one-sided)."""
-    if hits <= 0:
-        return 1.0
-    if p <= 0.0 or p >= 1.0:
-        return float(p >= 1.0)
-    k: Index = np.arange(hits, n + 1)
-    steps = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
-    logs = steps[n] - steps[k] - steps[n - k] + k * np.log(p) + (n - k) * np.log1p(-p)
-    top = logs.max()
-    return float(min(1.0, np.exp(top) * np.exp(logs - top).sum()))
+    from scipy.special import bdtrc
+
+    return 1.0 if hits <= 0 else float(bdtrc(hits - 1, n, p))

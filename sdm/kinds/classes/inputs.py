@@ -38,6 +38,7 @@ from sdm.kinds.task import Prepared
 from sdm.models.classes import label_text
 from sdm.models.interface import category_titles
 from sdm.options.definitions import RunOptions
+from sdm.options.rules import CLASS_INPUTS, refuse_broken
 from sdm.types import Array, Colour, Index
 
 
@@ -55,27 +56,9 @@ class ClassPrepared(Prepared):
     species_column: str | None = None  # tells the species of a response apart
 
 
-def check_inputs(options: RunOptions) -> None:
-    """Raise if it is not said where the classes are, or it is said twice."""
-    own, classes, example = options.occurrences, options.classes, "'sdm classify points.csv layers/ -o results'"
-    column = own.response or classes.column
-    if classes.raster is not None:
-        if own.file or column or classes.proportions or classes.select:
-            raise OptionError("give a file of points or a raster of classes (--classes), not both")
-        if not options.layers.files:
-            raise OptionError(f"no layers: give a folder of them, as in {example}")
-        return
-    if own.file is None:
-        raise OptionError("no points: give a file with a class column first, or a raster of classes as --classes")
-    if own.response and (classes.column or classes.proportions):
-        raise OptionError("occurrences.response and classes.column or classes.proportions: give one of them")
-    if bool(column) == bool(classes.proportions):
-        raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
-
-
 def prepare_classes(options: RunOptions) -> ClassPrepared:
     """Read the points and their values, or draw points from a raster of classes."""
-    check_inputs(options)
+    refuse_broken(CLASS_INPUTS, options, "classes")
     prepared = _recorded(options) if options.classes.raster is None else _drawn(options)
     if prepared.stack is None and options.project.scenarios:
         raise OptionError("project.scenarios needs layers, and a table was given: use 'sdm project' afterwards")

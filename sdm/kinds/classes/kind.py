@@ -9,7 +9,6 @@ import numpy as np
 
 from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
-from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessment_tables import ASSESSMENT
@@ -25,14 +24,13 @@ from sdm.kinds.classes.fit import (
     measure_class_model,
     plan_classes,
 )
-from sdm.kinds.classes.inputs import ClassPrepared, check_inputs, prepare_classes
+from sdm.kinds.classes.inputs import ClassPrepared, prepare_classes
 from sdm.kinds.classes.outputs import CLASS_TABLES, draw_class_maps, map_classes, write_classes
 from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.cutoffs import rule_tag, threshold_on_scale
 from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
 from sdm.kinds.model_task import MapOptions, MapResult
-from sdm.kinds.splitting import check_testing
 from sdm.kinds.task import FEW, CheckedVariables, Findings, Task
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
@@ -41,7 +39,7 @@ from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
-from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 
@@ -73,16 +71,9 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     write = staticmethod(write_classes)
     evaluate = staticmethod(evaluate_classes)
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
-        super().check_options(options)
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the estimator refuses."""
         refuse_rectified(options.fit.features)
-        check_testing(options)
-        check_inputs(options)
-        if options.fit.model == "committee":
-            raise OptionError("fit.model=committee averages models with a background: leave it out with classes")
-        if options.background.area in AREA_WORDS:
-            raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
         class_estimator(options, []).check_options()
 
     def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:

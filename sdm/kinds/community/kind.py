@@ -30,20 +30,16 @@ from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, 
 from sdm.kinds.inputs import narrow_layers
 from sdm.kinds.model_inputs import SurveyFile
 from sdm.kinds.model_task import MapOptions, MapResult
-from sdm.kinds.splitting import check_testing
 from sdm.kinds.task import Prepared, Task
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
-from sdm.options.several import JointOptions
 from sdm.storage.commit import staging
 from sdm.types import Array, Progress
 
 NAME = "joint"  # what the one model of a run, and its files, are called
-RIDGED = "crf-l2"  # the learner with random effects and traits
-LAPLACE = ("shrinkage", "posterior", "rounds")  # options of the learner laplace
 
 
 class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, MeasuredCommunity]):
@@ -64,22 +60,9 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
     write = staticmethod(write_joint)
     evaluate = staticmethod(evaluate_joint)
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
-        super().check_options(options)
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for features that a joint model cannot have."""
         refuse_rectified(options.fit.features)
-        joint, default, test = options.joint, JointOptions(), options.test
-        for name in LAPLACE:
-            if joint.learner != "laplace" and getattr(joint, name) != getattr(default, name):
-                raise OptionError(f"joint.{name} is for the learner laplace, not for {joint.learner}: leave it out")
-        for name in ("random_effect", "traits"):
-            if joint.learner != RIDGED and getattr(joint, name) is not None:
-                raise OptionError(f"joint.{name} is for the learner {RIDGED}, not for {joint.learner}: leave it out")
-        if joint.random_effect is None and joint.random_spread != default.random_spread:
-            raise OptionError("joint.random_spread needs a random effect: name its column with --random-effect")
-        if test.percent and (test.folds or test.split != "random") and test.replicate_kind != "subsample":
-            raise OptionError("give test.percent, or folds of sites, not both: the model is tested with one of them")
-        check_testing(options)
 
     def prepare(self, options: RunOptions) -> Prepared:
         """Read the sites, their environment, and the graph."""

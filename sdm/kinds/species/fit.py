@@ -20,7 +20,6 @@ from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
 from sdm.assess.structure import Structure, describe_structure
 from sdm.assess.validation import CrossValidation
-from sdm.data.place import ELSEWHERE
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
@@ -302,24 +301,6 @@ def check_model(fit: FitOptions) -> None:
     if fit.model == "maxent" and (fit.beta == "auto" or fit.beta == 0):
         hint = "a positive number or the name of a rule; for no penalty use --regularization none"
         raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
-
-
-def check_place(options: RunOptions) -> None:
-    """Raise if a model with features of place is to be mapped on scenarios."""
-    if options.fit.spatial and options.project.scenarios:
-        raise OptionError(f"project.scenarios does not go with fit.spatial, for {ELSEWHERE}: leave out one of them")
-
-
-def check_contribution(options: RunOptions) -> None:
-    """Raise if Java Maxent's way to count contributions is wanted of a model that it does not have."""
-    fit = options.fit
-    if options.test.contribution == "steps" and (
-        fit.model != "maxent" or fit.entropy != 1.0 or fit.regularization not in (None, "l1")
-    ):
-        raise OptionError(
-            "test.contribution=steps is for maxent models with Shannon's entropy and an l1 penalty, as Java Maxent "
-            "has: leave it out"
-        )
 
 
 def estimator(options: RunOptions, categorical: Sequence[str]) -> SpeciesEstimator:

@@ -24,7 +24,7 @@ from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.data.window import NO_CRS, window_stack
 from sdm.errors import DataError, OptionError
-from sdm.kinds.group.checking import random_share, shares_axes
+from sdm.kinds.group.checking import random_share
 from sdm.kinds.inputs import (
     check_species,
     choice_of,
@@ -113,7 +113,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
 
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
     """Read the records of the target group, if one is used: by default all species of the occurrence file."""
-    if not sampling.needs_group(options):
+    if not options.background.uses_group:
         return None
     file = options.background.target_group
     if file is None:
@@ -181,7 +181,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
-    if shares_axes(options) and options.background.kind == GROUP_WORD and random_share(options, options.fit.spatial):
+    if options.fit.shares_axes and options.background.kind == GROUP_WORD and random_share(options, options.fit.spatial):
         prepared.around = sampling.random_cells(options, stack, area)
     values = backgrounds[0].presence_values
     if values is None:

@@ -17,7 +17,7 @@ from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.cutoffs import rule_tag, threshold_on_scale
-from sdm.kinds.group.checking import SHARED, check_axes, check_several, shares_axes
+from sdm.kinds.group.checking import SHARED, check_several
 from sdm.kinds.inputs import narrow_layers
 from sdm.kinds.model_inputs import check_region
 from sdm.kinds.model_task import MapOptions, MapResult
@@ -26,9 +26,7 @@ from sdm.kinds.species.evaluating import evaluate_species
 from sdm.kinds.species.fit import (
     SpeciesFit,
     SpeciesPlan,
-    check_contribution,
     check_model,
-    check_place,
     estimator,
     fit_species,
     measure_species,
@@ -37,9 +35,7 @@ from sdm.kinds.species.fit import (
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.mapping import draw_species_maps, map_species, map_species_together
 from sdm.kinds.species.outputs import BACKGROUND_PREDICTIONS, SPECIES_TABLES, write_shared, write_species
-from sdm.kinds.species.sampling import check_sampling
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
-from sdm.kinds.splitting import check_testing
 from sdm.kinds.task import Fit, Measured, Prepared, Task
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -88,20 +84,16 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
     draw_maps = staticmethod(draw_species_maps)
     evaluate = staticmethod(evaluate_species)
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
-        super().check_options(options)
-        check_testing(options)
-        check_sampling(options)
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for options that the estimator refuses, and for axes whose file is not there."""
         check_model(options.fit)
-        check_contribution(options)
-        check_axes(options)
-        check_place(options)
+        if options.fit.shares_axes and options.fit.axes is not None and not Path(options.fit.axes).is_file():
+            raise DataError(f"file '{options.fit.axes}' does not exist: check the path (--axes)")
         estimator(options, []).check_options()
 
     def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
         """Fit the axes that all species share, or read those of an earlier run."""
-        if not shares_axes(options):
+        if not options.fit.shares_axes:
             return prepared
         if options.fit.axes is not None:
             return self._placing(prepared, options.fit.axes)
@@ -129,7 +121,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
 
     def fits_together(self, options: RunOptions) -> bool:
         """Whether species share axes that are fitted in this run."""
-        return shares_axes(options) and options.fit.axes is None
+        return options.fit.shares_axes and options.fit.axes is None
 
     def check_gathered(self, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
         """Raise if there are no axes that the species could share."""
@@ -225,7 +217,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
         """Return the options with one species; axes that species share need all of them."""
-        if shares_axes(options) and options.fit.axes is None:
+        if options.fit.shares_axes and options.fit.axes is None:
             return options
         return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
 

@@ -15,82 +15,9 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Located, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.weights import record_weights
-from sdm.data.window import NO_CRS
-from sdm.errors import OptionError
-from sdm.kinds.group.checking import shares_axes
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 
 RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
-
-
-def check_sampling(options: RunOptions) -> None:
-    """Raise for options about the domain and sampling bias that contradict each other, or have nothing to act on."""
-    _check_window(options)
-    own, thinned = options.background, options.occurrences
-    around, effort, grouped = own.area in AREA_WORDS, own.bias or own.effort_column, own.kind == GROUP_WORD
-    drawn = own.bias and own.bias_treatment == "sample"
-    wide = own.bandwidth != "auto" and own.bias != GROUP_WORD
-    problems = {
-        "background.file and target-group background: give one of them": grouped and own.file,
-        "background.kind=target-group and background.bias correct for the same bias twice: give one of them": (
-            grouped and effort
-        ),
-        "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": drawn and own.file,
-        "background.bias_treatment needs sampling effort: give background.bias": (
-            own.bias_treatment != "sample" and not effort
-        ),
-        "background.bias_treatment=records needs a raster of effort: give background.bias, or weigh the rows of a "
-        "table by a column (occurrences.record_weights)": own.bias_treatment == "records" and not own.bias,
-        "background.target_group is not used: add --background target-group, or --bias target-group": (
-            own.target_group and not needs_group(options)
-        ),
-        "background.random_share is of shared axes with a target group: add --model shared --background target-group": (
-            own.random_share is not None and not (grouped and shares_axes(options))
-        ),
-        "background.bandwidth is that of a target group's density: add --bias target-group": wide,
-        "background.buffer widens an area around records: add --study-area buffer or --study-area hull": (
-            own.buffer is not None and not around
-        ),
-        "background.area=buffer needs a distance in km: add --buffer, as in --buffer 200": (
-            own.area == "buffer" and own.buffer is None
-        ),
-        "occurrences.thin_bins needs a value of every variable: leave out --partial, or thin by --thin-distance": (
-            thinned.thin_bins and thinned.partial
-        ),
-        "occurrences.thin_variables are those of occurrences.thin_bins: say how many bins": (
-            thinned.thin_variables and not thinned.thin_bins
-        ),
-    }
-    for text, wrong in problems.items():
-        if wrong:
-            raise OptionError(text)
-
-
-def _check_window(options: RunOptions) -> None:
-    """Raise for options that do not go with a point pattern, or with nothing else."""
-    layers = options.layers
-    if layers.bounds is None:
-        if options.occurrences.crs == NO_CRS:
-            raise OptionError(
-                "occurrences.crs=none is for the window of a point pattern: add --bounds, or give their system"
-            )
-        return
-    problems = {
-        "layers.bounds is the window of a point pattern, which has no layers, and layers.files gives some: leave one "
-        "of them out (--study-area cuts layers)": layers.files,
-        "fit.spatial adds features of place to layers, and the variables of a point pattern are places already: leave "
-        "it out": options.fit.spatial,
-        "project.scenarios needs layers, and a point pattern has none: leave it out": options.project.scenarios,
-        "layers.categorical: the variables of a point pattern are numbers, leave it out": layers.categorical,
-    }
-    for text, wrong in problems.items():
-        if wrong:
-            raise OptionError(text)
-
-
-def needs_group(options: RunOptions) -> bool:
-    """Whether the records of a target group are used."""
-    return GROUP_WORD in (options.background.kind, options.background.bias)
 
 
 def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyArea]:

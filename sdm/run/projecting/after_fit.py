@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from sdm.errors import OptionError
 from sdm.kinds.task import Findings
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
@@ -21,8 +20,6 @@ def open_for_run(
 ) -> Opened | None:
     """Return the layers of a run's scenarios, and its own layers as the reference unless another one is named; None if
     there are no scenarios. What was `said` of the run's own layers is not said again."""
-    if options.project.models:
-        raise OptionError("project.models is for 'sdm project': leave it out, for the models are those of the run")
     if not options.project.scenarios:
         return None
     scenarios = find_scenarios(options.project.scenarios)

@@ -10,7 +10,7 @@ from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.executors.ahead import run_threads
 from sdm.executors.opening import workers
-from sdm.kinds.choosing import choice_notes, choose_variables, chooses
+from sdm.kinds.choosing import choice_notes, choose_variables
 from sdm.kinds.registry import task_for
 from sdm.kinds.species.fit import estimator
 from sdm.kinds.species.inputs import prepare_species
@@ -64,7 +64,7 @@ def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: 
         if progress is not None and not alone:
             progress(done, len(prepared.tables), species_stage(len(result.failures)))
         try:
-            if chooses(options):
+            if options.layers.chooses:
                 narrowed = choose_variables(task, prepared, species, options, progress)
                 table, chosen = narrowed.tables[species], narrowed.chosen[species]
                 result.notices += [f"{species}: {text}" for text in choice_notes(chosen, options, nested=False)]

@@ -4,6 +4,7 @@ The prior of a stratum is its share of the area, or of the sampling effort; what
 records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -31,6 +32,7 @@ from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
+from sdm.options.rules import ON_STRATA, broken
 from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
 from sdm.storage.files import safe_name
@@ -91,9 +93,14 @@ class StrataTask(SpeciesTask):
     def __init__(self) -> None:
         self._surveyed: dict[int, Strata] = {}
 
-    def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply to strata, or contradict each other."""
-        super().check_options(strata_options(options))
+    def problems(self, options: RunOptions) -> Iterator[str]:
+        """Yield what is wrong with options: what strata cannot have, then what species cannot."""
+        yield from broken(ON_STRATA, options, self.kind)
+        yield from super().problems(strata_options(options))
+
+    def check_model(self, options: RunOptions) -> None:
+        """Raise for strata that are not there; there is no model of features."""
+        super().check_model(strata_options(options))
 
     def prepare(self, options: RunOptions) -> SpeciesPrepared:
         """Read and clean the records; the layer of categories is one of the layers."""
@@ -195,24 +202,6 @@ def strata_options(options: RunOptions) -> RunOptions:
         files, strata = [*files, strata], Path(strata).stem
     elif not files:
         raise OptionError(f"strata={strata!r} is no file: give a raster of categories, or layers after the records")
-    refused = {
-        "background.kind=target-group": (own.kind != "random", "use --bias target-group, which is the prior then"),
-        "background.file": (own.file, "the prior is over all cells; leave it out"),
-        "test.validation_background=partition": (
-            options.test.validation_background == "partition",
-            "folds are measured over all cells; leave it out",
-        ),
-        "background.bias_treatment=records": (
-            own.bias_treatment == "records",
-            "effort is the prior of strata; leave it out",
-        ),
-        "test.percent": (options.test.percent, "use --folds"),
-        "test.file": (options.test.file, "use --folds"),
-        "project.scenarios": (options.project.scenarios, "strata are those of one place; leave them out"),
-    }
-    for what, (wrong, instead) in refused.items():
-        if wrong:
-            raise OptionError(f"{what} does not go with strata: {instead}")
     classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
     chosen = [*options.layers.variables, *(classes[-1:] if options.layers.variables and not squares else [])]
     # Nothing is drawn for strata; clusters of the environment are found on background points.

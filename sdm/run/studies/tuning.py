@@ -14,7 +14,7 @@ from sdm.features.by_variable import capitals
 from sdm.features.classes import has_growing, parse_families
 from sdm.kinds.group.checking import refuse_tuning
 from sdm.kinds.registry import task_of
-from sdm.kinds.splitting import method, with_default_folds
+from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import Prepared, Task
 from sdm.options.definitions import RunOptions
 from sdm.options.studies import TuneOptions
@@ -105,7 +105,7 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     Where no folds were asked for there are five, unless the choice needs none.
     """
     dividing = options
-    if method(options.test) is None and any(measure in fold_measures(task) for measure in options.tune.choose_by):
+    if options.test.division is None and any(measure in fold_measures(task) for measure in options.tune.choose_by):
         dividing = with_default_folds(options)
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
@@ -131,7 +131,7 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
 def _notes(tuning: Tuning, task: Task, options: RunOptions, tested: bool) -> list[str]:
     """Say that folds which chose a setting praise it, where nothing else tests it."""
     by_folds = any(name in fold_measures(task) for name in options.tune.choose_by)
-    if tested or not by_folds or len(tuning.settings) < 2 or method(options.test) is None:
+    if tested or not by_folds or len(tuning.settings) < 2 or options.test.division is None:
         return []
     compared = f"{len(tuning.settings):,} settings were compared by the same folds"
     return [

@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT
 from terminal import rows, succeed
 
-from sdm.java.command import read_command
+from sdm.java.flags import read_command
 from sdm.java.run import run_java
 from sdm.java.translation import run_options
 

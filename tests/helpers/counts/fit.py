@@ -42,7 +42,8 @@ class CountFit:
 
 
 def fit_counts(name: str, table: pd.DataFrame) -> CountFit:
-    model = CountRegression().fit(table.drop(columns="count"), table["count"].to_numpy()).model_
+    layers, counts = table.drop(columns="count"), table["count"]
+    model = CountRegression().fit(layers, counts.to_numpy()).model_
     return CountFit(name, model, {"status": "converged", "sites": len(table)}, [])
 
 

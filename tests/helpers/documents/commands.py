@@ -5,8 +5,8 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-from sdm.kinds.splitting import check_testing
 from sdm.options.reading import leaves, make_options
+from sdm.options.rules import TESTING, refuse_broken
 from sdm_cli.app import whole_app
 
 ROOT = Path(__file__).parents[3]
@@ -47,4 +47,5 @@ def understood(line: str) -> None:
     context = command.make_context(name, words)
     keys = {leaf.dotted.replace(".", "__"): leaf.dotted for leaf in leaves()}
     given = {keys[key]: value for key, value in context.params.items() if key in keys}
-    check_testing(make_options({dotted: value for dotted, value in given.items() if value not in (None, [], ())}))
+    options = make_options({dotted: value for dotted, value in given.items() if value not in (None, [], ())})
+    refuse_broken(TESTING, options, options.kind or "species")
