@@ -46,9 +46,12 @@ demo: $(VENV)/.base  ## fit the sample species, find how well the truth was foun
 	$(BIN)/sdm project $(DEMO) --scenarios sample_data/warmer --reference sample_data/layers --novelty mess,clamping \
 		-o $(FUTURE) --overwrite
 	@echo
+	@echo "Figures for a paper, from the stored results:"
+	$(BIN)/sdm report $(DEMO) --figures pdf -q
+	@echo
 	@echo "Page:    $(DEMO)/Virtualis_montanus.html (open it in a browser: everything in one file)"
 	@echo "Map:     $(DEMO)/Virtualis_montanus.tif (open it in QGIS) and Virtualis_montanus.png"
-	@echo "Curves:  $(DEMO)/plots/"
+	@echo "Curves:  $(DEMO)/plots/ (SVG as on the page, and PDF for print)"
 	@echo "Future:  $(FUTURE)/Virtualis_montanus.html (two maps to compare; hatched where the model extrapolates)"
 	@echo "Change:  $(FUTURE)/warmer/Virtualis_montanus_change.tif (stable, gain, loss), novelty in mess.tif and mod.tif"
 

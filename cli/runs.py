@@ -1,6 +1,5 @@
 """What the commands that fit models share: the run, and what is said of it."""
 
-from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,34 +10,10 @@ from sdm_cli.console import Console, command_line
 from sdm_cli.options import from_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from sdm.options.definitions import RunOptions
     from sdm.run.run import RunResult
-
-
-@contextmanager
-def helped(*, charts: bool) -> "Iterator[None]":
-    """For a run over species, have a process beside this one load what draws `charts`, before this one loads what fits:
-    both take about a second."""
-    from sdm.executors.painter import dismiss_painter, start_painter
-
-    if charts:
-        from sdm.report.titled import get_ready
-
-        start_painter(get_ready)
-    try:
-        yield
-    finally:
-        dismiss_painter()
-
-
-def draws_charts(options: "RunOptions") -> bool:
-    """Tell whether a run draws more than maps, which need no plotting library, as far as its options tell."""
-    output, test = options.output, options.test
-    measured = bool(test.folds or test.jackknife or output.uncertainty or output.surfaces or output.publication)
-    for_print = any(kind != "png" for kind in output.figure_format)
-    return output.curves or measured or (output.map and output.map_picture and for_print)
 
 
 def do_run(
@@ -58,12 +33,9 @@ def do_run(
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     from sdm.executors.opening import kept_workers
-    from sdm.kinds.registry import over_species
 
     output = options.output
-    charts = run is not None or draws_charts(options)
-    helpers = helped(charts=charts) if over_species(options) else nullcontext()
-    with kept_workers(options), helpers:  # which load what they need while this process does
+    with kept_workers(options):
         if run is None:
             from sdm.run.run import run as fit_all
 

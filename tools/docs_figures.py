@@ -64,6 +64,7 @@ PHOTOGRAPHED = {
 COMMANDS = (
     "example first",
     "fit first/run.yaml",
+    "report first/results --figures png",
     "simulate first/world/2050 --size 120 --species 3 --records 150 --sites 400 --warming 2 --seed 1",
     "simulate first/world/2080 --size 120 --species 3 --records 150 --sites 400 --warming 4 --seed 1",
     "project first/results --scenarios first/world/{period}/warmer --reference first/layers --novelty mess,limiting "

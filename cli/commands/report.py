@@ -26,6 +26,12 @@ def report(
             "--metadata", help="Also write the ODMAP protocol (CSV, JSON) and RMM metadata (CSV) of each model."
         ),
     ] = False,
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            "--figures", help="Also draw the figures again, for print: png, pdf, svg, or several.", metavar="TEXT"
+        ),
+    ] = None,
 ) -> None:
     """Make the page of a model again from its stored results, without fitting: `sp.html`, which opens offline.
 
@@ -42,13 +48,17 @@ def report(
 
     sdm report old/Bradypus_variegatus.lambdas --metadata
 
+    sdm report results --figures pdf
+
     sdm report habitats community   (folders of sdm classify and sdm joint)
     """
     from sdm.java.page import is_bare_lambdas, write_lambdas_page
     from sdm.kinds.pages import make_pages, write_all_metadata
+    from sdm.options.kinds import read_formats
     from sdm.run.journal import Journal
     from sdm.run.summary import renew_summary
 
+    formats = [] if figures is None else read_formats(figures)
     for folder in filter(Path.is_dir, places):
         renew_summary(folder)
     models = [place for place in places if is_bare_lambdas(place)]
@@ -57,5 +67,9 @@ def report(
     if metadata:
         pages += [str(file) for place in places for file in write_all_metadata(place)]
     pages += [str(page) for page in make_pages(places, lambda folder: len(Journal(folder).read().planned) or None)]
+    if formats:
+        from sdm.kinds.figures import draw_figures
+
+        pages += [str(file) for file in draw_figures(places, formats)]
     console.lines(pages)
     console.result(files=pages)

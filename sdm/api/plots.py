@@ -1,15 +1,16 @@
 """Plots of results as matplotlib axes, drawn by the functions that draw the figures of a run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from sdm.errors import DataError, OptionError
-from sdm.report import charts
-from sdm.report.results import Results, column, number, rows_by, rows_of
+from sdm.report import charts, stored_charts
+from sdm.report.charts import LineChart
+from sdm.report.results import Results, column, rows_of
+from sdm.report.stored_charts import CurveChart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,10 +80,9 @@ class Plots:
         """Draw permutation importance and percent contribution of the variables."""
         from sdm.report.figures.charts import plot_bars
 
-        found = self._results.tree("importance")
-        permuted = rows_of(found.get("permutation") or self._results.numbers.get("permutation_importance"))
+        permuted, contributed = stored_charts.importance_rows(self._results)
         self._need(permuted, "importance", "importance=False")
-        return plot_bars(charts.importance_chart(permuted, rows_of(found.get("contribution"))), ax)
+        return plot_bars(charts.importance_chart(permuted, contributed), ax)
 
     def jackknife(self, measure: str = "train_gain", ax: "Axes | None" = None) -> "Axes":
         """Draw the jackknife of the variables by a measure: `train_gain`, `test_gain`, `train_auc` or `test_auc`."""
@@ -100,13 +100,8 @@ class Plots:
         """Draw the ROC curve of training and test records."""
         from sdm.report.figures.charts import plot_curve
 
-        rows = self._rows("roc")
-        scores = {}
-        for data, key in (("training", "auc_train"), ("test", "auc_test")):
-            measured = self._results.tree("measures").get(data)
-            found = measured.get("mean_auc") if isinstance(measured, dict) else self._results.numbers.get(key)
-            scores[data] = number(found)
-        axes = plot_curve(charts.roc_chart(rows, scores), ax, letters=60)
+        self._rows("roc")  # or say how to have them
+        axes = plot_curve(cast("LineChart", stored_charts.roc_of(self._results)), ax, letters=60)
         axes.set_xlabel(axes.get_xlabel().replace(" (", "\n("))  # for axes that are narrow
         return axes
 
@@ -127,57 +122,23 @@ class Plots:
 
     def folds(self, ax: "Axes | None" = None) -> "Axes":
         """Draw which fold each record is held out in, over the land."""
-        from sdm.report.figures.assessment import plot_folds
-        from sdm.report.pages.sections import main_picture
+        from sdm.report.figures.stored import plot_stored_folds
 
-        rows = [row for row in self._rows("folds") if row.get("kind") != "background" and row.get("fold")]
-        names = charts.fold_names(rows)
-        group = np.array([names.index(row["fold"]) for row in rows], dtype=np.int64)
-        land = main_picture(self._results)
-        places = np.array(column(rows, "X")), np.array(column(rows, "Y"))
-        return plot_folds(places, group, names, ax, geographic=land is not None and land.geographic, land=land)
+        self._rows("folds")  # or say how to have them
+        return plot_stored_folds(self._results, ax)
 
     def tuning(self, by: str | None = None, ax: "Axes | None" = None) -> "Axes":
         """Draw a measure against the multiplier for all settings that `sdm.tune` tried; the chosen one is ringed."""
-        from sdm.report.figures.assessment import plot_tuning
+        from sdm.report.figures.stored import plot_stored_tuning
 
         rows = self._rows("tune")
-        by = by or str((self._results.tree("tuning").get("by") or ["auc.val.avg"])[0])
-        if by not in rows[0]:
+        if by is not None and by not in rows[0]:
             raise OptionError(f"there is no measure '{by}' of the tuning: expected one of {', '.join(rows[0])}")
-        tried = [_setting(row) for row in rows]
-        return plot_tuning(tried, by, [row.get("chosen") == "True" for row in rows].index(True), ax)
+        return plot_stored_tuning(self._results, by, ax)
 
-    def _curve_charts(self) -> dict[str, Any]:
+    def _curve_charts(self) -> Mapping[str, CurveChart]:
         """Return the charts of the responses, all of one height, as the page has them; of classes their shares."""
-        from sdm.report.pages.drawing.curves import ranked, response_curves
-
-        scale, table = self._results.curve_scale, self._results.table("curves")
-        if table and "probability" in table[0]:
-            return self._share_charts(table)
-        rows = [row for row in table if row.get("kind") not in charts.EFFECTS]
-        span = charts.response_range(scale, column(rows, "response"))
-        ways: dict[str, Any] = {"y_label": charts.SCALES.get(scale, scale), "y_range": span}
-        found = {}
-        for variable, own in ranked(self._results, rows_by(rows, "variable")).items():
-            title = f"Response to {variable}"
-            found[variable] = charts.curve_chart(variable, response_curves(own), title=title, **ways)
-        return found
-
-    def _share_charts(self, table: list[dict[str, str]]) -> dict[str, Any]:
-        """Return the probabilities of all classes along every variable, in the colours of the classes."""
-        from sdm.report.pages.drawing.curves import ranked, stored_curve
-
-        colours = {row.get("class", ""): row.get("colour", "") for row in self._results.table("classes")}
-        ways: dict[str, Any] = {"y_label": charts.SHARES_LABEL, "y_range": (0.0, 1.0)}
-        found = {}
-        for variable, rows in ranked(self._results, rows_by(table, "variable")).items():
-            own = {
-                label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
-                for label, part in rows_by(rows, "class").items()
-            }
-            found[variable] = charts.curve_chart(variable, own, title=f"Probabilities along {variable}", **ways)
-        return found
+        return stored_charts.share_charts(self._results) or stored_charts.response_charts(self._results, {})
 
     def _rows(self, key: str) -> list[dict[str, str]]:
         rows = self._results.table(key)
@@ -220,11 +181,3 @@ def _record_places(results: Results) -> dict[str, tuple[Any, Any]]:
         if rows:
             found[noun] = (np.array(column(rows, "X")), np.array(column(rows, "Y")))
     return found
-
-
-def _setting(row: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row of what was tried with numbers, its multiplier, and what else it is."""
-    words = [row[key] for key in ("fc",) if row.get(key)]
-    words += [f"{key} {row[key]}" for key in ("entropy", "regularization", "lambda", "beta") if row.get(key)]
-    values = {key: number(text) for key, text in row.items()}
-    return {**values, "multiplier": values.get("rm") or 1.0, "label": ", ".join(words)}

@@ -76,6 +76,7 @@ def run_options(command: JavaCommand) -> RunOptions:
         "output.overwrite": True,  # the folder is the program's own; files beside it are checked before
         "output.curves": command["responsecurves"],
         "output.curves_exponent": command["responsecurvesexponent"],
+        "output.figures": ["png"],  # as Java Maxent draws curves and jackknives
         "output.background_predictions": command["writebackgroundpredictions"],
         "output.map": not table and (command["outputgrids"] or command["replicates"] > 1),
         "output.map_picture": command["pictures"] and not table,

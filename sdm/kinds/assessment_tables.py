@@ -1,6 +1,6 @@
 """What a run writes about how good a model is: tables, pictures, and maps over replicates."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ import numpy as np
 
 from sdm.assess.measures.thresholds import Threshold, find_threshold
 from sdm.assess.uncertainty import STATISTICS
-from sdm.errors import OptionError
 from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessing import AssessedModel
 from sdm.kinds.task import REPLICATES, Files
@@ -17,8 +16,8 @@ from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.file import save_model
 from sdm.models.interface import ValueModel
 from sdm.options.definitions import RunOptions
-from sdm.report.charts import importance_chart
-from sdm.report.titled import Titled
+from sdm.report.chart_files import make_plots
+from sdm.report.paper import Paper, paper_of
 from sdm.storage.files import safe_name
 
 if TYPE_CHECKING:
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 
 MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
 LAND_PIXELS = 400
-PICTURES = (
-    "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
-    "variograms", "correlation", "reduction", "roc", "omission", "publication",
-)  # fmt: skip  # names in `plots/` that are not a variable's
 
 
 def write_replicates(models: Sequence[Any], fitted: Any, folder: Path, name: str) -> Files:
@@ -168,77 +163,49 @@ ASSESSMENT: tuple[Artefact[AssessedModel], ...] = (
 """The tables of how good a model is, of every kind that has an `Assessor`."""
 
 
-def assessment_pictures(fitted: Any, stack: "Stack | None", options: RunOptions) -> list[Titled]:
-    """Return the pictures of what was measured; of the importance of variables, which nobody asked for, only with
-    curves."""
-    found, scale, todo = fitted.assessed, fitted.scale, list[Titled]()
-    if found.permutation and options.output.curves:
-        todo.append(Titled("importance", "assessment.draw_importance", (found.permutation, found.contribution)))
-    if found.jackknife:
-        measures = {"train_gain": "jackknife"}
-        if fitted.test is not None:
-            measures |= {"test_gain": "jackknife_test_gain", "test_auc": "jackknife_test_auc"}
-        for measure, title in measures.items():
-            todo.append(Titled(title, "assessment.draw_jackknife", (found.jackknife, measure)))
-    split = None if found.validation is None else found.validation.split
-    places = [(x, y) for _, x, y in fitted.table.points()]
-    known = [all(np.isfinite(part).all() for part in place) for place in places]
-    if split is not None and split.group is not None and known[0] and len(split.folds) <= MOST_FOLDS:
-        measured = f", {split.background} background" if len(places) > 1 else ""
-        ways = {
-            "background": places[1] if len(places) > 1 and known[1] else None,
-            "background_group": split.background_group,
-            "geographic": stack is not None and stack.crs is not None and stack.crs.is_geographic,
-            "land": _land(stack),
-            "outlines": split.outlines,
-            "title": fitted.name,
-            "said": f"{len(split.folds)} folds, {split.method}{measured}",
-        }
-        given = places[0], split.group, [fold.name for fold in split.folds]
-        todo.append(Titled("folds", "assessment.draw_folds", given, ways))
-    if split is not None and split.blocks is not None:
-        todo.append(Titled("variograms", "variables.draw_variograms", (split.blocks,)))
-    if found.survey is not None:
-        todo.append(Titled("calibration", "assessment.draw_calibration", (found.survey["calibration"],)))
-    if fitted.bands:
-        shown, order = options.output.curve_scale(scale), {"order": variable_order(found)}
-        todo.append(Titled("bands", "assessment.draw_bands", (fitted.bands, shown), order))
-    for surface in fitted.surfaces:
+def draw_assessment(measured: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: Files) -> None:
+    """Draw the folds on a map, the variograms that the size of blocks comes from, and responses to two variables."""
+    split = None if measured.assessed.validation is None else measured.assessed.validation.split
+    known = [np.isfinite(x).all() and np.isfinite(y).all() for _, x, y in measured.table.points()]
+    mapped = split is not None and split.group is not None and known[0] and len(split.folds) <= MOST_FOLDS
+    blocks = None if split is None else split.blocks
+    if not (mapped or blocks is not None or measured.surfaces):
+        return
+    from sdm.report.figures import assessment
+    from sdm.report.figures.variables import draw_variograms
+
+    plots, paper = make_plots(folder, files), paper_of(options.output)
+    if mapped:
+        _draw_folds(measured, split, known, stack, plots / "folds.png", paper)
+    if blocks is not None:
+        draw_variograms(blocks, plots / "variograms.png", paper)
+    for surface in measured.surfaces:
         title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
-        todo.append(Titled(title, "assessment.draw_surface", (surface, scale)))
-    if fitted.roc and options.output.curves:
-        todo.append(Titled("roc", "assessment.draw_roc", (fitted.roc, _scores(fitted.numbers))))
-        if omission := getattr(fitted, "omission", None):
-            todo.append(Titled("omission", "assessment.draw_omission", (omission,)))
-    return todo
+        assessment.draw_surface(surface, measured.scale, plots / f"{title}.png", paper)
 
 
-def variable_order(found: Any) -> Sequence[str]:
-    """Return the variables of an assessed model, the most important first, as its page shows them."""
-    rows = ([asdict(row) for row in part] for part in (found.permutation, found.contribution))
-    return importance_chart(*rows).names
+def _draw_folds(
+    measured: Any, split: Any, known: Sequence[Any], stack: "Stack | None", path: Path, paper: Paper
+) -> None:
+    """Draw the folds on a map, over the land, with the lines between blocks."""
+    from sdm.report.figures.assessment import draw_folds
 
-
-def publication_picture(fitted: Any, raster: Path, **ways: Any) -> Titled:
-    """Return the figure for a paper; the importance of variables and responses to them must be known."""
-    found = fitted.assessed
-    if not found.permutation or not ways["profiles"]:
-        raise OptionError(
-            "output.publication shows responses and the importance of variables, and output.curves=false or "
-            "test.importance=false leaves them out: leave one of the options out"
-        )
-    ways |= {name: [asdict(row) for row in getattr(found, name)] for name in ("permutation", "contribution")}
-    return Titled("publication", "composed.draw_publication", (raster,), {"species": fitted.name, **ways})
-
-
-def _scores(numbers: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the AUC of training and of test data, from the numbers of any kind of model."""
-    measures = numbers.get("measures") or {}
-    found = {}
-    for data, key in (("training", "auc_train"), ("test", "auc_test")):
-        own = measures.get(data)
-        found[data] = own.get("mean_auc") if isinstance(own, dict) else numbers.get(key)
-    return found
+    places = [(x, y) for _, x, y in measured.table.points()]
+    divided = f", {split.background} background" if len(places) > 1 else ""
+    draw_folds(
+        places[0],
+        split.group,
+        [fold.name for fold in split.folds],
+        path,
+        background=places[1] if len(places) > 1 and known[1] else None,
+        background_group=split.background_group,
+        geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
+        land=_land(stack),
+        outlines=split.outlines,
+        title=measured.name,
+        caption=f"{len(split.folds)} folds, {split.method}{divided}",
+        paper=paper,
+    )
 
 
 def _land(stack: "Stack | None") -> "Picture | None":

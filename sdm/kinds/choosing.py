@@ -15,8 +15,8 @@ from sdm.executors.opening import workers
 from sdm.kinds.splitting import FOLDS, with_default_folds
 from sdm.kinds.task import Files, Prepared, Task
 from sdm.options.definitions import RunOptions
+from sdm.report.chart_files import make_plots
 from sdm.report.tables import write_rows
-from sdm.report.titled import make_plots
 from sdm.types import Progress
 
 LEAST = 2  # variables that there must be to leave some out

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
-from sdm.executors.painter import Painter
 from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
@@ -294,12 +293,10 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         options: RunOptions,
         folder: Path,
         files: Files,
-        painter: Painter,
         progress: Progress | None,
     ) -> list[str]:
         """Write the model, its tables and pictures, and maps that depend on measures, into a folder; note their names
-        in `files`, which has the other maps already, and return notes. What the painter draws is there when everything
-        is written."""
+        in `files`, which has the other maps already, and return notes."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:

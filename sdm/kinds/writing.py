@@ -1,7 +1,6 @@
 """What every model leaves behind beside its own files: what repeats the run, the records, the numbers, and the page."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -9,12 +8,11 @@ from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import HIDDEN, hide_secrets
-from sdm.executors.painter import Painter
 from sdm.kinds.assessment_tables import fold_rows
 from sdm.kinds.model_task import ModelTask
 from sdm.kinds.registry import results_class
 from sdm.kinds.results import read_results
-from sdm.kinds.task import Measured, ModelMaps, ModelResult, Prepared, Task
+from sdm.kinds.task import Files, Measured, ModelMaps, ModelResult, Prepared, Task
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.vectors import write_points
@@ -22,6 +20,8 @@ from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
 from sdm.progress.telling import going_on
+from sdm.report.model_figures import write_figures
+from sdm.report.paper import paper_of
 from sdm.report.tables import write_frame, write_rows
 from sdm.storage.files import to_json
 from sdm.types import Progress
@@ -37,41 +37,29 @@ def write_model(
     prepared: Prepared,
     options: RunOptions,
     command: str,
-    painter: Painter,
+    also: Callable[[Path, Files], None],
     progress: Progress | None = None,
-    also: Callable[[Path, dict[str, Any]], None] | None = None,
 ) -> ModelResult:
-    """Write the results of one model into the folder of its maps; `also` writes more. What the painter draws may be
-    there later."""
+    """Write the results of one model into the folder of its maps; `also` writes more."""
     name, folder = task.file_name(measured.name), maps.folder
     files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt", **maps.files}
     measured.numbers |= maps.numbers
-    notes = [*measured.notes, *task.write(measured, prepared, options, folder, files, painter, progress)]
+    notes = [*measured.notes, *task.write(measured, prepared, options, folder, files, progress)]
     write_run(task, task.repeat(options, measured.name), folder, command)
     numbers = {"kind": task.kind, **measured.numbers, "versions": versions(), "files": files, "notes": notes}
     numbers["notices"] = list(prepared.notices)
     numbers["warnings"] = warnings = [*prepared.warnings, *measured.numbers.get("warnings", [])]
-    beside: dict[str, Any] = {}  # what is written while pictures are drawn
     if prepared.single:
-        task.write_shared(prepared, options, folder, beside)
+        task.write_shared(prepared, options, folder, files)
     records = task.records(prepared, measured.name)
     if records is not None:
-        beside["records"] = write_rows(folder / "records.csv", records[0]).name
+        files["records"] = write_rows(folder / "records.csv", records[0]).name
         numbers["records"] = records[1]
-    write_fate(prepared, prepared.fate_of(measured.name), options, folder, beside)
-    now = results_class(task.kind)(folder, name, task.kind, numbers, options.model_dump(), "", "")
-    packed = None
-    if options.output.report and also is None:
-        from sdm.report.pages.maps.live_map import pack_maps
-
-        packed = pack_maps(now)
+    write_fate(prepared, prepared.fate_of(measured.name), options, folder, files)
+    also(folder, files)
+    results = results_class(task.kind)(folder, name, task.kind, numbers, options.model_dump(), "", "")
     with going_on(progress, "pictures"):
-        files |= painter.names()
-    files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
-    if also is not None:
-        also(folder, files)
-    files |= beside
-    numbers["files"] = files
+        files |= write_figures(results, paper_of(options.output))
     if options.output.gpkg:
         _add_to_package(measured, prepared, folder, files)
     style_folder(folder)
@@ -80,7 +68,7 @@ def write_model(
         from sdm.report.previews import write_preview
 
         files["page"] = f"{name}.html"
-        made = write_preview(now)
+        made = write_preview(results)
         if made is not None:
             files["preview"] = made.name
     if options.output.metadata:
@@ -91,7 +79,7 @@ def write_model(
     if options.output.report:
         from sdm.kinds.pages import write_page
 
-        write_page(replace(read_results(folder / files["numbers"]), packed=packed))
+        write_page(read_results(folder / files["numbers"]))
     if options.output.metadata:
         from sdm.report.metadata import write_metadata
 

@@ -19,7 +19,7 @@ _EVERY = {
     "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
     "predict.clamp", "predict.extrapolation", "project.", "output.resume",
     "output.folder", "output.overwrite", "output.map", "output.report", "output.metadata", "output.page_map",
-    "output.gpkg", "output.figure_format", "output.dpi", "output.figure_width",
+    "output.gpkg", "output.figures", "output.dpi", "output.figure_width",
 }  # fmt: skip
 _SPECIES = {
     "preset", "occurrences.", "background.", "fit.", "test.", "predict.", "output.", "tune.", "curve.", "path.",
@@ -68,7 +68,7 @@ PROJECTING = (
     "project.models", "project.scenarios", "project.reference", "project.thresholds", "project.novelty",
     "project.dispersal", "project.over", "project.area", "predict.scale", "predict.threshold", "predict.extrapolation",
     "predict.clamp", "layers.nodata", "layers.align", "layers.rename", "output.folder", "output.overwrite",
-    "output.resume", "output.report", "output.page_map", "output.gpkg", "output.figure_format", "output.dpi",
+    "output.resume", "output.report", "output.page_map", "output.gpkg", "output.figures", "output.dpi",
     "output.figure_width", "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings",
     "cluster.patience", "retries",
 )  # fmt: skip

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.names import read_renames
+from sdm.errors import OptionError
 from sdm.features.classes import has_growing, parse_classes, parse_families, parse_features
 from sdm.storage.addresses import is_remote, place_stem
 
@@ -28,6 +29,14 @@ def _words(value: Any) -> Any:
     """Let one word, or several with commas between, stand for a list."""
     parts = _list(value)
     return [w.strip() for part in parts for w in str(part).split(",") if w.strip()] if _several(parts) else value
+
+
+def read_formats(text: str) -> list[str]:
+    """Return the formats of figures, given with commas between."""
+    formats = [word.strip() for word in text.split(",") if word.strip()]
+    if not formats or not {*formats} <= {*FORMATS}:
+        raise OptionError(f"--figures={text}: expected {', '.join(FORMATS)}, or several of them with commas")
+    return formats
 
 
 def read_places(value: Any) -> Any:
@@ -182,6 +191,7 @@ Suspicious = Annotated[
     WithJsonSchema(_TEXTS),
 ]
 Stacks = Annotated[list[Literal["sum", "threshold"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
+FORMATS = ("png", "pdf", "svg")
 Formats = Annotated[list[Literal["png", "pdf", "svg"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
 Width = Annotated[str, AfterValidator(_width), WithJsonSchema(_TEXT)]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]

@@ -100,8 +100,11 @@ class OutputOptions(Section):
         "of earlier runs.",
         "appendtoresultsfile",
     )
-    figure_format: Formats = option(
-        ["png"], "Formats of figures: png (always: pages show it), and beside it pdf or svg, for print."
+    figures: Formats = option(
+        [],
+        "Also draw all figures for print, as png, pdf or svg. Without it, curves and other charts are SVG files as the "
+        "page shows them, and maps are PNG files.",
+        "figure_format",
     )
     dpi: int = option(300, "Dots per inch of figures, at their printed width.", ge=50, le=1200)
     figure_width: Width | None = option(

@@ -16,17 +16,23 @@ NOWHERE = "#e8e8e8"  # cells of a map without data
 
 @dataclass(frozen=True)
 class Paper:
-    """What figures are made for: formats of their files, dots per inch, and a printed width in millimetres that all of
-    them get; None: every figure has its own."""
+    """What figures are made for: formats beside those that are always written, dots per inch, and a printed width in
+    millimetres that all of them get; None: every figure has its own."""
 
-    formats: Sequence[str] = ("png",)
+    formats: Sequence[str] = ()
     dpi: int = DPI
     width: float | None = None
+    pictures_as: Sequence[str] = ("png",)  # formats that maps always have, as pages show them
 
     @property
-    def vectors(self) -> list[str]:
-        """The formats beside PNG, which is always written."""
-        return [kind for kind in self.formats if kind != "png"]
+    def of_pictures(self) -> list[str]:
+        """The formats of maps and of other pictures that are not charts."""
+        return list(dict.fromkeys([*self.pictures_as, *self.formats]))
+
+    @property
+    def of_charts(self) -> list[str]:
+        """The formats in which charts are drawn for print; as SVG they are written as pages show them."""
+        return [kind for kind in self.formats if kind != "svg"]
 
 
 PLAIN = Paper()
@@ -37,4 +43,4 @@ def paper_of(output: "OutputOptions") -> Paper:
     from sdm.options.kinds import read_width
 
     width = None if output.figure_width is None else read_width(output.figure_width)
-    return Paper(tuple(output.figure_format), output.dpi, width)
+    return Paper(tuple(output.figures), output.dpi, width)

@@ -9,14 +9,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError
-from sdm.executors.painter import Painter, painting
 from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
 from sdm.kinds.task import Fit, Measured, ModelMaps, ModelResult, Prepared, Task
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
-from sdm.report.paper import paper_of
 from sdm.report.results import SCENARIOS
-from sdm.report.titled import Titled, draw_titled
 from sdm.run.side_by_side import side_by_side
 from sdm.storage.commit import staging
 from sdm.types import Progress
@@ -31,22 +28,14 @@ log = logging.getLogger("sdm")
 
 @dataclass
 class Chosen:
-    """Options that were chosen for a model, what its results say of the choice, what writes down the rest, and pictures
-    of it."""
+    """Options that were chosen for a model, what its results say of the choice, and what writes down the rest."""
 
     options: RunOptions
     numbers: dict[str, Any]
     write: Callable[[Path, dict[str, Any]], None]
     what: str = "tuning"
-    pictures: Sequence[Titled] = ()
     validation: "CrossValidation | None" = None  # of the model with these options, where they were chosen by it
     notes: Sequence[str] = ()  # what to say of the model, before anything else
-
-    def draw(self, painter: Painter, folder: Path) -> None:
-        """Have the pictures drawn, once."""
-        if self.pictures:
-            painter.draw(draw_titled, self.pictures, folder, paper_of(self.options.output))
-        self.pictures = ()
 
 
 Chooser = Callable[[Task, Prepared, str, RunOptions, Progress | None], Chosen]
@@ -92,7 +81,7 @@ class Job:
         self, prepared: Prepared, name: str, folder: Path, progress: Progress | None = None, *, overwrite: bool = False
     ) -> ModelResult:
         """Fit one model, make its maps while it is measured, and write its results in one step."""
-        with staging(folder, overwrite=overwrite) as stage, painting() as painter:
+        with staging(folder, overwrite=overwrite) as stage:
             begun = self._begin(prepared, name, progress)
             fit, prepared, options = begun.fit, begun.prepared, begun.options
             maps, ready = side_by_side(
@@ -100,7 +89,7 @@ class Job:
                 lambda shown: self._measure(begun, shown),
                 progress,
             )
-            result = self._write_into(stage, ready, maps, folder, painter, progress)
+            result = self._write_into(ready, maps, folder, progress)
         return self._done(ready, result, folder)
 
     def fit(self, prepared: Prepared, name: str, progress: Progress | None = None) -> Ready:
@@ -162,15 +151,12 @@ class Job:
                 made = maps.move(stage)
                 pictures = self.task.draw_maps(ready.measured, made, ready.prepared, ready.options)
                 made = replace(made, files=made.files | pictures)
-            with painting() as painter:
-                result = self._write_into(stage, ready, made, folder, painter, progress)
+            result = self._write_into(ready, made, folder, progress)
             if before_commit is not None:
                 before_commit()
         return self._done(ready, result, folder)
 
-    def _write_into(
-        self, stage: Path, ready: Ready, maps: ModelMaps, folder: Path, painter: Painter, progress: Progress | None
-    ) -> ModelResult:
+    def _write_into(self, ready: Ready, maps: ModelMaps, folder: Path, progress: Progress | None) -> ModelResult:
         """Write the results of one model to a stage, which will be the folder."""
         prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
 
@@ -187,9 +173,7 @@ class Job:
                 files["scenarios"] = SCENARIOS
                 ready.measured.numbers.setdefault("warnings", []).extend(made.warnings)
 
-        if ready.chosen is not None:
-            ready.chosen.draw(painter, stage)
-        return write_model(self.task, ready.measured, maps, prepared, options, self.command, painter, progress, also)
+        return write_model(self.task, ready.measured, maps, prepared, options, self.command, also, progress)
 
     def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:
         log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)

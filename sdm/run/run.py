@@ -10,7 +10,6 @@ from sdm.errors import DataError
 from sdm.executors.ahead import run_threads
 from sdm.executors.local import load_meanwhile
 from sdm.executors.opening import check_workers, kept_workers
-from sdm.executors.painter import dismiss_painter, has_painter
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import ModelResult, Prepared, Task
 from sdm.options.definitions import RunOptions
@@ -109,8 +108,6 @@ def run(
         prepared = task.gather(prepared, options, progress)
         for notice in prepared.notices[said:]:
             log.info(notice)
-        if plan is not None:
-            dismiss_painter()  # it is for the pictures of one model
         if plan is None:
             result = _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
         else:
@@ -185,12 +182,7 @@ def _whole(model: ModelResult, target: Path) -> ModelResult:
 
 
 def _drawing(options: RunOptions) -> list[str]:
-    """Return the modules that draw what a run is to give, as far as no other process does so."""
-    output, modules = options.output, []
-    if output.map and output.map_picture and not has_painter():
-        modules.append("sdm.report.figures.maps.painted")
-    if output.curves and not has_painter():
-        modules.append("sdm.report.figures.curves")
-    if output.report:
-        modules.append("sdm.kinds.pages")
-    return modules
+    """Return the modules that draw the map of a run and write its page."""
+    output = options.output
+    modules = ["sdm.report.figures.maps.drawn"] if output.map and output.map_picture else []
+    return [*modules, "sdm.kinds.pages"] if output.report else modules

@@ -166,7 +166,7 @@ def test_a_layer_with_one_value_is_a_note_not_a_crash(own, tmp_path: Path) -> No
     result = as_json("fit", own.records, own.layers, *words, "-o", tmp_path / "out")
     notes = result["models"][0]["notes"]
     assert any("elevation" in note for note in notes), notes
-    assert not (tmp_path / "out" / "plots" / "elevation.png").exists()
+    assert not (tmp_path / "out" / "plots" / "elevation.svg").exists()
 
 
 @pytest.mark.parametrize("damage", ["truncated", "overwritten", "empty", "text"])

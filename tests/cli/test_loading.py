@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from sdm.options.definitions import RunOptions
 from sdm_cli.commands.listed import COMMANDS
-from sdm_cli.runs import draws_charts
 
 HEAVY = (
     "numpy",
@@ -113,19 +111,3 @@ def test_a_command_loads_what_it_needs(few: Few, fit, tmp_path: Path, command: s
     assert done.returncode == (1 if command == "status" else 0), done.stderr
     (loaded,) = (line.split()[1:] for line in done.stderr.splitlines() if line.startswith("LOADED"))
     assert set(loaded) <= needed
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("output", "test", "charts"),
-    [
-        ({}, {}, True),
-        ({"curves": False}, {}, False),
-        ({"curves": False, "figure_format": ["png", "pdf"]}, {}, True),
-        ({"curves": False, "figure_format": ["png", "pdf"], "map_picture": False}, {}, False),
-        ({"curves": False}, {"folds": 3}, True),
-        ({"curves": False}, {"jackknife": True}, True),
-    ],
-)
-def test_a_process_that_draws_is_started_where_charts_are_drawn(output: dict, test: dict, charts: bool) -> None:
-    assert draws_charts(RunOptions.model_validate({"output": output, "test": test})) is charts

@@ -43,6 +43,19 @@ def test_a_page_that_is_there_is_replaced(fit, results: Path) -> None:
     assert page.read_bytes() == before
 
 
+def test_figures_are_drawn_again_for_print(fit, results: Path) -> None:
+    """Every chart has its file for print, of the model and of its scenarios; what pages show stays as it was."""
+    before = {name: (results / name).read_bytes() for name in files(results)}
+    said = succeed("report", results, "--figures", "pdf").stdout.split()
+    new = {name for name in files(results) if name not in before}
+    charts = {path.with_suffix(".pdf").relative_to(results).as_posix() for path in (results / "plots").glob("*.svg")}
+    scenarios = {f"scenarios/{fit.name}_{what}.pdf" for what in ("scenarios", "change", "change_maps", "novelty")}
+    assert new == {f"{fit.name}.pdf", *charts, *scenarios}
+    assert {str(results / name) for name in new} < set(said)
+    assert {name: (results / name).read_bytes() for name in before} == before
+    assert "expected png, pdf, svg" in fail("report", results, "--figures", "gif", code=2).stderr
+
+
 def test_no_page_where_none_is_wanted(world, tmp_path: Path) -> None:
     said = succeed("fit", world.records, world.layers, *BARE, "--no-report", "-o", tmp_path / "out").output
     assert not list((tmp_path / "out").glob("*.html"))

@@ -200,7 +200,6 @@ def _load() -> None:
         "sdm_cli.commands.fit",
         "sdm_cli.commands.predict",
         "sdm.report.figures.maps.drawn",
-        "sdm.report.figures.maps.painted",
         "geopandas",
     )
     for name in (*modules, "sdm.run.predicting", "sdm.maps.species"):

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -192,6 +193,14 @@ def read(path: Path, band: int = 1) -> np.ma.MaskedArray:
     """A band of a raster."""
     with rasterio.open(path) as source:
         return source.read(band, masked=True)
+
+
+def chart_parts(path: Path) -> int:
+    """Return how many lines, bars, dots and texts an SVG file of a chart has, which opens by itself."""
+    root = ElementTree.parse(path).getroot()  # noqa: S314 - a file of ours
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert {"width", "height", "font-family", "fill"} <= set(root.attrib)
+    return sum(part.tag.endswith(("path", "rect", "circle", "polygon", "text")) for part in root.iter())
 
 
 def picture(path: Path) -> np.ndarray:

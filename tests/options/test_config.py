@@ -162,7 +162,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.resume": ("true", True),
     "output.curves": ("false", False),
     "output.dpi": ("150", 150),
-    "output.figure_format": ("png, pdf", ["png", "pdf"]),
+    "output.figures": ("png, pdf", ["png", "pdf"]),
     "output.figure_width": ("85mm", "85mm"),
     "output.publication": ("true", True),
     "output.map_picture": ("false", False),

@@ -3,20 +3,17 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from PIL import Image
 
 from sdm.api.run import load
-from sdm.assess.profiles import Profile
 from sdm.kinds.results import read_results
 from sdm.report.charts import COLOURS, CURVES
-from sdm.report.figures.curves import draw_profiles
-from sdm.report.pages.drawing.curves import curves, ranked_variables
+from sdm.report.pages.drawing.curves import curves
 from sdm.report.pages.maps.live_map import live_map
 from sdm.report.pages.sections import fold_map, importance
 from sdm.report.results import Results
+from sdm.report.stored_charts import ranked_variables
 
 TEXT = re.compile("<text[^>]*>([^<]*)</text>")
 
@@ -50,30 +47,24 @@ def test_importance_has_one_order_and_one_legend(full: Path, results: Results) -
 def test_a_curve_has_the_colour_and_the_name_that_it_has_on_the_page(full: Path, results: Results) -> None:
     shown = curves(results)
     assert shown is not None
-    for kind, ending in (("marginal", ""), ("only", "_only")):
+    for kind, ending, other in (("marginal", "", 1), ("only", "_only", 0)):
         name, place = CURVES[kind]
-        with Image.open(full / "plots" / f"{ranked_variables(results)[0]}{ending}.png") as image:
-            seen = {"#{:02x}{:02x}{:02x}".format(*colour) for _, colour in image.convert("RGB").getcolors(1 << 16)}
-        assert COLOURS[place] in seen
+        file = (full / "plots" / f"{ranked_variables(results)[0]}{ending}.svg").read_text(encoding="utf-8")
+        (line,) = re.findall(f'<path d="[^"]*" fill="none" (stroke="{COLOURS[place]}" stroke-width="2"[^>]*)>', file)
+        assert line in shown["responses"][0]
+        assert f'stroke="{COLOURS[other]}" stroke-width="2"' not in file
         assert name in shown["responses"][0]
-        assert f'stroke="{COLOURS[place]}"' in shown["responses"][0]
-    with Image.open(full / "plots" / f"{ranked_variables(results)[0]}.png") as image:
-        seen = {"#{:02x}{:02x}{:02x}".format(*colour) for _, colour in image.convert("RGB").getcolors(1 << 16)}
-    assert COLOURS[1] not in seen
     charts = load(full).plot.curves()
     assert [axes.get_xlabel() for axes in charts] == ranked_variables(results)
     assert [line.get_label() for line in charts[0].get_lines()] == [CURVES["marginal"][0], CURVES["only"][0]]
 
 
-def test_effects_are_in_the_order_of_the_page(tmp_path: Path) -> None:
-    x = np.linspace(0, 1, 11)
-    effects = [Profile(name, "additive", x, k * x, 0.0, 1.0) for k, name in enumerate("abc", start=1)]
-    shown = []
-    for k, (given, order) in enumerate(((effects, ("c", "a")), ([effects[2], effects[0], effects[1]], ()))):
-        (tmp_path / str(k)).mkdir()
-        (path,) = draw_profiles(given, tmp_path / str(k), "cloglog", {name: name for name in "abc"}, order=order)
-        shown.append(path.read_bytes())
-    assert shown[0] == shown[1]
+def test_effects_are_in_the_order_of_the_page(full: Path, results: Results) -> None:
+    shown, file = curves(results), (full / "plots" / "effects.svg").read_text(encoding="utf-8")
+    assert shown is not None
+    inside = [re.sub("^<svg[^>]*>|</svg>$", "", str(chart)) for chart in shown["effects"]]
+    assert len(inside) > 1
+    assert [file.index(chart) for chart in inside] == sorted(file.index(chart) for chart in inside)
 
 
 def test_folds_have_one_colour_and_one_name(full: Path, results: Results) -> None:

@@ -9,9 +9,11 @@ from terminal import picture
 
 from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
-from sdm.assess.profiles import Band, Surface
+from sdm.assess.profiles import Surface
 from sdm.models.colours import read_colour
+from sdm.report.charts import Chart, calibration_chart, importance_chart, jackknife_charts
 from sdm.report.figures import assessment as figures
+from sdm.report.figures.charts import draw_charts
 from sdm.report.figures.style import COLOURS, Paper
 
 NAMES = ("a$b", "🦥 soil", "a name that is much longer than any picture has room for, and then some")
@@ -38,30 +40,42 @@ TUNED = [
     for price in (0.5, 1.0, 4.0)
 ]
 X = np.linspace(0, 1, 11)
-BANDS = [
-    Band("a$b", "marginal", X, X / 2, X / 10, X / 3, X / 1.5, 0.1, 0.9),
-    Band("🦥", "marginal", X[:2], X[:2] + 0.2, X[:2], X[:2], X[:2] + 0.4, 0, 1, ("$1", "2")),
-]
 SURFACE = Surface(("a$b", "🦥"), "marginal", X, X[:2], np.outer(X, X[:2]), ((0.1, 0.9), (0, 1)), (None, ("$1", "b")))
 XY = np.linspace(-50, 50, 40), np.linspace(0, 30, 40) ** 1.1
 GROUP = np.arange(40) % 3
 
 SMALL = Paper(("png",), 72)
 DRAWN = {
-    "importance": lambda path: figures.draw_importance(PERMUTATION, CONTRIBUTION, path, paper=SMALL),
-    "jackknife": lambda path: figures.draw_jackknife(JACKKNIFE, "train_gain", path, paper=SMALL),
-    "test_auc": lambda path: figures.draw_jackknife(JACKKNIFE, "test_auc", path, paper=SMALL),
     "folds": lambda path: figures.draw_folds(XY, GROUP, NAMES, path, title="a$b", paper=SMALL),
     "divided": lambda path: figures.draw_folds(
         XY, GROUP, NAMES, path, background=XY[::-1], background_group=GROUP - 1, geographic=True, paper=SMALL
     ),
-    "calibration": lambda path: figures.draw_calibration(CALIBRATION, path, paper=SMALL),
     "tuning": lambda path: figures.draw_tuning(TUNED, "loss.val.avg", 4, path, paper=SMALL),
     "learning": lambda path: figures.draw_curves(POINTS[::3], "learning", path, "a$b", paper=SMALL),
     "sensitivity": lambda path: figures.draw_curves(POINTS, "sensitivity", path, paper=SMALL),
-    "bands": lambda path: figures.draw_bands(BANDS, "cloglog", path, paper=SMALL),
     "surface": lambda path: figures.draw_surface(SURFACE, "raw", path, paper=SMALL),
 }
+CHARTS = {
+    "importance": importance_chart([vars(row) for row in PERMUTATION], [vars(row) for row in CONTRIBUTION]),
+    "calibration": calibration_chart(CALIBRATION),
+    **jackknife_charts([vars(row) for row in JACKKNIFE]),
+}
+
+
+def tables(*parts):
+    return [[vars(row) for row in rows] for rows in parts]
+
+
+def drawn(chart: Chart, path: Path) -> Path:
+    draw_charts([chart], path, SMALL)
+    return path
+
+
+@pytest.mark.parametrize("name", list(CHARTS))
+def test_a_chart_drawn_twice_is_the_same(tmp_path: Path, name: str) -> None:
+    first, second = (drawn(CHARTS[name], tmp_path / f"{k}.png") for k in "ab")
+    assert first.read_bytes() == second.read_bytes()
+    assert picture(first).std() > 5
 
 
 @pytest.mark.parametrize("name", list(DRAWN))
@@ -75,7 +89,7 @@ def test_longer_bars_for_more_importance(tmp_path: Path) -> None:
     more = [replace(row, percent=2 * row.percent) for row in CONTRIBUTION[:1]] + CONTRIBUTION[1:]
     shares = []
     for name, rows in (("a", CONTRIBUTION), ("b", more)):
-        seen = picture(figures.draw_importance(PERMUTATION, rows, tmp_path / f"{name}.png"))
+        seen = picture(drawn(importance_chart(*tables(PERMUTATION, rows)), tmp_path / f"{name}.png"))
         dark, light = (np.count_nonzero((seen == read_colour(colour)).all(axis=2)) for colour in COLOURS[:2])
         shares.append(light / dark)
     assert shares[1] > 1.1 * shares[0]
@@ -96,7 +110,7 @@ def test_every_fold_has_its_colour(tmp_path: Path) -> None:
 
 def test_one_variable_and_one_setting(tmp_path: Path) -> None:
     nothing = [Permutation("x", 0.0, float("nan"), 0.0, float("nan"))]
-    figures.draw_importance(nothing, [Contribution("x", 0.0, 0.0)], tmp_path / "a.png")
+    drawn(importance_chart(*tables(nothing, [Contribution("x", 0.0, 0.0)])), tmp_path / "a.png")
     figures.draw_tuning(TUNED[:1], "loss.val.avg", 0, tmp_path / "b.png")
     figures.draw_curves([replace(POINTS[0], loss_sd=float("nan"))], "learning", tmp_path / "c.png")
     assert all(picture(tmp_path / f"{name}.png").std() > 0 for name in "abc")

@@ -6,12 +6,12 @@ import rasterio
 from matplotlib.figure import Figure
 from rasterio import Affine
 
-from sdm.assess.measures.classes import ClassProfile
 from sdm.models.colours import hex_colour, palette
-from sdm.report.charts import LEGEND
+from sdm.report.charts import LEGEND, ResponseCurve, curve_chart
 from sdm.report.figures import charts, style
-from sdm.report.figures.classes import draw_class_profile
-from sdm.report.figures.maps.picture import draw_map
+from sdm.report.figures.charts import draw_charts
+from sdm.report.figures.maps import drawn
+from sdm.report.figures.maps.drawn import draw_map
 from sdm.report.figures.maps.plan import probability
 from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture
@@ -26,11 +26,11 @@ def figures(monkeypatch) -> list[Figure]:
     saved: list[Figure] = []
     keep = style.save
 
-    def save(figure: Figure, path):
+    def save(figure: Figure, path, formats=()):
         saved.append(figure)
-        return keep(figure, path)
+        return keep(figure, path, formats)
 
-    for module in (style, charts):
+    for module in (style, charts, drawn):
         monkeypatch.setattr(module, "save", save)
     return saved
 
@@ -72,8 +72,13 @@ def test_the_raster_says_what_its_values_are(tmp_path) -> None:
 def test_so_has_a_profile(tmp_path, figures, categories) -> None:
     share = np.arange(1.0, CLASSES + 1)[::-1]
     y = np.column_stack([share, share]) / share.sum()
-    profile = ClassProfile("rain", np.array([0.0, 1.0]), y, 0.0, 1.0, categories)
-    draw_class_profile(profile, LABELS, palette(CLASSES), tmp_path / "rain.png")
+    tints = (hex_colour(colour) for colour in palette(CLASSES))
+    curves = {
+        label: ResponseCurve([0.0, 1.0], row.tolist(), categories, (0.0, 1.0), colour=tint)
+        for label, row, tint in zip(LABELS, y, tints)
+    }
+    chart = curve_chart("rain", curves, title="", y_label="Probability", y_range=(0.0, 1.0), shares=True)
+    draw_charts([chart], tmp_path / "rain.png", Paper(("png",)))
     assert legend(figures[0]) == [*LABELS[:LEGEND], f"and {CLASSES - LEGEND} more"]
 
 

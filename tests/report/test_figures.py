@@ -1,35 +1,37 @@
 """Pictures: they show what was computed, whatever the names, and one does not leave traces in the next."""
 
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import rasterio
 from affine import Affine
 from PIL import Image
+from terminal import chart_parts
 
-from sdm.assess.profiles import Profile
-from sdm.report.figures.curves import CurvePainter, draw_profiles, effect_charts, profile_chart
+from sdm.report.chart_files import write_charts
+from sdm.report.charts import ColumnChart, LineChart, Range, ResponseCurve, curve_chart
+from sdm.report.figures.charts import plot_curve
 from sdm.report.figures.maps.axes import scale_bar
-from sdm.report.figures.maps.picture import draw_map
+from sdm.report.figures.maps.drawn import draw_map
 from sdm.report.figures.maps.plan import MapFrame, suitability
 from sdm.report.figures.style import own_axes
+from sdm.report.pages.drawing.svg import svg_file
+from sdm.report.paper import Paper
 
-INK, RANGE = 31, 238  # shades of one curve
+X = np.linspace(-10, 110, 101)
 
 
-def curve(name: str = "warmth", kind: str = "marginal", y=None, classes=None) -> Profile:
+def curve(name: str = "warmth", y=None, classes=None, y_range: Range | None = (0.0, 1.0)) -> LineChart | ColumnChart:
     if classes:
-        x = np.arange(float(len(classes)))
-        return Profile(name, kind, x, np.linspace(0.2, 0.9, len(x)) if y is None else y, x[0], x[-1], tuple(classes))
-    x = np.linspace(-10, 110, 101)
-    return Profile(name, kind, x, np.exp(-(((x - 50) / 20) ** 2)) if y is None else y, 0.0, 100.0)
-
-
-def painted(profile: Profile, scale: str = "cloglog", painter: CurvePainter | None = None) -> np.ndarray:
-    painter = painter or CurvePainter()
-    painter.draw(profile_chart(profile, scale, (0.0, 1.0) if scale == "cloglog" else None))
-    return painter.pixels()
+        y = np.linspace(0.2, 0.9, len(classes)) if y is None else y
+        own = ResponseCurve(list(range(len(classes))), y.tolist(), classes)
+    else:
+        y = np.exp(-(((X - 50) / 20) ** 2)) if y is None else y
+        own = ResponseCurve(X.tolist(), y.tolist(), None, (0.0, 100.0))
+    return curve_chart(name, {"mean": own}, title=name, y_label="Suitability", y_range=y_range)
 
 
 def read(path: Path) -> np.ndarray:
@@ -37,79 +39,50 @@ def read(path: Path) -> np.ndarray:
         return np.asarray(image.convert("RGB"))
 
 
-def count(pixels: np.ndarray, shade: int) -> int:
-    return int(np.count_nonzero(np.abs(pixels.astype(int) - shade) <= 6))
-
-
 def test_a_curve_shows_line_and_training_range() -> None:
-    pixels = painted(curve())
-    assert count(pixels, INK) > 100
-    assert count(pixels, RANGE) > 10_000
-    # the middle of the training range is in the middle, white on both sides of it
-    columns = np.flatnonzero((np.abs(pixels.astype(int) - RANGE) <= 2).sum(axis=0) > 100)
-    assert 0.2 < columns.min() / pixels.shape[1] < 0.3
-    assert 0.85 < columns.max() / pixels.shape[1] < 0.95
+    axes = plot_curve(curve())
+    assert axes.lines[0].get_xydata()[:, 0].tolist() == X.tolist()
+    (shade,) = axes.patches
+    assert (shade.get_x(), shade.get_x() + shade.get_width()) == (0.0, 100.0)
 
 
-def test_the_line_is_where_the_numbers_are() -> None:
-    """A flat curve at 0.25 is drawn a quarter of the way up."""
-    painter = CurvePainter()
-    pixels = painted(curve(y=np.full(101, 0.25)), painter=painter)
-    dark = (np.abs(pixels.astype(int) - INK) <= 40).sum(axis=1)
-    rows = np.flatnonzero(dark > 700)
-    rows = rows[rows < rows.max() - 20]  # without the axis
-    share = (1 - rows.mean() / pixels.shape[0] - painter.bottom) / painter.high
-    assert share == pytest.approx(0.25, abs=0.02)
+def test_a_file_has_the_line_where_the_numbers_are() -> None:
+    """A flat curve at 0.25 is drawn a quarter of the way up, from one end of the axes to the other."""
+    root = ElementTree.fromstring(svg_file([curve(y=np.full(101, 0.25))]))  # noqa: S314 - made here
+    lines = [part.get("d", "") for part in root.iter("{http://www.w3.org/2000/svg}path")]
+    (frame,) = [re.findall(r"[-0-9.]+", text) for text in lines if text.count("L") == 2]
+    (flat,) = [re.findall(r"[-0-9.]+", text) for text in lines if text.count("L") == 100]
+    top, floor = float(frame[1]), float(frame[3])
+    assert {float(y) for y in flat[1::2]} == {round(floor - 0.25 * (floor - top), 1)}
+    assert (float(flat[0]), float(flat[-2])) == (float(frame[0]), float(frame[4]))
 
 
 def test_classes_are_bars() -> None:
-    pixels = painted(curve(classes=["clay", "sand", "rock"]))
-    assert count(pixels, RANGE) < 5000, "classes have no range"
-    filled = (np.abs(pixels.astype(int) - INK) <= 6).sum(axis=0)
-    runs = np.count_nonzero(np.diff((filled[200:] > 60).astype(int)) == 1)
-    assert runs == 3
-
-
-@pytest.mark.parametrize("scale", ["cloglog", "raw"])
-def test_drawing_leaves_no_trace_in_the_next_picture(scale: str) -> None:
-    profiles = [
-        curve(y=np.linspace(0, 1e-4, 101)),
-        curve("soil", classes=[f"class {k}" for k in range(40)]),
-        curve("effect", "additive", y=np.linspace(-3, 5, 101)),
-        curve("flat", "additive", y=np.zeros(101)),
-        curve("soil", "additive", classes=["a", "b"], y=np.array([-1.0, 2.0])),
-        curve("small", "only", y=np.full(101, 1e-9)),
-    ]
-    painter = CurvePainter()
-    for profile in [*profiles, *reversed(profiles)]:
-        np.testing.assert_array_equal(painted(profile, scale, painter), painted(profile, scale))
+    axes = plot_curve(curve(classes=["clay", "sand", "rock"]))
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx([0.2, 0.55, 0.9])
 
 
 @pytest.mark.parametrize("name", ["$x^2$", "$", "a_b", "🦥", "熊猫", "n" * 300, "line\nbreak", "", "\\frac{1}{2}"])
 def test_any_name_can_be_drawn(name: str, tmp_path: Path) -> None:
     """A warning about a missing letter would fail this test."""
-    draw_profiles([curve(name, kind) for kind in ("marginal", "only", "additive")], tmp_path, "cloglog", {name: "safe"})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["effects.png", "safe.png", "safe_only.png"]
+    write_charts({"safe": [curve(name)], "several": [curve(name), curve(name)]}, tmp_path, Paper(("png", "pdf"), 72))
+    wanted = [f"{stem}.{kind}" for stem in ("safe", "several") for kind in ("pdf", "png", "svg")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == wanted
+    assert chart_parts(tmp_path / "several.svg") > 20
 
 
-def test_all_additive_effects_are_one_picture(tmp_path: Path) -> None:
+def test_all_effects_are_one_picture(tmp_path: Path) -> None:
     """They have one scale: a weak effect looks weak. The figure is as wide as a page."""
-    names = [f"v{k}" for k in range(6)]
-    effects = [curve(name, "additive", y=np.linspace(-k, k, 101)) for k, name in enumerate(names)]
-    draw_profiles(effects, tmp_path, "cloglog", dict(zip(names, names)))
-    charts = effect_charts(effects, "cloglog")
-    assert {chart.y_range for chart in charts} == {(-5.5, 5.5)}
+    effects = [curve(f"v{k}", np.linspace(-k, k, 101), y_range=(-5.5, 5.5)) for k in range(6)]
+    write_charts({"effects": effects}, tmp_path, Paper(("png",)))
     with Image.open(tmp_path / "effects.png") as image:
-        mosaic, dpi = np.asarray(image), image.info["dpi"][0]
-    assert dpi == pytest.approx(300, abs=0.1)
-    assert mosaic.shape[1] / dpi * 25.4 == pytest.approx(180, abs=1)
-    painter = CurvePainter(45.0)
-    painter.draw(charts[4])
-    single = painter.pixels()
-    high, wide = single.shape
-    assert mosaic.shape == (2 * high, 4 * wide)
-    np.testing.assert_array_equal(mosaic[high:, :wide], single)
-    assert np.all(mosaic[high:, 2 * wide :] == 255)
+        assert image.info["dpi"][0] == pytest.approx(300, abs=0.1)
+        assert image.width / 300 * 25.4 == pytest.approx(180, abs=1)
+    root = ElementTree.parse(tmp_path / "effects.svg").getroot()  # noqa: S314 - made here
+    panels = root.findall("{http://www.w3.org/2000/svg}g")
+    assert [panel.get("transform") for panel in panels] == [
+        f"translate({x} {y})" for y in (0, 280) for x in (0, 400, 800)
+    ]
 
 
 def write_map(path: Path, crs: str | None, shape=(60, 40), value=0.5) -> Path:

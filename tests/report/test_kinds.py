@@ -16,6 +16,7 @@ from evil import EVIL
 from terminal import succeed
 
 from sdm.errors import DataError
+from sdm.kinds.figures import draw_figures
 from sdm.kinds.pages import make_page, make_pages
 from sdm.kinds.registry import HOMES, results_class
 from sdm.kinds.results import read_results
@@ -204,6 +205,16 @@ def test_a_page_of_any_kind_is_made_of_what_is_there(
                 assert "odmap" in sections(results), key
         bare = results_class(whole["kind"])(tmp_path, path.stem, whole["kind"], whole, {}, "", "")
         assert "odmap" in sections(bare), "without any of the files"
+
+
+@pytest.mark.parametrize("run", ["surveyed", "habitats", "community"])
+def test_figures_of_every_kind_are_drawn_again(run: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    folder = shutil.copytree(request.getfixturevalue(run), tmp_path / "copy")
+    charts = {path.stem for path in folder.glob("plots/*.svg")}
+    pictures = {path.stem for path in folder.glob("*.png") if not path.stem.endswith(("_preview", "_confusion"))}
+    drawn = {path.stem for path in draw_figures([folder], ["pdf"])}
+    assert charts | pictures <= drawn
+    assert charts or run == "community"
 
 
 def test_no_kind_takes_files_from_elsewhere(surveyed: Path, community: Path, tmp_path: Path) -> None:

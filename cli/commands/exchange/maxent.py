@@ -8,7 +8,6 @@ import typer
 
 from sdm_cli.console import Console, command_line
 from sdm_cli.options import with_console
-from sdm_cli.runs import helped
 
 _SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}  # -h and others are Java Maxent's
 
@@ -57,13 +56,12 @@ def maxent(
     if command["printversion"]:
         console.say(f"sdm {__version__}, for MaxEnt version 3.4.4")
         return
-    with helped(charts=command["responsecurves"] or command["jackknife"]):
-        from sdm.java.run import run_java
+    from sdm.java.run import run_java
 
-        if command.ignored:
-            console.log.info("flags that change nothing here: %s", ", ".join(command.ignored))
-        with console.progress(command["outputdirectory"] or None) as progress:
-            done = run_java(command, command_line(), progress)
+    if command.ignored:
+        console.log.info("flags that change nothing here: %s", ", ".join(command.ignored))
+    with console.progress(command["outputdirectory"] or None) as progress:
+        done = run_java(command, command_line(), progress)
     for line in done.warnings:
         console.log.warning("warning: %s", line)
     console.lines(done.lines)

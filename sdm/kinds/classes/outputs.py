@@ -1,5 +1,6 @@
 """Everything that a class model leaves behind."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -7,7 +8,6 @@ import numpy as np
 
 from sdm.assess.class_assessor import targets_of
 from sdm.data.rasters.stack import Stack
-from sdm.executors.painter import Painter
 from sdm.kinds import assessment_tables as shared
 from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
@@ -19,14 +19,10 @@ from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
 from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
-from sdm.progress.telling import going_on, step_by_step
-from sdm.report.paper import paper_of
+from sdm.report.paper import Paper, paper_of
 from sdm.report.tables import curve_rows
-from sdm.report.titled import draw_titled, make_plots
 from sdm.storage.files import safe_name, safe_names
 from sdm.types import Progress
-
-PICTURES = ("importance",)  # names in `plots/` that are not a variable's
 
 
 def write_classes(
@@ -35,11 +31,10 @@ def write_classes(
     options: RunOptions,
     folder: Path,
     files: Files,
-    painter: Painter,
     progress: Progress | None,
 ) -> list[str]:
     """Write a class model, its tables, pictures and maps into a folder, and note their names."""
-    from sdm.report.figures.classes import draw_class_profile, draw_confusion
+    from sdm.report.figures.classes import draw_confusion
 
     paper = paper_of(options.output)
     name, model = safe_name(measured.name), measured.model
@@ -51,23 +46,9 @@ def write_classes(
     files["confusion picture"] = draw_confusion(
         measures.confusion, model.labels, picture, title=title, paper=paper
     ).name
-    with going_on(progress, "pictures"):
-        draw_titled(shared.assessment_pictures(measured, prepared.stack, options), folder, paper, files)
-    if measured.profiles:
-        plots = make_plots(folder, files)
-        names = safe_names([profile.variable for profile in measured.profiles], taken=PICTURES)
-        for profile in step_by_step(measured.profiles, progress, "pictures of curves"):
-            draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png", paper)
+    shared.draw_assessment(measured, prepared.stack, options, folder, files)
     if "class map" in files:
         _write_other_maps(measured, prepared, options, folder, files, progress)
-        if options.output.publication and measured.presence is not None:
-            ways: dict[str, Any] = {
-                "scale": "probability",
-                "band": measured.presence.c + 1,
-                "profiles": measured.curves,
-            }
-            probability = folder / files["probability map"]
-            draw_titled([shared.publication_picture(measured, probability, **ways)], folder, paper, files)
     return []
 
 
@@ -144,22 +125,27 @@ def draw_class_maps(fit: ClassFit | MeasuredClasses, maps: ModelMaps, prepared: 
     """Draw the maps of classes and of entropy; of two classes also the probability of one of them."""
     if "class map" not in maps.files or not options.output.map_picture:
         return {}
-    from sdm.report.figures.maps.picture import draw_map
+    labels, paper = fit.model.labels, paper_of(options.output)
+    return draw_rasters(maps.folder, maps.files, labels, fit.name, paper, species=fit.presence is not None)
+
+
+def draw_rasters(
+    folder: Path, files: Mapping[str, str], labels: Sequence[str], title: str, paper: Paper, *, species: bool
+) -> Files:
+    """Draw the rasters of classes, of their entropy, and of two classes the probability of one, each beside it."""
+    from sdm.report.figures.maps.drawn import draw_map
     from sdm.report.figures.maps.plan import entropy, probability
 
-    labels, folder = fit.model.labels, maps.folder
-    ways: dict[str, Any] = {"title": fit.name, "species": fit.presence is not None, "paper": paper_of(options.output)}
-    classes, undecided = folder / maps.files["class map"], folder / maps.files["entropy map"]
-    files: Files = {"picture": draw_map(classes, classes.with_suffix(".png"), **ways).name}
-    shades = entropy(len(labels))
-    picture = draw_map(undecided, undecided.with_suffix(".png"), shades=shades, **ways)
-    files["entropy picture"] = picture.name
-    if len(labels) == 2:
-        c, shown = shown_class(labels)
-        raster = folder / maps.files["probability map"]
-        target, shades = raster.with_suffix(".png"), probability(shown)
-        files["probability picture"] = draw_map(raster, target, band=c + 1, shades=shades, **ways).name
-    return files
+    c, shown = shown_class(labels) if len(labels) == 2 else (0, "")
+    ways: dict[str, dict[str, Any]] = {"class map": {}, "entropy map": {"shades": entropy(len(labels))}}
+    if shown:
+        ways["probability map"] = {"band": c + 1, "shades": probability(shown)}
+    keys, drawn = {"class map": "picture"}, Files()
+    for key, shades in ways.items():
+        raster = folder / files[key]
+        picture = draw_map(raster, raster.with_suffix(".png"), title=title, species=species, paper=paper, **shades)
+        drawn[keys.get(key, key.replace("map", "picture"))] = picture.name
+    return drawn
 
 
 def _class_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:

@@ -1,11 +1,11 @@
 """Everything that a run of a joint model leaves behind."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sdm.assess.measures.partition import ASSOCIATIONS, partition_variance
-from sdm.executors.painter import Painter
 from sdm.joint.inference import States
 from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
@@ -16,10 +16,11 @@ from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import Files, ModelMaps, Prepared
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
+from sdm.models.community import FittedJoint
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
-from sdm.types import Progress
+from sdm.types import Array, Progress
 
 MOST_PAIRS = 30  # in the numbers of a run; the table has all
 
@@ -30,22 +31,16 @@ def write_joint(
     options: RunOptions,
     folder: Path,
     files: Files,
-    painter: Painter,
     progress: Progress | None,
 ) -> list[str]:
     """Write the model, its tables, pictures and maps into a folder, and note their names."""
-    from sdm.report.figures.community.network import draw_network
-
     paper = paper_of(options.output)
     joint, labels = measured.joint, measured.community.sites.labels
     files["model"] = save_model(joint, folder / "joint.npz").name
     tables = JointTables.of(measured, options)
     files |= write_artefacts(JOINT_TABLES, tables, folder)
-    prevalence = labels.mean(skipna=True).to_dict()
-    common = [prevalence[name] for name in joint.species]
-    network = folder / "network.png"
-    files["network"] = draw_network(joint.species, joint.forest, tables.edges, common, network, paper).name
-    files |= _draw_tables(tables, folder, paper)
+    prevalence = {str(name): float(share) for name, share in labels.mean(skipna=True).items()}
+    files |= draw_community(joint, prevalence, tables.variance, folder, paper) | _draw_tables(tables, folder, paper)
     maps = measured.numbers.get("maps", {})
     numbers = {"prevalence": prevalence, "associations": tables.edges, "maps": maps, "effects": tables.effects}
     measured.numbers |= {"variance": tables.variance, **tables.pair_numbers, **numbers}
@@ -129,23 +124,41 @@ JOINT_TABLES: tuple[Artefact[JointTables], ...] = (
 )
 
 
-def _draw_tables(tables: JointTables, folder: Path, paper: Paper) -> Files:
-    """Draw the pictures of the tables; return the names of their files."""
-    from sdm.report.figures.community.associations import draw_corner, draw_levels, draw_matrix, draw_partition
-    from sdm.report.figures.variables import draw_variograms
+def draw_community(
+    joint: FittedJoint, prevalence: Mapping[str, float], variance: list[dict[str, Any]], folder: Path, paper: Paper
+) -> Files:
+    """Draw the network of associations, the parts of the variance, random effects and effects of traits; return the
+    names of the pictures."""
+    from sdm.report.figures.community import associations
+    from sdm.report.figures.community.network import draw_network
 
-    joint, random, pairs = tables.measured.joint, tables.random, tables.pairs
-    parts = [*joint.encoder.names, *([] if random is None else [random.column]), ASSOCIATIONS]
-    drawn = {"variance picture": draw_partition(tables.variance, parts, folder / "variance.png", paper)}
-    if random is not None:
-        drawn["random picture"] = draw_levels(random, joint.species, folder / "random_effects.png", paper)
+    species, edges = joint.species, joint.associations()
+    common = [prevalence[name] for name in species]
+    parts = [*joint.encoder.names, *([] if joint.random is None else [joint.random.column]), ASSOCIATIONS]
+    drawn = {
+        "network": draw_network(species, joint.forest, edges, common, folder / "network.png", paper),
+        "variance picture": associations.draw_partition(variance, parts, folder / "variance.png", paper),
+    }
+    if joint.random is not None:
+        place = folder / "random_effects.png"
+        drawn["random picture"] = associations.draw_levels(joint.random, species, place, paper)
     if "fourth_corner" in joint.meta:
-        rows = joint.meta["fourth_corner"]
-        drawn["fourth corner picture"] = draw_corner(rows, folder / "fourth_corner.png", paper)
+        place = folder / "fourth_corner.png"
+        drawn["fourth corner picture"] = associations.draw_corner(joint.meta["fourth_corner"], place, paper)
+    return {what: path.name for what, path in drawn.items()}
+
+
+def _draw_tables(tables: JointTables, folder: Path, paper: Paper) -> Files:
+    """Draw what stored results do not hold: the associations of all pairs, and variograms."""
+    drawn, pairs = dict[str, Path](), tables.pairs
     if pairs is not None:
+        from sdm.report.figures.community.associations import draw_matrix
+
         matrices = pairs.matrix(), pairs.q_matrix()
         drawn["matrix"] = draw_matrix(pairs.species, *matrices, folder / "all_associations.png", paper)
     if tables.blocks is not None:
+        from sdm.report.figures.variables import draw_variograms
+
         drawn["variogram picture"] = draw_variograms(tables.blocks, folder / "variograms.png", paper)
     return {key: path.name for key, path in drawn.items()}
 
@@ -199,9 +212,14 @@ def draw_joint_maps(
     """Draw the richness with the sites."""
     if "maps" not in maps.files:
         return {}
+    files, sites = maps.files["maps"], fit.community.sites
+    picture = draw_richness_maps(maps.folder, files, sites.x, sites.y, paper_of(options.output))
+    return {"maps": {**files, "picture": picture.name}}
+
+
+def draw_richness_maps(folder: Path, files: Files, x: Array, y: Array, paper: Paper) -> Path:
+    """Draw the maps of richness, with sites on the first."""
     from sdm.report.figures.maps.drawn import draw_richness
 
-    files, sites = maps.files["maps"], fit.community.sites
-    richness = {name: maps.folder / file for name, file in files.items() if isinstance(file, str)}
-    picture = draw_richness(richness, maps.folder / "richness.png", sites.x, sites.y, paper_of(options.output))
-    return {"maps": {**files, "picture": picture.name}}
+    rasters = {name: folder / file for name, file in files.items() if isinstance(file, str) and file.endswith(".tif")}
+    return draw_richness(rasters, folder / "richness.png", x, y, paper)

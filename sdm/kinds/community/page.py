@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
@@ -19,10 +21,14 @@ from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, whole
+from sdm.report.paper import Paper
 from sdm.report.pictures import thumbnail
 from sdm.report.results import Results, number, rows_of
 
 TEMPLATES = Path(__file__).parent / "templates"
+if TYPE_CHECKING:
+    from sdm.models.community import FittedJoint
+
 MOST_EDGES = 30
 MOST_FEATURES = 25
 MODELS = ("joint", "stacked", "glm")
@@ -202,6 +208,18 @@ FIT_WORDS = (
     "Inference is exact: the edges form a forest, so best labelings and marginals come from messages between "
     "neighbours, not from sampling."
 )
+
+
+def draw_again(results: Results, paper: Paper) -> None:
+    """Draw the network, the parts of the variance, random effects, effects of traits, and the richness again."""
+    from sdm.kinds.community.outputs import draw_community, draw_richness_maps
+
+    joint, files = cast("FittedJoint", results.model), results.numbers["files"].get("maps")
+    draw_community(joint, results.tree("prevalence"), rows_of(results.numbers.get("variance")), results.folder, paper)
+    if isinstance(files, dict):
+        draw_richness_maps(results.folder, files, np.empty(0), np.empty(0), paper)
+
+
 PAGE = Page(
     lambda results: "joint model",
     joint_figures,
@@ -223,4 +241,5 @@ PAGE = Page(
         sections.ODMAP,
     ),
     (stored_warnings, convergence, untested, joint_skill, outside_map, scenarios_of_model),
+    draw_again,
 )

@@ -1,16 +1,32 @@
 """Charts of a group, from its stored tables: what a page shows is what the pictures show."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sdm.kinds.group.biplot import biplot
 from sdm.kinds.group.tables import axis_name
-from sdm.report.charts import BarChart, Bars, Biplot, ColumnChart, LineChart, curve_chart
-from sdm.report.pages.drawing.curves import stored_curve
-from sdm.report.results import Row, column, number, rows_by
+from sdm.report.charts import BarChart, Bars, Biplot, Chart, ColumnChart, LineChart, curve_chart
+from sdm.report.results import Results, Row, column, number, rows_by
+from sdm.report.stored_charts import stored_curve
 from sdm.types import Array
 
 MOST_BARS = 20
 CURVED = 3  # axes whose curves are drawn together
+CHART_FILES = {"biplot": "biplot", "axis_curves": "curves picture"}  # what the files of charts are
+
+
+def group_charts(results: Results) -> dict[str, Sequence[Chart]]:
+    """Return the charts of a group by the names of their files: the biplot, or the species along the only axis, and the
+    curves of the axes."""
+    species, explained = results.table("species axes"), column(results.table("axes"), "explained")
+    found: dict[str, Sequence[Chart]] = {}
+    if explained:
+        single = len(explained) == 1
+        sites = results.table("sites")
+        found["biplot"] = [place_bars(species) if single else stored_biplot(sites, species, explained)]
+    curves = curve_charts(results.table("axis curves"))
+    return found | ({"axis_curves": curves} if curves else {})
 
 
 def curve_charts(rows: list[Row]) -> list[LineChart | ColumnChart]:

@@ -1,10 +1,11 @@
 """Everything that a run leaves behind of the group of its species: the file, tables, pictures, maps and a page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.kinds.artefacts import write_artefacts
+from sdm.kinds.group.charts import CHART_FILES, group_charts
 from sdm.kinds.group.kind import GroupTask
 from sdm.kinds.group.tables import GROUP_TABLES, strength_rows
 from sdm.kinds.results import read_results
@@ -17,7 +18,9 @@ from sdm.models.file import save_model
 from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
-from sdm.report.results import GROUP, read_rows
+from sdm.report.chart_files import write_charts
+from sdm.report.paper import Paper, paper_of
+from sdm.report.results import GROUP, Results
 from sdm.storage.files import safe_names, to_json
 from sdm.types import Progress
 
@@ -62,7 +65,7 @@ def write_group(
     files["model"] = save_model(model, folder / f"{GROUP}.npz").name
     with going_on(progress, "axes of the group"):
         files |= write_artefacts(GROUP_TABLES, model, folder)
-        _draw(folder, files, options)
+        _draw(folder, files, paper_of(options.output))
     if options.output.map and stack is not None:
         _write_maps(model, stack, folder, files, options, area, progress)
     style_folder(folder)
@@ -126,27 +129,16 @@ def group_warnings(model: GroupModel) -> list[str]:
     return found
 
 
-def _draw(folder: Path, files: Files, options: RunOptions) -> None:
+def _draw(folder: Path, files: Files, paper: Paper) -> None:
     """Draw the biplot, the curves and the path from their tables, as the page does."""
-    from sdm.kinds.group.charts import curve_charts, place_bars, stored_biplot
-    from sdm.report.figures.axes import draw_biplot, draw_strengths
-    from sdm.report.figures.charts import draw_bars, draw_panels
-    from sdm.report.paper import paper_of
-    from sdm.report.results import column
-
-    paper = paper_of(options.output)
-    tables = {key: read_rows(folder / files[key]) if key in files else [] for key in ("axes", "species axes", "sites")}
-    explained = column(tables["axes"], "explained")
-    if len(explained) == 1:
-        files["biplot"] = draw_bars(place_bars(tables["species axes"]), folder / "biplot.png", paper).name
-    elif explained:
-        chart = stored_biplot(tables["sites"], tables["species axes"], explained)
-        files["biplot"] = draw_biplot(chart, folder / "biplot.png", paper).name
-    if "axis curves" in files and (charts := curve_charts(read_rows(folder / files["axis curves"]))):
-        several = len(explained) > 1
-        files["curves picture"] = draw_panels(charts, folder / "axis_curves.png", legend=several, paper=paper).name
+    results = Results(folder, GROUP, GROUP, {"files": files}, {}, "", "")
+    charts = group_charts(results)
+    write_charts(charts, folder, paper)
+    files |= {what: f"{name}.svg" for name, what in CHART_FILES.items() if name in charts}
     if "path" in files:
-        files["path picture"] = draw_strengths(read_rows(folder / files["path"]), folder / "path.png", paper).name
+        from sdm.report.figures.axes import draw_strengths
+
+        files["path picture"] = draw_strengths(results.table("path"), folder / "path.png", paper).name
 
 
 def _write_maps(
@@ -159,9 +151,6 @@ def _write_maps(
     progress: Progress | None,
 ) -> None:
     """Write the maps of the axes, one by one and as colours, with their pictures."""
-    from sdm.report.figures.axes import draw_axes, draw_colours
-    from sdm.report.paper import paper_of
-
     word = options.predict.extrapolation
     made = write_axis_maps(
         model,
@@ -178,7 +167,14 @@ def _write_maps(
     files |= {f"map of axis {k + 1}": one.path.name for k, one in enumerate(made.axes)}
     files["colours"] = made.colours.name
     with going_on(progress, "pictures of the axes"):
-        paper = paper_of(options.output)
-        picture = draw_axes(dict(zip(titles, (one.path for one in made.axes))), folder / "axes.png", paper)
-        files["axes picture"] = picture.name
-        files["colours picture"] = draw_colours(made.colours, titles[:3], folder / "axes_rgb.png", paper).name
+        files |= draw_axis_maps(folder, files, titles, paper_of(options.output))
+
+
+def draw_axis_maps(folder: Path, files: Files, titles: Sequence[str], paper: Paper) -> Files:
+    """Draw the maps of the axes, one by one and as colours; return the names of the pictures."""
+    from sdm.report.figures.axes import draw_axes, draw_colours
+
+    maps = {title: folder / files[f"map of axis {k}"] for k, title in enumerate(titles, start=1)}
+    each = draw_axes(maps, folder / "axes.png", paper)
+    together = draw_colours(folder / files["colours"], titles[:3], folder / "axes_rgb.png", paper)
+    return {"axes picture": each.name, "colours picture": together.name}

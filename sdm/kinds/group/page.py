@@ -1,20 +1,27 @@
 """The page of a group of species on shared axes: what axes are, how much they explain, and who is near to whom."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from sdm.assess.axes import RELATIVES
-from sdm.kinds.group.charts import CURVED, MOST_BARS, curve_charts, place_bars, stored_biplot
+from sdm.kinds.group.charts import CURVED, MOST_BARS, curve_charts, group_charts, place_bars, stored_biplot
 from sdm.kinds.group.tables import axis_name
+from sdm.maps.group import axis_title
+from sdm.report.chart_files import write_charts
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import convergence, stored_warnings
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.words import figure, percent, whole
+from sdm.report.paper import Paper
 from sdm.report.results import Results, column, number, rows_by
 from sdm.storage.files import safe_name
 
 TEMPLATES = Path(__file__).parent / "templates"
+if TYPE_CHECKING:
+    from sdm.models.group import GroupModel
+
 MOST_ROWS = 10  # axes that are listed
 
 
@@ -108,6 +115,21 @@ FIT_WORDS = (
     "The loss is the mean over all records of −ln(density at the record, relative to the sites), with a penalty on "
     "axes; a gap of 0.0001 nats is far below what records can tell apart."
 )
+
+
+def draw_again(results: Results, paper: Paper) -> None:
+    """Draw the biplot, the curves, the path of strengths, and the maps of the axes again."""
+    from sdm.kinds.group.outputs import draw_axis_maps
+    from sdm.report.figures.axes import draw_strengths
+
+    write_charts(group_charts(results), results.folder, paper)
+    if results.table("path"):
+        draw_strengths(results.table("path"), results.folder / "path.png", paper)
+    if "colours" in results.files:
+        model, axes = cast("GroupModel", results.model), sum(key.startswith("map of axis") for key in results.files)
+        draw_axis_maps(results.folder, results.files, [axis_title(model, k) for k in range(axes)], paper)
+
+
 PAGE = Page(
     lambda results: "group of species on shared axes",
     group_figures,
@@ -124,4 +146,5 @@ PAGE = Page(
         sections.SETTINGS,
     ),
     (stored_warnings, convergence),
+    draw_again,
 )

@@ -17,6 +17,7 @@ from sdm.report.pages.projection import (
     stored_projection,
     variance_section,
 )
+from sdm.report.paper import Paper
 from sdm.report.projection import mean_change, most_outside, worst_change
 from sdm.report.results import Results, number
 
@@ -66,6 +67,15 @@ _OWN = (
     ("mapping", "Layers", mapping_section, "Which file each variable was read from"),
     ("notices", "Notices", notice_section, ""),
 )
+
+
+def draw_again(results: Results, paper: Paper) -> None:
+    """Draw the maps of all scenarios, and what changes, again."""
+    from sdm.report.figures.projection.shifts import draw_projection
+
+    draw_projection(results.folder, results.numbers, results.folder, results.name, paper)
+
+
 PAGE = Page(
     projection_subject,
     projection_figures,
@@ -77,4 +87,5 @@ PAGE = Page(
         sections.SETTINGS,
     ],
     (stored_warnings, lambda results: outside_scenarios(results, "outside", "maps")),
+    draw_again,
 )

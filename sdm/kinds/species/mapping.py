@@ -86,7 +86,7 @@ def draw_species_maps(
     """Draw the map of a species with its records, if a picture is wanted."""
     if "map" not in maps.files or not options.output.map_picture:
         return {}
-    from sdm.report.figures.maps.picture import draw_map
+    from sdm.report.figures.maps.drawn import draw_map
     from sdm.report.figures.maps.plan import suitability
 
     raster = maps.folder / maps.files["map"]

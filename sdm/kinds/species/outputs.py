@@ -12,13 +12,11 @@ from rasterio.windows import Window
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
-from sdm.executors.painter import Painter
 from sdm.kinds import assessment_tables as shared
 from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.species.fit import MeasuredSpecies
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.mapping import map_tags, threshold_value
-from sdm.kinds.species.pictures import draw_curves_later, draw_measured
 from sdm.kinds.task import REPLICATES, Files
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
@@ -29,10 +27,10 @@ from sdm.maps.vectors import write_points
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
+from sdm.report.chart_files import make_plots
 from sdm.report.paper import paper_of
 from sdm.report.results import GROUP
 from sdm.report.tables import curve_rows, maxent_results, write_frame
-from sdm.report.titled import draw_titled, make_plots
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_name
 from sdm.types import Progress
@@ -47,7 +45,6 @@ def write_species(
     options: RunOptions,
     folder: Path,
     files: Files,
-    painter: Painter,
     progress: Progress | None,
 ) -> list[str]:
     """Write the model of one species, its tables, pictures and other maps into a folder; return notes."""
@@ -60,22 +57,17 @@ def write_species(
     files |= shared.write_replicates(measured.assessed.replicates, measured, folder, name)
     if prepared.areas:
         write_background(measured.table, prepared, options, folder, files)
-    draw_measured(painter, measured, prepared.stack, options, folder)
-    if measured.profiles:
-        make_plots(folder, files)
-        draw_curves_later(painter, measured, options, folder)
+    shared.draw_assessment(measured, prepared.stack, options, folder, files)
+    if measured.structure is not None and measured.structure.search:
+        from sdm.report.figures.structure import draw_prices
+
+        draw_prices(measured.structure, make_plots(folder, files) / "prices.png", paper_of(options.output))
     if "map" not in files:
         return []
     notes, raster = list[str](), folder / str(files["map"])
     if measured.model.alpha > 1.0 and options.predict.range:
         with going_on(progress, "range polygons"):
             notes += _write_range(measured, raster, options.predict.min_patch, files)
-    if options.output.publication:
-        points = measured.table.presence_x, measured.table.presence_y
-        ways: dict[str, Any] = {"scale": options.predict.scale, "edges": measured.model.alpha > 1.0}
-        ways |= {"profiles": measured.profiles, "records": points, "curve_scale": measured.curve_scale}
-        figure = shared.publication_picture(measured, raster, **ways)
-        painter.draw(draw_titled, [figure], folder, paper_of(options.output))
     _write_other_maps(measured, prepared, options, raster, files, progress)
     return notes
 

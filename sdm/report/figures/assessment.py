@@ -1,7 +1,6 @@
 """Pictures of model performance: importance, jackknife, ROC, omission, folds on a map, calibration, tuning, bands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sdm.assess.curves import CurvePoint
-from sdm.assess.importance import Contribution, Jackknife, Permutation
-from sdm.assess.profiles import EXPONENT, Band, Surface
+from sdm.assess.profiles import Surface
 from sdm.report.charts import (
     SCALES,
-    ResponseCurve,
-    calibration_chart,
-    curve_chart,
     fold_colours,
-    importance_chart,
-    jackknife_charts,
-    omission_chart,
-    response_range,
-    roc_chart,
 )
-from sdm.report.figures.charts import draw_bars, draw_curve, draw_panels
-from sdm.report.figures.curves import draw_lines, in_order
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.style import (
@@ -50,59 +38,6 @@ LAND = (236, 233, 224, 255)
 MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
 
 
-def draw_importance(
-    permutation: Sequence[Permutation], contribution: Sequence[Contribution], path: Path, paper: Paper = PLAIN
-) -> Path:
-    """Draw both kinds of importance as bars, the variable that is missed most when shuffled on top."""
-    rows = ([asdict(row) for row in part] for part in (permutation, contribution))
-    return draw_bars(importance_chart(*rows), path, paper)
-
-
-def draw_jackknife(rows: Sequence[Jackknife], measure: str, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw one measure of the jackknife: without each variable, with it only, and a line for all variables."""
-    return draw_bars(jackknife_charts([asdict(row) for row in rows])[measure], path, paper)
-
-
-def draw_roc(
-    rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | None], path: Path, paper: Paper = PLAIN
-) -> Path:
-    """Draw the ROC curve of training and test records; `scores` are their AUC."""
-    return draw_lines(roc_chart(rows, scores), path, paper)
-
-
-def draw_omission(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw omission and predicted area against the cumulative threshold."""
-    return draw_lines(omission_chart(rows), path, paper)
-
-
-def draw_calibration(
-    rows: Sequence[Mapping[str, Any]], path: Path, subject: str = "the species", paper: Paper = PLAIN
-) -> Path:
-    """Draw the share of sites with the species against the prediction; points grow with the number of sites."""
-    return draw_curve(calibration_chart(rows, subject), path, paper)
-
-
-def draw_bands(bands: Sequence[Band], scale: str, path: Path, paper: Paper = PLAIN, order: Sequence[str] = ()) -> Path:
-    """Draw every variable's response over the replicates: the mean, and between which limits they lie; those of
-    variables that come first in an `order` first."""
-    ends = [float(v) for band in bands for v in (*band.lower, *band.upper)] if scale == EXPONENT else []
-    charts = [
-        curve_chart(
-            band.variable,
-            {"mean": ResponseCurve(*_listed(band.x, band.mean), band.classes, limits=_listed(band.lower, band.upper))},
-            title=f"Response to {band.variable} over replicates",
-            y_label=SCALES[scale],
-            y_range=response_range(scale, ends),
-        )
-        for band in in_order(bands, order)
-    ]
-    return draw_panels(charts, path, paper=paper)
-
-
-def _listed(one: Array, other: Array) -> tuple[list[float], list[float]]:
-    return one.tolist(), other.tolist()
-
-
 def draw_folds(
     presence: tuple[Array, Array],
     group: Index,
@@ -115,17 +50,17 @@ def draw_folds(
     land: Picture | None = None,
     outlines: Sequence[Array] = (),
     title: str = "",
-    said: str = "",
+    caption: str = "",
     paper: Paper = PLAIN,
 ) -> Path:
     """Draw which fold each presence is held out in, over the land, with the lines between blocks; where the background
-    is divided too, its points lie below. The title, a species, is in italics, and what is `said` of the folds below."""
+    is divided too, its points lie below. The title, a species, is in italics, and the caption is below."""
     frame = _fold_frame(presence, background, geographic, land)
     width = COLUMN
     figure, axes = one_plot(width, min(max(0.62 * width * frame.tall + 16.0, 45.0), 220.0), paper)
     ways: dict[str, Any] = {"geographic": geographic, "land": land, "outlines": outlines}
     plot_folds(presence, group, names, axes, background=background, background_group=background_group, **ways)
-    axes.set_title(said, fontsize=TEXT)
+    axes.set_title(caption, fontsize=TEXT)
     if title:
         figure.suptitle(safe_text(title, 40), fontsize=TEXT + 1, fontstyle="italic")
     return save(figure, path)

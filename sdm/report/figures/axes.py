@@ -1,4 +1,4 @@
-"""Pictures of a group on shared axes: biplot, the path of strengths, maps of the axes, and the axes as colours."""
+"""Pictures of a group on shared axes: the path of strengths, maps of the axes, and the axes as colours."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,10 +8,8 @@ import numpy as np
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 
-from sdm.report.charts import Biplot
 from sdm.report.figures.maps.axes import label_axes, scale_bar
-from sdm.report.figures.maps.drawn import SIDE_PIXELS, paint
-from sdm.report.figures.maps.picture import PIXELS
+from sdm.report.figures.maps.drawn import PIXELS, SIDE_PIXELS, paint
 from sdm.report.figures.maps.plan import MapFrame, Shades
 from sdm.report.figures.style import (
     ACCENT,
@@ -33,46 +31,7 @@ from sdm.report.figures.style import (
 from sdm.report.pictures import read_picture
 from sdm.report.results import number
 
-FAINT = "#8fa3b0"
 PRIMARIES = ("#d62728", "#2ca02c", "#1f5fd6")  # red, green and blue of a legend
-
-
-def draw_biplot(chart: Biplot, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw species as arrows and sites as points with a rug."""
-    figure, axes = one_plot(PAGE, 175.0, paper)
-    axes.set_aspect("equal")
-    for line in (axes.axhline, axes.axvline):
-        line(0.0, color="#b9c1c6", lw=0.8, zorder=0)
-    points = np.asarray(chart.points, dtype=np.float64).reshape(-1, 2)
-    axes.plot(*points.T, "o", ms=2.5, color=GREY, alpha=0.55, mew=0, ls="none", zorder=1)
-    edge = np.full(len(points), -chart.reach)
-    axes.plot(points[:, 0], edge, "|", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
-    axes.plot(edge, points[:, 1], "_", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
-    known = {tip.arrow for tip in chart.named}
-    for k, (x, y) in enumerate(chart.tips):
-        colour, width = (INK, 1.2) if k in known else (FAINT, 0.7)
-        axes.plot([0.0, x], [0.0, y], color=colour, lw=width, zorder=2)
-        axes.plot([x], [y], "o", color=colour, ms=3.5, zorder=2)
-    for tip in chart.named:
-        box: dict[str, Any] = {"facecolor": "white", "alpha": 0.7, "pad": 0.4, "lw": 0}
-        side = "left" if tip.begins else "right"
-        axes.text(
-            tip.x,
-            tip.y,
-            safe_text(tip.name),
-            fontsize=SMALL,
-            fontstyle="italic",
-            ha=side,
-            va="baseline",
-            bbox=box,
-            zorder=3,
-        )
-    axes.set_xlim(-chart.reach, chart.reach)
-    axes.set_ylim(-chart.reach, chart.reach)
-    axes.set_xlabel(chart.x_label)
-    axes.set_ylabel(chart.y_label)
-    axes.tick_params(labelsize=SMALL)
-    return save(figure, path)
 
 
 def draw_strengths(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:

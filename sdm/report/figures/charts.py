@@ -1,6 +1,6 @@
-"""Charts drawn by matplotlib: the same descriptions that a page shows as SVG.
+"""Charts drawn by matplotlib, for print: the same descriptions that a page shows as SVG.
 
-What begins with `plot` puts a chart on axes and returns them; what begins with `draw` writes a file.
+What begins with `plot` puts a chart on axes and returns them; what begins with `draw` writes files.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from matplotlib.container import BarContainer
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
-from sdm.report.charts import RULE, SHADE, WHISKER, BarChart, ColumnChart, LineChart, colour_of
+from sdm.report.charts import RULE, SHADE, WHISKER, BarChart, Biplot, Chart, ColumnChart, LineChart, colour_of
 from sdm.report.figures.maps.drawn import class_keys
 from sdm.report.figures.style import (
     ACCENT,
@@ -22,10 +22,10 @@ from sdm.report.figures.style import (
     GREY,
     INK,
     PAGE,
-    PLAIN,
     SMALL,
     TEXT,
     Paper,
+    Sheet,
     drawable,
     new_figure,
     one_plot,
@@ -38,9 +38,25 @@ from sdm.report.figures.style import (
 DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 BAR_COLOURS = (INK, ACCENT)
 MOST_BARS = 40
+FAINT = "#8fa3b0"  # of arrows without a name
 
 
-def draw_bars(chart: BarChart, path: Path, paper: Paper = PLAIN) -> Path:
+def draw_charts(charts: Sequence[Chart], path: Path, paper: Paper) -> None:
+    """Draw a chart, or several side by side, in the formats that a paper has for charts, each in place of the ending of
+    a path."""
+    first = charts[0]
+    if isinstance(first, BarChart):
+        figure = _bars_figure(first, paper)
+    elif isinstance(first, Biplot):
+        figure = _biplot_figure(first, paper)
+    elif len(charts) == 1:
+        figure = _curve_figure(first, paper)
+    else:
+        figure = _panels_figure(charts, paper)
+    save(figure, path, paper.of_charts)
+
+
+def _bars_figure(chart: BarChart, paper: Paper) -> Sheet:
     """Draw lying bars, the first name on top; of very many names the first ones."""
     letters = max((len(name) for name in chart.names[:MOST_BARS]), default=0)
     width, height = paper.width or COLUMN, _bars_height(chart)
@@ -51,7 +67,7 @@ def draw_bars(chart: BarChart, path: Path, paper: Paper = PLAIN) -> Path:
     plot_bars(chart, figure.add_axes(place), legend=not under)
     if under:
         figure.legend(fontsize=SMALL, loc="lower center", ncols=2, frameon=False, borderpad=0.1)
-    return save(figure, path)
+    return figure
 
 
 def _bars_height(chart: BarChart) -> float:
@@ -109,7 +125,7 @@ def _open(axes: Axes) -> None:
         axes.spines[edge].set_visible(False)
 
 
-def draw_curve(chart: LineChart | ColumnChart, path: Path, paper: Paper = PLAIN) -> Path:
+def _curve_figure(chart: LineChart | ColumnChart, paper: Paper) -> Sheet:
     """Draw one chart of curves or columns; classes have their legend beside it."""
     many = not chart.legend and len(chart.lines if isinstance(chart, LineChart) else chart.groups) > 1
     square = isinstance(chart, LineChart) and chart.x_range == (0, 1) and chart.y_range == (0, 1)
@@ -121,7 +137,7 @@ def draw_curve(chart: LineChart | ColumnChart, path: Path, paper: Paper = PLAIN)
         handles, labels = axes.get_legend_handles_labels()
         legend.remove()
         figure.legend(handles, labels, loc="outside lower center", fontsize=SMALL, frameon=False)
-    return save(figure, path)
+    return figure
 
 
 def plot_curve(chart: LineChart | ColumnChart, ax: Axes | None = None, *, letters: int = 40) -> Axes:
@@ -135,14 +151,12 @@ def plot_curve(chart: LineChart | ColumnChart, ax: Axes | None = None, *, letter
     return axes
 
 
-def draw_panels(
-    charts: Sequence[LineChart | ColumnChart], path: Path, *, legend: bool = False, paper: Paper = PLAIN
-) -> Path:
-    """Draw several charts of one scale side by side, up to four per row; with a `legend`, that of the first is for
-    all."""
+def _panels_figure(charts: Sequence[LineChart | ColumnChart], paper: Paper) -> Sheet:
+    """Draw several charts of one scale side by side, up to four per row; the legend of the first is for all."""
     width = paper.width or PAGE
     across = min(4 if width > 1.5 * COLUMN else 2, len(charts))
     down = -(-len(charts) // across)
+    legend = any(len(chart.lines if isinstance(chart, LineChart) else chart.groups) > 1 for chart in charts)
     figure = new_figure(width, 38.0 * down + (8.0 if legend else 2.0), paper)
     for k, chart in enumerate(charts):
         axes = figure.add_subplot(down, across, k + 1)
@@ -153,7 +167,7 @@ def draw_panels(
             handles, labels = axes.get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=SMALL, frameon=False)
     figure.supylabel(charts[0].y_label, fontsize=TEXT)
-    return save(figure, path)
+    return figure
 
 
 def _paint(axes: Axes, chart: LineChart | ColumnChart) -> None:
@@ -212,3 +226,41 @@ def _classes(chart: LineChart | ColumnChart) -> list[Patch]:
         parts = [(bars.name, bars.colour or 0, [v or 0.0 for v in bars.values]) for bars in chart.groups]
     names, colours, values = zip(*parts)
     return class_keys(names, [colour_of(colour) for colour in colours], [sum(v) for v in values])
+
+
+def _biplot_figure(chart: Biplot, paper: Paper) -> Sheet:
+    """Draw species as arrows and sites as points with a rug."""
+    figure, axes = one_plot(PAGE, 175.0, paper)
+    axes.set_aspect("equal")
+    for line in (axes.axhline, axes.axvline):
+        line(0.0, color="#b9c1c6", lw=0.8, zorder=0)
+    points = np.asarray(chart.points, dtype=np.float64).reshape(-1, 2)
+    axes.plot(*points.T, "o", ms=2.5, color=GREY, alpha=0.55, mew=0, ls="none", zorder=1)
+    edge = np.full(len(points), -chart.reach)
+    axes.plot(points[:, 0], edge, "|", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
+    axes.plot(edge, points[:, 1], "_", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
+    known = {tip.arrow for tip in chart.named}
+    for k, (x, y) in enumerate(chart.tips):
+        colour, width = (INK, 1.2) if k in known else (FAINT, 0.7)
+        axes.plot([0.0, x], [0.0, y], color=colour, lw=width, zorder=2)
+        axes.plot([x], [y], "o", color=colour, ms=3.5, zorder=2)
+    for tip in chart.named:
+        box: dict[str, Any] = {"facecolor": "white", "alpha": 0.7, "pad": 0.4, "lw": 0}
+        side = "left" if tip.begins else "right"
+        axes.text(
+            tip.x,
+            tip.y,
+            safe_text(tip.name),
+            fontsize=SMALL,
+            fontstyle="italic",
+            ha=side,
+            va="baseline",
+            bbox=box,
+            zorder=3,
+        )
+    axes.set_xlim(-chart.reach, chart.reach)
+    axes.set_ylim(-chart.reach, chart.reach)
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(chart.y_label)
+    axes.tick_params(labelsize=SMALL)
+    return figure

@@ -1,16 +1,12 @@
-"""Pictures of a model of classes: confusion and profiles; its maps are drawn as all others are."""
+"""The picture of the confusion of classes."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from sdm.assess.measures.classes import ClassProfile
-from sdm.models.colours import hex_colour
-from sdm.report.charts import SHARES_LABEL, ColumnChart, LineChart, ResponseCurve, curve_chart
-from sdm.report.figures.charts import draw_curve
 from sdm.report.figures.style import PLAIN, SMALL, TEXT, Paper, one_plot, safe_text, save, tidy
-from sdm.types import Array, Colour
+from sdm.types import Array
 
 
 def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title: str, paper: Paper = PLAIN) -> Path:
@@ -33,23 +29,3 @@ def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title
     axes.set_title(title, fontsize=TEXT)
     tidy(figure.colorbar(image, ax=axes, shrink=0.75).ax, y="Share of the class")
     return save(figure, path)
-
-
-def class_profile_chart(
-    profile: ClassProfile, labels: Sequence[str], colours: Sequence[Colour]
-) -> LineChart | ColumnChart:
-    """Return the chart of the classes' probabilities along one variable, one line per class (or bars over
-    categories)."""
-    x, inside = profile.x.tolist(), (profile.lo, profile.hi)
-    curves = {
-        label: ResponseCurve(x, y.tolist(), profile.categories, inside, colour=hex_colour(colour))
-        for label, y, colour in zip(labels, profile.y, colours)
-    }
-    return curve_chart(profile.variable, curves, title="", y_label=SHARES_LABEL, y_range=(0.0, 1.0), shares=True)
-
-
-def draw_class_profile(
-    profile: ClassProfile, labels: Sequence[str], colours: Sequence[Colour], path: Path, paper: Paper = PLAIN
-) -> Path:
-    """Draw the classes' probabilities along one variable."""
-    return draw_curve(class_profile_chart(profile, labels, colours), path, paper)

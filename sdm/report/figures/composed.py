@@ -1,17 +1,14 @@
 """One figure of a model for a paper: its map, the curves of the variables that matter most, and their importance."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from sdm.assess.profiles import Profile
-from sdm.report.charts import EFFECTS, Bars, importance_chart, response_range
+from sdm.report.charts import BarChart, Bars, ColumnChart, LineChart
 from sdm.report.figures.charts import plot_bars, plot_curve
-from sdm.report.figures.curves import profile_chart
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.drawn import paint
 from sdm.report.figures.maps.plan import MapFrame, suitability
@@ -39,25 +36,21 @@ def draw_publication(
     *,
     species: str,
     scale: str,
-    curve_scale: str | None = None,
-    profiles: Sequence[Profile],
-    permutation: Sequence[Mapping[str, Any]],
-    contribution: Sequence[Mapping[str, Any]] = (),
+    curves: Sequence[LineChart | ColumnChart],
+    bars: BarChart,
     records: tuple[Array, Array] | None = None,
     band: int = 1,
     edges: bool = False,
     paper: Paper = PLAIN,
 ) -> Path:
-    """Draw (a) the map with the records, (b) responses to the four most important variables, on one scale, and (c) the
-    importance of the first variables, on the width of a page."""
+    """Draw (a) the map with the records, (b) the first four curves, on one scale, and (c) the importance of the first
+    variables, on the width of a page."""
     picture = read_picture(raster, PIXELS, band)
     frame = MapFrame.of(picture, [] if records is None else [records])
     wide = paper.width or PAGE
     narrow = wide < 130.0
-    bars = importance_chart(permutation, contribution)
     groups = [_cut(group) for group in bars.groups]
     first = replace(bars, names=bars.names[:MOST], groups=groups)
-    curves = _curves(profiles, curve_scale or scale, bars.names)
     high = min(max((wide if narrow else 0.48 * wide) * frame.tall, 60.0), 170.0)
     figure = new_figure(wide, (high + 150.0) if narrow else max(high + 14.0, 128.0), replace(paper, width=None))
     if narrow:
@@ -75,8 +68,9 @@ def draw_publication(
     tidy(strip.ax, x=shades.label)
     _letter(axes, "a", safe_text(species, 40))
     panels = middle.subplots(2, 2, squeeze=False).ravel()
-    for k, (panel, chart) in enumerate(zip(panels, curves)):
-        plot_curve(replace(chart, y_label=chart.y_label if k % 2 == 0 else ""), panel, letters=22)
+    for k, (panel, chart) in enumerate(zip(panels, curves[:CURVES])):
+        label = chart.y_label if k % 2 == 0 else ""
+        plot_curve(replace(chart, y_label=label, title="", legend=False), panel, letters=22)
     for panel in panels[len(curves) :]:
         panel.set_axis_off()
     _letter(panels[0], "b")
@@ -89,18 +83,6 @@ def draw_publication(
 def _cut(bars: Bars) -> Bars:
     """Return the first bars."""
     return replace(bars, values=bars.values[:MOST], spread=None if bars.spread is None else bars.spread[:MOST])
-
-
-def _curves(profiles: Sequence[Profile], scale: str, order: Sequence[str]) -> list[Any]:
-    """Return the charts of the responses to the variables that come first in an order, all on one scale; of response
-    curves if there are some, else of effects."""
-    shown = [p for p in profiles if p.kind == "marginal"] or [p for p in profiles if p.kind in EFFECTS]
-    known = {profile.variable: profile for profile in shown}
-    chosen = [known[name] for name in order if name in known][:CURVES]
-    ends = [float(end) for p in chosen for end in (p.y.min(), p.y.max())]
-    effects = bool(chosen) and chosen[0].kind in EFFECTS
-    span = (min(ends), max(ends) + 1e-9) if effects else response_range(scale, ends)
-    return [replace(profile_chart(p, scale, span), y_range=span, title="", legend=False) for p in chosen]
 
 
 def _letter(axes: Axes, letter: str, title: str = "") -> None:

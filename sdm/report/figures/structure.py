@@ -1,4 +1,4 @@
-"""Pictures of what a structural model is made of: penalties tried, families and interactions."""
+"""The picture of the penalties that were tried for a structural model."""
 
 from pathlib import Path
 
@@ -6,8 +6,6 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from sdm.assess.structure import Structure
-from sdm.report.charts import BarChart, Bars
-from sdm.report.figures.charts import draw_bars
 from sdm.report.figures.style import ACCENT, COLUMN, PLAIN, SMALL, TEXT, Paper, one_plot, save, tidy
 
 
@@ -41,18 +39,3 @@ def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
 
 def _frame(column: int, row: int) -> Rectangle:
     return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=ACCENT, lw=2)
-
-
-def draw_interactions(structure: Structure, path: Path, most: int = 15, paper: Paper = PLAIN) -> Path:
-    """Draw the strongest pairs of variables as bars."""
-    pairs = list(structure.interactions.items())[:most]
-    label = "Strength of the pair (nats of score)"
-    names = [f"{first} × {second}" for (first, second), _ in pairs]
-    return draw_bars(BarChart(label, label, names, [Bars(label, [value for _, value in pairs])]), path, paper)
-
-
-def draw_families(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw what each family adds to the objective, with its penalty."""
-    shares = structure.families
-    groups = [Bars("lost without it", [s.gain for s in shares]), Bars("penalty", [s.price for s in shares])]
-    return draw_bars(BarChart("Families", "nats", [f"{s.family} ({s.features})" for s in shares], groups), path, paper)

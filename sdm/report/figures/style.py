@@ -4,34 +4,35 @@ A figure is laid out at the width that it is printed at, so that its letters hav
 none is smaller than `SMALL`.
 """
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
+from unicodedata import category
 
-import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from sdm.report.charts import COLOURS
-from sdm.report.figures.lettering import drawable
-from sdm.report.figures.rulers import put_rulers
+from sdm.report.charts import COLOURS, short
 from sdm.report.paper import COLUMN, INCH, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.paper import NOWHERE as NOWHERE
 from sdm.report.paper import PAGE as PAGE
-from sdm.report.png import png_bytes
 
 INK, ACCENT = COLOURS[:2]
 GREY = "#8a8f94"
 PALE = "#f3efe2"
-_VECTORS: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "sdm",
-    "pdf.fonttype": 42,
-}  # texts stay texts, bytes stay the same
+# Texts stay texts, and equal figures have equal bytes: neither date nor version is in them.
+_PLAIN: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "sdm", "pdf.fonttype": 42}
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None},
+}
 
 
 class Sheet(Figure):
@@ -102,7 +103,6 @@ def log_ticks(axis: Axis) -> None:
 
 def lay_out(figure: Figure) -> None:
     """Give all parts of a figure their final places; what is added afterwards, such as a scale bar, moves none."""
-    put_rulers(figure)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         figure.set_layout_engine("none")
@@ -110,25 +110,28 @@ def lay_out(figure: Figure) -> None:
         axes.apply_aspect()
 
 
-def save(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG to a path, and beside it in the other formats of its paper; equal figures have equal bytes,
-    so that neither date nor version is in them."""
+def save(figure: Figure, path: Path, formats: Sequence[str] = ()) -> Path:
+    """Write a figure in some formats, by default those of the pictures of its paper, each in place of the ending of a
+    path; return the path of the first. Letters of vector files stay letters."""
     paper = figure.paper if isinstance(figure, Sheet) else PLAIN
-    put_rulers(figure)
-    path.write_bytes(png_bytes(pixels_of(figure), paper.dpi))
-    if paper.vectors:
-        with rc_context(_VECTORS):
-            for kind in paper.vectors:
-                dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-                figure.savefig(path.with_suffix(f".{kind}"), format=kind, metadata=dates)
-    return path
+    kinds = formats or paper.of_pictures
+    with rc_context(_PLAIN):
+        for kind in kinds:
+            more = {"pil_kwargs": {"compress_level": 1}} if kind == "png" else {}
+            figure.savefig(path.with_suffix(f".{kind}"), format=kind, dpi=paper.dpi, metadata=_METADATA[kind], **more)
+    return path.with_suffix(f".{kinds[0]}")
 
 
-def pixels_of(figure: Figure) -> np.ndarray:
-    """Return the pixels of a figure."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())
+def drawable(text: str, longest: int = 40) -> str:
+    """Keep a name from running out of the picture, with a box for each letter that the font does not have."""
+    return "".join(letter if _has_letter(letter) else "□" for letter in short(text, longest))
+
+
+@cache
+def _has_letter(letter: str) -> bool:
+    """Tell whether the font has a letter. The end of a line, or a part of the name of a file, is not a letter."""
+    font = get_font(findfont(FontProperties()))
+    return category(letter) not in ("Cc", "Cs") and font.get_char_index(ord(letter)) != 0
 
 
 def safe_text(text: str, longest: int = 40) -> str:

@@ -12,10 +12,12 @@ from jinja2 import Environment, FunctionLoader, TemplateError, Undefined
 from markupsafe import Markup
 
 from sdm.errors import DataError
+from sdm.report.model_figures import draw_model
 from sdm.report.pages import words
 from sdm.report.pages.cautions import CautionsOf, cautions
 from sdm.report.pages.compiled_templates import compiled_templates
 from sdm.report.pages.drawing.theme import dark_charts
+from sdm.report.paper import Paper
 from sdm.report.results import Results
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -63,12 +65,13 @@ class KeyFigure:
 @dataclass(frozen=True)
 class Page:
     """The page of one kind of model: its subject, its figures (those that matter most first), its sections, and what
-    could mislead."""
+    could mislead. `draw` draws the figures of its results again, for print."""
 
     subject: Callable[[Results], str]
     figures: Callable[[Results], Sequence[KeyFigure]]
     sections: Sequence[PageSection]
     cautions: Sequence[CautionsOf]
+    draw: Callable[[Results, Paper], None] = draw_model
 
 
 def page_text(results: Results, page: Page) -> str:

@@ -14,6 +14,7 @@ from sdm.report.pages.maps.live_map import live_map, main_picture
 from sdm.report.pages.odmap import protocol
 from sdm.report.projection import StoredProjection, projection_of
 from sdm.report.results import Results, column, number, rows_of
+from sdm.report.stored_charts import importance_rows, roc_of
 
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
@@ -46,10 +47,9 @@ def shown_map(results: Results) -> Context:
 
 def importance(results: Results) -> Context | None:
     """Return the importance of every variable, and the jackknife."""
-    found = results.tree("importance")
-    permuted = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))
-    contributed = rows_of(found.get("contribution"))
-    jackknife = [svg(chart) for chart in charts.jackknife_charts(rows_of(found.get("jackknife"))).values()]
+    permuted, contributed = importance_rows(results)
+    rows = rows_of(results.tree("importance").get("jackknife"))
+    jackknife = [svg(chart) for chart in charts.jackknife_charts(rows).values()]
     if not permuted and not contributed:
         return {"jackknife": jackknife} if jackknife else None
     chart = charts.importance_chart(permuted, contributed)
@@ -163,14 +163,10 @@ def null_model_section(results: Results) -> Context | None:
 
 def roc_section(results: Results) -> Context | None:
     """Return the ROC curve: records found against the background, or the absences, that are predicted."""
-    rows = results.table("roc")
-    if not rows:
+    chart = roc_of(results)
+    if chart is None:
         return None
-    scores = {}
-    for data, key in (("training", "auc_train"), ("test", "auc_test")):
-        measured = results.tree("measures").get(data)
-        scores[data] = measured.get("mean_auc") if isinstance(measured, dict) else results.numbers.get(key)
-    return {"chart": svg(charts.roc_chart(rows, scores)), "absences": "Training false presences" in rows[0]}
+    return {"chart": svg(chart), "absences": "Training false presences" in results.table("roc")[0]}
 
 
 def thresholds(results: Results) -> Context | None:

@@ -66,20 +66,11 @@ def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Pro
 
 
 def _draw(one: SpeciesProjection, place: Path, stage: Path, options: RunOptions) -> dict[str, str]:
-    """Draw the maps of all scenarios, what changes, and how new their environment is; return the names of the
-    pictures."""
-    from sdm.report.figures.projection.scenarios import draw_scenarios
-    from sdm.report.figures.projection.shifts import draw_change
+    """Draw the figures of a projection; return the names of the pictures."""
+    from sdm.report.figures.projection.shifts import draw_projection
     from sdm.report.paper import paper_of
 
-    paper = paper_of(options.output)
-    ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}
-    drawn = {
-        what: draw_scenarios(place, one.numbers, stage / f"{one.page}_{end}.png", kind, paper)
-        for what, (end, kind) in ends.items()
-    }
-    drawn["change"] = draw_change(place, one.numbers, stage / f"{one.page}_change.png", paper)
-    return {what: path.name for what, path in drawn.items() if path is not None}
+    return draw_projection(place, one.numbers, stage, one.page, paper_of(options.output))
 
 
 def _write_across(

@@ -20,7 +20,6 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
-from sdm.executors.painter import Painter
 from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.species.fit import SpeciesPlan
 from sdm.kinds.species.inputs import SpeciesPrepared
@@ -149,7 +148,7 @@ class StrataTask(SpeciesTask):
         """Draw the map with the records, if a picture is wanted."""
         if "map" not in maps.files or not options.output.map_picture:
             return {}
-        from sdm.report.figures.maps.picture import draw_map
+        from sdm.report.figures.maps.drawn import draw_map
         from sdm.report.figures.maps.plan import suitability
 
         table, raster = prepared.tables[fit.name], maps.folder / maps.files["map"]
@@ -165,7 +164,6 @@ class StrataTask(SpeciesTask):
         options: RunOptions,
         folder: Path,
         files: Files,
-        painter: Painter,
         progress: Progress | None,
     ) -> list[str]:
         """Write the tables and pictures of one species."""

@@ -18,8 +18,9 @@ from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import Prepared, Task
 from sdm.options.definitions import RunOptions
 from sdm.options.studies import TuneOptions
+from sdm.report.chart_files import make_plots
+from sdm.report.paper import paper_of
 from sdm.report.tables import write_rows
-from sdm.report.titled import Titled
 from sdm.run.job import Chosen
 from sdm.run.run import RunResult, run
 from sdm.types import Progress
@@ -117,12 +118,11 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
     fit = options.fit.model_copy(update=tuning.settings[best])
     chosen = options.model_copy(update={"fit": fit})
-    numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best)
+    numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best, options)
     return Chosen(
         chosen,
         numbers,
         write,
-        pictures=[_picture(tuning, best, options.tune)],
         validation=tuning.validation(best, plan.table, task.assessor),
         notes=_notes(tuning, task, options, tested=plan.test is not None),
     )
@@ -154,22 +154,25 @@ def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
     }
 
 
-def _write(tuning: Tuning, best: int, folder: Path, files: dict[str, str]) -> None:
-    """Write what was tried to `tune.csv` and `tune_folds.csv`."""
+def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: dict[str, str]) -> None:
+    """Write what was tried to `tune.csv` and `tune_folds.csv`, and draw it."""
     rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
     files["tune"] = write_rows(folder / "tune.csv", rows).name
     if tuning.folds:
         files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
+    _draw(tuning, best, options, make_plots(folder, files) / "tune.png")
 
 
-def _picture(tuning: Tuning, best: int, own: TuneOptions) -> Titled:
-    """Return the picture of what was tried."""
+def _draw(tuning: Tuning, best: int, options: RunOptions, path: Path) -> None:
+    """Draw what was tried."""
+    from sdm.report.figures.assessment import draw_tuning
+
     folds = 0 if tuning.split is None else len(tuning.split.folds)
     lines = [
         {"multiplier": 1.0, **row, "label": _label(setting), "folds": folds}
         for setting, row in zip(tuning.settings, tuning.rows)
     ]
-    return Titled("tune", "assessment.draw_tuning", (lines, own.choose_by[0], best))
+    draw_tuning(lines, options.tune.choose_by[0], best, path, paper_of(options.output))
 
 
 # ENMeval's names of columns.

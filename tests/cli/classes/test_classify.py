@@ -40,7 +40,7 @@ def test_everything_is_written(run):
         "habitat_sites.csv",
         "records.csv",
     ]
-    wanted += ["run.yaml", "command.txt", "plots/temperature.png", "plots/landcover.png", "plots/importance.png"]
+    wanted += ["run.yaml", "command.txt", "plots/temperature.svg", "plots/landcover.svg", "plots/importance.svg"]
     assert not set(wanted) - set(files(folder))
     assert "converged: within" in said
     assert "cross-validation" in said

@@ -30,7 +30,7 @@ def test_every_species_has_its_results_and_the_group_its_own(out: Path) -> None:
         values = read(folder / f"{name}.tif")
         assert values.count() > 1000
         assert 0 <= values.min() < values.max() <= 1
-    for file in ("group.json", "group.html", "axes.csv", "species_axes.csv", "biplot.png", "axes_rgb.png"):
+    for file in ("group.json", "group.html", "axes.csv", "species_axes.csv", "biplot.svg", "axes_rgb.png"):
         assert (out / "group" / file).stat().st_size > 100, file
     assert not (out / "Solus_unicus").exists()
     assert "group/group.html" in (out / "index.html").read_text()

@@ -215,7 +215,7 @@ def test_names_of_layers_and_projections_never_meet(own, tmp_path: Path) -> None
         "--no-report",
     )
     succeed(*words, "--projections", f"thresholded={own.layers}", "--projections", f"../up={own.layers}")
-    assert len(list((tmp_path / "out" / "plots").glob("*.png"))) == 2 * 5 + 4
+    assert len(list((tmp_path / "out" / "plots").glob("*.svg"))) == 2 * 5 + 4
     assert len(list((tmp_path / "out").glob("*.tif"))) == 2
     assert len(list((tmp_path / "out" / "scenarios").glob("*/*.tif"))) == 2 + 2 * 5 + 5, "and over both"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "own"]

@@ -35,7 +35,7 @@ def test_two_tables(tables, tmp_path: Path) -> None:
     assert any("no map" in notice for notice in result["notices"])
     folder = tmp_path / "out" / "fern"
     assert not list(folder.glob("*.tif"))
-    assert (folder / "plots" / "soil.png").exists()
+    assert (folder / "plots" / "soil.svg").exists()
     assert {row["class"] for row in rows(folder / "fern_curves.csv") if row["variable"] == "soil"} == {"loam", "sand"}
     assert load_model(folder / "fern.npz").names == ("warmth", "rain", "soil")
 

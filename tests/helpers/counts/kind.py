@@ -43,9 +43,7 @@ class CountTask(Task[CountModel, Prepared, pd.DataFrame, CountFit, CountFit]):
         made = map_counts(fit.model, prepared.stack, folder / f"{self.file_name(fit.name)}.tif")
         return ModelMaps(folder, {"map": made.files["map"].name}, {"map": made.numbers})
 
-    def write(
-        self, measured: CountFit, prepared, options, folder: Path, files: dict[str, Any], painter, progress
-    ) -> list[str]:
+    def write(self, measured: CountFit, prepared, options, folder: Path, files: dict[str, Any], progress) -> list[str]:
         files["model"] = save_model(measured.model, folder / f"{self.file_name(measured.name)}.npz").name
         return []
 

@@ -45,7 +45,7 @@ def test_everything_is_written_and_named(shared: Path, layers: Stack) -> None:
     there -= styles
     assert set(numbers["files"].values()) == there
     assert {"group.npz", "axes.csv", "species_axes.csv", "relatives.csv", "axis_curves.csv", "path.csv"} <= there
-    assert {"axis_4.tif", "axes_rgb.tif", "axes_rgb.png", "biplot.png", "path.png", "group.html"} <= there
+    assert {"axis_4.tif", "axes_rgb.tif", "axes_rgb.png", "biplot.svg", "path.png", "group.html"} <= there
     model = load_model(shared / "group.npz")
     assert [row["species"] for row in read_rows(shared / "species_axes.csv")] == list(model.bands) == NAMES
     assert numbers["folders"] == safe_names(NAMES)
@@ -150,7 +150,7 @@ def test_groups_with_no_axis_or_one_have_a_page(layers: Stack, tmp_path: Path, r
     else:
         assert list(found) == ORDER
         assert "With one axis" in found["biplot"]
-        assert (tmp_path / "group" / "biplot.png").is_file()
+        assert (tmp_path / "group" / "biplot.svg").is_file()
 
 
 def test_warnings_come_first(layers: Stack, tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from strategies import small_case
 
 from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
-from sdm.assess.measures.classes import ClassProfile
 from sdm.assess.paths.strata import validate_path
-from sdm.assess.profiles import Band, Profile, Surface
+from sdm.assess.profiles import Surface
 from sdm.assess.splits.spatial import blocks
 from sdm.assess.structure import FamilyShare, Structure
 from sdm.assess.variables.correlation import Collinearity
@@ -26,15 +25,26 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.paths.homotopy import track_path
 from sdm.maxent.paths.multiplier import follow_path
 from sdm.maxent.penalty_search import PenaltySetting
-from sdm.models.colours import palette
-from sdm.report.charts import Biplot, LineChart, NamedTip
+from sdm.models.colours import hex_colour, palette
+from sdm.report.chart_files import write_charts
+from sdm.report.charts import (
+    BarChart,
+    Bars,
+    Biplot,
+    Chart,
+    NamedTip,
+    ResponseCurve,
+    calibration_chart,
+    curve_chart,
+    importance_chart,
+    jackknife_charts,
+    omission_chart,
+    roc_chart,
+)
 from sdm.report.figures import assessment, axes, classes, paths, structure, variables
-from sdm.report.figures.charts import draw_panels
 from sdm.report.figures.community import network
 from sdm.report.figures.composed import draw_publication
-from sdm.report.figures.curves import draw_profiles
-from sdm.report.figures.maps.drawn import draw_richness
-from sdm.report.figures.maps.picture import draw_map
+from sdm.report.figures.maps.drawn import draw_map, draw_richness
 from sdm.report.figures.maps.plan import suitability
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.projection.shifts import draw_change
@@ -47,12 +57,6 @@ X = np.linspace(-10, 110, 101)
 HUMP = np.exp(-(((X - 50) / 20) ** 2))
 PERMUTATION = [Permutation(name, 60.0 / 2**k, 6.0 / 2**k, 0.1, 0.01) for k, name in enumerate(NAMES)]
 CONTRIBUTION = [Contribution(name, 50.0 / 2**k, 0.1) for k, name in enumerate(NAMES)]
-PROFILES = [
-    *(Profile(name, "marginal", X, HUMP ** (1 + k), 0.0, 100.0) for k, name in enumerate(NAMES[:3])),
-    Profile("temperature", "only", X, HUMP**0.5, 0.0, 100.0),
-    Profile("soil", "marginal", np.arange(3.0), np.array([0.3, 0.9, 0.5]), 0.0, 2.0, ("clay", "sand", "rock")),
-    *(Profile(name, "additive", X, (3 - k) * HUMP - 1, 0.0, 100.0) for k, name in enumerate(NAMES[:3])),
-]
 RNG = np.random.default_rng(5)
 XY = np.column_stack([RNG.uniform(-64, -58, 60), RNG.uniform(-8, 0, 60)])
 AROUND = np.column_stack([RNG.uniform(-65, -57, 600), RNG.uniform(-9, 1, 600)])
@@ -66,6 +70,7 @@ ROC = [
     {"Threshold": t, "Fractional area": 1 - t, "Training omission": t**4, "Test omission": t**2.5}
     for t in np.linspace(0, 1, 41).tolist()
 ]
+CALIBRATION = [{"predicted": 0.1 * k, "observed": 0.09 * k, "count": 5 * k} for k in range(1, 10)]
 SPECIES = ("Aus bus", "Cus dus", "Eus fus", "Gus hus", "Ius jus")
 
 
@@ -110,34 +115,29 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "richness": lambda p, w: draw_richness(
             {"richness": island, "richness difference": signed}, p, XY[:, 0], XY[:, 1], w
         ),
-        "curve": partial(_curve, "temperature.png"),
-        "curve_only": partial(_curve, "temperature_only.png"),
-        "curve_categories": partial(_curve, "soil.png"),
-        "effects": partial(_curve, "effects.png"),
-        "roc": lambda p, w: assessment.draw_roc(ROC, {"training": 0.9, "test": 0.8}, p, w),
-        "omission": lambda p, w: assessment.draw_omission(OMISSION, p, w),
-        "importance": lambda p, w: assessment.draw_importance(PERMUTATION, CONTRIBUTION, p, w),
-        "jackknife": lambda p, w: assessment.draw_jackknife(_jackknife(), "train_gain", p, w),
-        "calibration": lambda p, w: assessment.draw_calibration(
-            [{"predicted": 0.1 * k, "observed": 0.09 * k, "count": 5 * k} for k in range(1, 10)], p, paper=w
-        ),
-        "bands": lambda p, w: assessment.draw_bands(_bands(), "cloglog", p, w),
+        "curve": partial(_charts, [_curve("temperature", HUMP)]),
+        "curve_categories": partial(_charts, [_curve("soil", np.array([0.3, 0.9, 0.5]), ["clay", "sand", "rock"])]),
+        "effects": partial(_charts, [_curve(name, (3 - k) * HUMP - 1, colour=0) for k, name in enumerate(NAMES[:3])]),
+        "roc": partial(_charts, [roc_chart(ROC, {"training": 0.9, "test": 0.8})]),
+        "omission": partial(_charts, [omission_chart(OMISSION)]),
+        "importance": partial(_charts, [_importance()]),
+        "jackknife": partial(_charts, [jackknife_charts([vars(row) for row in _jackknife()])["train_gain"]]),
+        "calibration": partial(_charts, [calibration_chart(CALIBRATION)]),
+        "bands": partial(_charts, _bands()),
         "surface": lambda p, w: assessment.draw_surface(_surface(), "cloglog", p, w),
         "folds": lambda p, w: assessment.draw_folds(
             (XY[:, 0], XY[:, 1]), split.group, ["1", "2", "3", "4"], p, background=(AROUND[:, 0], AROUND[:, 1]),
             background_group=split.background_group, geographic=True, land=read_picture(island),
-            outlines=split.outlines, title="Aus bus", said="4 folds, block", paper=w,
+            outlines=split.outlines, title="Aus bus", caption="4 folds, block", paper=w,
         ),
         "tuning": lambda p, w: assessment.draw_tuning(_tuned(), "loss.val.avg", 4, p, w),
         "learning": lambda p, w: assessment.draw_curves(_points(), "learning", p, "Aus bus", w),
         "confusion": lambda p, w: classes.draw_confusion(
             np.array([[30.0, 4, 1], [3, 25, 9], [0, 6, 22]]), ["bog", "forest", "meadow"], p, title="Confusion", paper=w
         ),
-        "class_profile": lambda p, w: classes.draw_class_profile(
-            _class_profile(), ["bog", "forest", "meadow"], palette(3), p, w
-        ),
+        "class_profile": partial(_charts, [_shares()]),
         "network": lambda p, w: network.draw_network(SPECIES, *_links(), [0.1, 0.3, 0.5, 0.7, 0.9], p, w),
-        "biplot": lambda p, w: axes.draw_biplot(_biplot(), p, w),
+        "biplot": partial(_charts, [_biplot()]),
         "strengths": lambda p, w: axes.draw_strengths(_strengths(), p, w),
         "axes": lambda p, w: axes.draw_axes({"axis 1 (60 %)": signed, "axis 2 (20 %)": signed}, p, w),
         "axes_rgb": lambda p, w: axes.draw_colours(colours, ["red: axis 1", "green: axis 2", "blue: axis 3"], p, w),
@@ -146,8 +146,8 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "validation": lambda p, w: paths.draw_validation(_validation(), p, paper=w),
         "multipliers": lambda p, w: paths.draw_multipliers(*_multipliers(), p, title="Aus bus", paper=w),
         "penalties": lambda p, w: structure.draw_prices(_structure(), p, w),
-        "families": lambda p, w: structure.draw_families(_structure(), p, w),
-        "interactions": lambda p, w: structure.draw_interactions(_structure(), p, paper=w),
+        "families": partial(_charts, [_bars("Families", {"lost without it": [0.3, 0.1], "penalty": [1.0, 0.5]})]),
+        "interactions": partial(_charts, [_bars("Strength of the pair (nats of score)", {"": [2.0, 1.0]})]),
         "variograms": lambda p, w: variables.draw_variograms(_autocorrelation(), p, w),
         "correlation": lambda p, w: variables.draw_correlation(_collinearity(), p, paper=w),
         "reduction": lambda p, w: variables.draw_reduction(_steps(), p, w),
@@ -156,25 +156,31 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "novelty": lambda p, w: draw_scenarios(out, stored.numbers, p, "novelty", w),
         "change": lambda p, w: draw_change(out, stored.numbers, p, w),
         "publication": lambda p, w: draw_publication(
-            island, p, species="Aus bus", scale="cloglog", profiles=PROFILES, records=(XY[:, 0], XY[:, 1]), paper=w,
-            permutation=[vars(row) for row in PERMUTATION], contribution=[vars(row) for row in CONTRIBUTION],
+            island, p, species="Aus bus", scale="cloglog", records=(XY[:, 0], XY[:, 1]), bars=_importance(), paper=w,
+            curves=[_curve(name, HUMP ** (1 + k)) for k, name in enumerate(NAMES)],
         ),
-        "panels": lambda p, w: draw_panels(_panels(), p, paper=w),
+        "panels": partial(_charts, [_curve(name, HUMP ** (1 + k)) for k, name in enumerate(NAMES[:3])]),
     }  # fmt: skip
 
 
-def _curve(name: str, path: Path, paper: Paper) -> Path:
-    folder = path.parent / "curves"
-    folder.mkdir(exist_ok=True)
-    stem = Path(name).stem
-    effects = [profile for profile in PROFILES if profile.kind == "additive"]
-    wanted = (stem.removesuffix("_only"), "only" if stem.endswith("_only") else "marginal")
-    alone = [profile for profile in PROFILES if (profile.variable, profile.kind) == wanted]
-    chosen = effects if stem == "effects" else alone
-    draw_profiles(chosen, folder, "cloglog", {variable: variable for variable in NAMES}, paper=paper)
-    for kind in (".png", *(f".{kind}" for kind in paper.vectors)):
-        (folder / name).with_suffix(kind).replace(path.with_suffix(kind))
+def _charts(charts: list[Chart], path: Path, paper: Paper) -> Path:
+    write_charts({path.stem: charts}, path.parent, paper)
     return path
+
+
+def _curve(name: str, y: np.ndarray, classes: list[str] | None = None, colour: int | None = None) -> Any:
+    x = X if classes is None else np.arange(len(y))
+    curve = ResponseCurve(x.tolist(), y.tolist(), classes, None if classes else (0.0, 100.0), colour=colour)
+    return curve_chart(name, {"others at their mean": curve}, title=name, y_label="Suitability (cloglog)")
+
+
+def _importance() -> BarChart:
+    return importance_chart([vars(row) for row in PERMUTATION], [vars(row) for row in CONTRIBUTION])
+
+
+def _bars(label: str, groups: dict[str, list[float]]) -> BarChart:
+    bars = [Bars(name, values) for name, values in groups.items()]
+    return BarChart(label, label, ["linear (2)", "trees 3 (4)"], bars)
 
 
 def _jackknife() -> list[Jackknife]:
@@ -185,9 +191,10 @@ def _jackknife() -> list[Jackknife]:
     ]
 
 
-def _bands() -> list[Band]:
-    y = [HUMP * f for f in (0.9, 0.1, 0.8, 1.0)]
-    return [Band(name, "marginal", X, *y, 0.0, 100.0) for name in NAMES[:3]]
+def _bands() -> list[Any]:
+    mean, low, high = ((HUMP * f).tolist() for f in (0.9, 0.8, 1.0))
+    curve = {"mean over replicates": ResponseCurve(X.tolist(), mean, limits=(low, high))}
+    return [curve_chart(name, curve, title=name, y_label="Suitability (cloglog)") for name in NAMES[:3]]
 
 
 def _surface() -> Surface:
@@ -208,9 +215,14 @@ def _points() -> list[CurvePoint]:
     return [CurvePoint("LQ", n, 1.0, 5 - n**0.2, 0.2, 0.8, 0.01, 4) for n in (5, 10, 20, 40, 80)]
 
 
-def _class_profile() -> ClassProfile:
+def _shares() -> Any:
     raw = np.stack([HUMP + 0.05, 0.3 + 0 * X, (X + 20) / 200])
-    return ClassProfile("rain", X, raw / raw.sum(axis=0), 0.0, 100.0, None)
+    tints = (hex_colour(colour) for colour in palette(3))
+    curves = {
+        name: ResponseCurve(X.tolist(), y.tolist(), None, (0.0, 100.0), colour=colour)
+        for name, y, colour in zip(("bog", "forest", "meadow"), raw / raw.sum(axis=0), tints)
+    }
+    return curve_chart("rain", curves, title="", y_label="Probability", y_range=(0.0, 1.0), shares=True)
 
 
 def _links() -> tuple[Any, list[dict[str, Any]]]:
@@ -272,9 +284,3 @@ def _steps() -> list[dict[str, Any]]:
     rows = [("", 5.0, True, 4), ("slope", 4.9, True, 3), ("soil", 5.4, False, 2)]
     heads = ("dropped", "held-out loss", "kept", "variables")
     return [{**dict(zip(heads, row)), "standard error": 0.2, "AUC": 0.9 - float(row[1]) / 50} for row in rows]
-
-
-def _panels() -> list[LineChart]:
-    from sdm.report.figures.curves import profile_chart
-
-    return [profile_chart(one, "cloglog", (0.0, 1.0)) for one in PROFILES if one.kind == "marginal"]  # type: ignore[misc]

@@ -69,9 +69,10 @@ def test_a_figure_looks_as_it_did(figures: dict[str, Any], tmp_path: Path, kind:
         assert made.shape == kept.shape
         assert unlike(made, kept) < 0.003, f"{path} differs from {REFERENCE / path.name}: look at both"
         text = path.with_suffix(".svg").read_text(encoding="utf-8")
-        sizes = [float(size) for size in SIZE.findall(text)]
-        assert sizes
-        assert min(sizes) >= 7.0
+        if "system-ui" not in text:  # a chart as the page shows it
+            sizes = [float(size) for size in SIZE.findall(text)]
+            assert sizes
+            assert min(sizes) >= 7.0
         wide = made.shape[1] / DPI * 25.4
         assert wide >= COLUMN - 1
         assert min(abs(wide - width) for width in (COLUMN, 1.5 * COLUMN, PAGE)) < 10 or wide > PAGE
@@ -85,8 +86,9 @@ def test_any_width_can_be_chosen(figures: dict[str, Any], tmp_path: Path, kind: 
         path = tmp_path / f"{kind}_{width:g}.png"
         figures[kind](path, Paper(("png", "svg"), DPI, width))
         assert pixels(path).shape[1] / DPI * 25.4 == pytest.approx(width, abs=0.6)
-        sizes = [float(size) for size in SIZE.findall(path.with_suffix(".svg").read_text(encoding="utf-8"))]
-        assert 7.0 <= min(sizes) <= max(sizes) <= 12.0
+        text = path.with_suffix(".svg").read_text(encoding="utf-8")
+        sizes = [float(size) for size in SIZE.findall(text)]
+        assert "system-ui" in text or 7.0 <= min(sizes) <= max(sizes) <= 12.0
 
 
 def test_the_same_figure_has_the_same_bytes(figures: dict[str, Any], tmp_path: Path) -> None:

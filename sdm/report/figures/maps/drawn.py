@@ -39,12 +39,39 @@ from sdm.types import Array
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
 
+PIXELS = 900  # of a map alone
 SIDE_PIXELS = 500  # of maps side by side
 LONGEST = 28  # letters of a class in a legend
 NOTHING = np.nextafter(np.float32(0), np.float32(1))  # values below it are exactly zero
 
 
-def map_figure(
+def draw_map(
+    raster: Path,
+    path: Path,
+    *,
+    title: str,
+    species: bool = False,
+    shades: Shades | None = None,
+    band: int = 1,
+    x: Array | None = None,
+    y: Array | None = None,
+    test: tuple[Array, Array] | None = None,
+    area: "StudyArea | None" = None,
+    edges: bool = False,
+    paper: Paper = PLAIN,
+) -> Path:
+    """Draw a map with the records (and `test` records) and the outline of the study area, from the raster's overviews.
+
+    A map of classes has its own colours, and a legend. With `edges`, cells of exactly zero are pale, and the range has
+    a line around it. The title is in italics if it is that of a `species`.
+    """
+    picture = read_picture(raster, PIXELS if paper.width in (None, COLUMN) else 2 * PIXELS, band)
+    records = {"training record": (x, y)} if x is not None and y is not None else {}
+    records |= {} if test is None else {"test record": test}
+    return save(_map_figure(picture, shades or Shades(""), records, title, species, area, edges, paper), path)
+
+
+def _map_figure(
     picture: Picture,
     shades: Shades,
     records: Mapping[str, tuple[Array, Array]],

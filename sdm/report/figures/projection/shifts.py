@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES
 from sdm.report.figures.maps.axes import label_axes
 from sdm.report.figures.maps.plan import MapFrame
+from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.style import (
     COLOURS,
     INK,
@@ -33,6 +34,20 @@ from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
 
 MOST_BARS = 40
 BESIDE = 6  # scenarios whose bars fit beside the map of centroids
+
+
+def draw_projection(
+    folder: Path, numbers: Mapping[str, Any], target: Path, name: str, paper: Paper = PLAIN
+) -> dict[str, str]:
+    """Draw the maps of all scenarios, what changes, and how new their environment is, into a target; return the names
+    of the pictures."""
+    ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}
+    drawn = {
+        what: draw_scenarios(folder, numbers, target / f"{name}_{end}.png", kind, paper)
+        for what, (end, kind) in ends.items()
+    }
+    drawn["change"] = draw_change(folder, numbers, target / f"{name}_change.png", paper)
+    return {what: path.name for what, path in drawn.items() if path is not None}
 
 
 def draw_change(folder: Path, numbers: Mapping[str, Any], path: Path, paper: Paper = PLAIN) -> Path | None:

@@ -28,6 +28,7 @@ from sdm.report.numbers import round_numbers
 WIDE, HIGH = 520, 340
 SMALL = (400, 280)
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
+INK, LETTERS = "#1d2429", "system-ui, Helvetica, Arial, sans-serif"  # of a file by itself
 _LETTER = 7.8  # of a text of 13 units, in a wide font
 _NARROW = 6.9  # in most fonts
 Drawn = tuple[list[str], tuple[float, float]]  # parts of a chart, and its size
@@ -64,17 +65,38 @@ def label(value: float) -> str:
 
 
 def svg(chart: Chart) -> Markup:
-    """Draw a chart of any kind."""
+    """Draw a chart of any kind, for a page."""
+    drawn, size = _drawn(chart)
+    box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
+    # Everything in `drawn` was escaped where it was made: names by `escape`, the rest are numbers and constants.
+    start = f'<svg class="chart" role="img" aria-label="{escape(chart.title)}" {box}'
+    return Markup(f'{start} data-table="{escape(chart_table(chart))}">{drawn}</svg>')  # noqa: S704
+
+
+def svg_file(charts: Sequence[Chart], across: int = 3) -> str:
+    """Return the text of an SVG file with charts side by side, in the colours of a light page."""
+    made = [_drawn(chart) for chart in charts]
+    across = min(across, len(made))
+    wide, high = (max(size[k] for _, size in made) for k in (0, 1))
+    size = f"{wide * across:g} {high * -(-len(made) // across):g}"
+    parts = [
+        f'<g transform="translate({k % across * wide:g} {k // across * high:g})">{drawn}</g>'
+        for k, (drawn, _) in enumerate(made)
+    ]
+    letters = f'font-family="{LETTERS}" font-size="13" fill="{INK}"'
+    width, height = size.split()
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{width}" height="{height}" {letters}>'
+    title = f"<title>{escape(charts[0].title)}</title>" if len(charts) == 1 else ""
+    return f'{start}{title}<rect width="{width}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
+
+
+def _drawn(chart: Chart) -> tuple[str, tuple[float, float]]:
+    """Return the parts of a chart as text, and its size."""
     drawers: dict[type, Callable[..., Drawn]] = {
         LineChart: _lines, ColumnChart: _columns, BarChart: _bars, DotChart: _dots, Biplot: _biplot,
     }  # fmt: skip
     parts, size = drawers[type(chart)](chart)
-    said = escape(chart.title)
-    box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
-    # Everything in `parts` was escaped where it was made: names by `escape`, the rest are numbers and constants.
-    held = escape(chart_table(chart))
-    drawn = "".join(parts)
-    return Markup(f'<svg class="chart" role="img" aria-label="{said}" {box} data-table="{held}">{drawn}</svg>')  # noqa: S704
+    return "".join(parts), size
 
 
 def _lines(chart: LineChart) -> Drawn:

@@ -1,0 +1,87 @@
+"""The figures of a model from its stored results: its charts, and one figure for a paper."""
+
+from typing import Any
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.report.chart_files import Files, make_plots, write_charts
+from sdm.report.paper import Paper
+from sdm.report.results import Results, column, rows_by
+from sdm.report.stored_charts import effect_charts, importance_of, model_charts, response_charts
+from sdm.types import Array
+
+
+def write_figures(results: Results, paper: Paper) -> Files:
+    """Write the charts of a model, and the figure for a paper where it is wanted; return the names of their files."""
+    files: Files = {}
+    charts = model_charts(results)
+    if charts:
+        write_charts(charts, make_plots(results.folder, files), paper)
+    if results.option("output.publication"):
+        _draw_publication(results, files, paper)
+    return files
+
+
+def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
+    """Draw the map, curves and the importance of the variables as one figure, of a model of one species."""
+    band = results.presence_band
+    raster = results.path("probability map" if results.classes else "map")
+    if raster is None or (results.classes and band is None):
+        return
+    bars, curves = importance_of(results), response_charts(results, {}, ("marginal",)) or effect_charts(results, {})
+    if bars is None or not curves:
+        raise OptionError(
+            "output.publication shows responses and the importance of variables, and output.curves=false or "
+            "test.importance=false leaves them out: leave one of the options out"
+        )
+    from sdm.report.figures.composed import draw_publication
+
+    draw_publication(
+        raster,
+        make_plots(results.folder, files) / "publication.png",
+        species=results.title,
+        scale=results.scale,
+        curves=list(curves.values()),
+        bars=bars,
+        records=record_places(results).get("train"),
+        band=1 if band is None else band + 1,
+        edges=has_range(results),
+        paper=paper,
+    )
+
+
+def record_places(results: Results) -> dict[str, tuple[Array, Array]]:
+    """Return where the records that train and test a species lie."""
+    found: dict[str, tuple[Array, Array]] = {}
+    for kind, rows in rows_by(results.table("sample predictions"), "Test or train").items():
+        found[kind] = np.array(column(rows, "X")), np.array(column(rows, "Y"))
+    return found
+
+
+def has_range(results: Results) -> bool:
+    """Tell whether a species has a range: where its model is above zero."""
+    return float(getattr(results.model, "alpha", 1.0)) > 1.0
+
+
+def draw_model(results: Results, paper: Paper) -> None:
+    """Draw the figures of a model of one species again: its charts and map, the folds, and the choice of settings."""
+    write_figures(results, paper)
+    raster = results.path("map")
+    if raster is not None:
+        from sdm.report.figures.maps.drawn import draw_map
+        from sdm.report.figures.maps.plan import suitability
+
+        x, y = (records := record_places(results)).get("train", (None, None))
+        picture, shades = raster.with_suffix(".png"), suitability(results.scale)
+        places: dict[str, Any] = {"x": x, "y": y, "test": records.get("test"), "edges": has_range(results)}
+        draw_map(raster, picture, title=results.title, species=True, shades=shades, paper=paper, **places)
+    draw_validation(results, paper)
+
+
+def draw_validation(results: Results, paper: Paper) -> None:
+    """Draw the folds and the choice of settings again, where a model has them."""
+    if results.table("folds") or results.table("tune"):
+        from sdm.report.figures.stored import draw_stored
+
+        draw_stored(results, paper)
