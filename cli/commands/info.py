@@ -23,12 +23,12 @@ def info(
     **Example**:  sdm info results/Bradypus_variegatus.npz
     """
     from sdm.errors import ModelFileError
-    from sdm.kinds.registry import task_for
+    from sdm.kinds.registry import model_task
     from sdm.models.file import load_model
 
     loaded = load_model(model)
     try:
-        console.lines(task_for(loaded.kind).info_lines(loaded, weights))
+        console.lines(model_task(loaded.kind).info_lines(loaded, weights))
         numbers = {"meta": loaded.meta, **loaded.description()}
         console.result(models=[{"name": model.stem, "kind": loaded.kind, "numbers": numbers}])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

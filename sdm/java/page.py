@@ -17,7 +17,7 @@ from sdm.models.lambdas import read_lambdas
 from sdm.models.species import Model
 from sdm.report.metadata import write_metadata
 from sdm.report.results import number, read_rows
-from sdm.report.tables import write_profiles
+from sdm.report.tables import curve_rows, write_rows
 
 _ENDING = "_sdm"  # of the page: Java Maxent's own has the name of the species
 _COLUMNS = {
@@ -57,7 +57,7 @@ def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
     averages = _averages(path, model)
     if averages is not None:
         profiles = [marginal(model, v, averages, "cloglog") for v in varying(model)]
-        made.append(write_profiles(path.with_name(f"{path.stem}{_ENDING}_curves.csv"), profiles))
+        made.append(write_rows(path.with_name(f"{path.stem}{_ENDING}_curves.csv"), curve_rows(profiles)))
         files["curves"] = made[0].name
     numbers = _numbers(path, model) | {"files": files}
     results = SpeciesResults(path.parent, f"{path.stem}{_ENDING}", KIND, numbers, {}, "", "")

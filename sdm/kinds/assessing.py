@@ -1,13 +1,16 @@
 """How good a model is: cross-validation, jackknife and null models of every kind, and what a task adds to them."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.importance import Contribution, Jackknife, Permutation, jackknife
 from sdm.assess.null_models import NullModels, null_models
+from sdm.assess.profiles import Band, Surface
 from sdm.assess.splits.folds import Split, same_folds
 from sdm.assess.validation import CrossValidation, cross_validate
+from sdm.data.site_sample import SiteSample
+from sdm.data.table import SampleTable
 from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
 from sdm.types import Progress
@@ -53,6 +56,25 @@ class Assessed:
         if self.survey is not None:
             numbers["presence_absence"] = self.survey
         return numbers
+
+
+class AssessedModel(Protocol):
+    """A measured model of any kind, with what its tables and pictures of the assessment are made from."""
+
+    numbers: dict[str, Any]
+    assessed: Assessed
+    bands: list[Band]  # responses over the replicates, where their models were kept
+    surfaces: list[Surface]  # responses to two variables at a time
+    roc: list[dict[str, float]]
+    scale: str
+
+    @property
+    def name(self) -> str:
+        """What the model is of."""
+
+    @property
+    def table(self) -> SampleTable | SiteSample:
+        """The training data."""
 
 
 def assess(

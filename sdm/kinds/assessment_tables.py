@@ -1,6 +1,6 @@
 """What a run writes about how good a model is: tables, pictures, and maps over replicates."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,8 @@ import numpy as np
 
 from sdm.assess.measures.thresholds import Threshold, find_threshold
 from sdm.assess.uncertainty import STATISTICS
-from sdm.kinds.assessing import Assessed
+from sdm.kinds.artefacts import Artefact
+from sdm.kinds.assessing import AssessedModel
 from sdm.kinds.task import REPLICATES, Files
 from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.file import save_model
@@ -17,7 +18,6 @@ from sdm.models.interface import ValueModel
 from sdm.options.definitions import RunOptions
 from sdm.report.chart_files import make_plots
 from sdm.report.paper import Paper, paper_of
-from sdm.report.tables import write_rows
 from sdm.storage.files import safe_name
 
 if TYPE_CHECKING:
@@ -28,41 +28,16 @@ MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
 LAND_PIXELS = 400
 
 
-def write_assessment(fitted: Any, folder: Path, name: str, files: Files) -> None:
-    """Write every table of what was measured, and note their names."""
-    found = fitted.assessed
-    tables = {
-        "importance": ("importance", importance_rows(found)),
-        "jackknife": ("jackknife", [asdict(row) for row in found.jackknife]),
-        "cross-validation": ("crossValidation", found.validation.rows if found.validation else []),
-        "folds": ("folds", fold_rows(fitted.table, found)),
-        "variograms": ("variograms", variogram_rows(found)),
-        "null models": ("nullModels", [asdict(test) for test in found.nulls.tests] if found.nulls else []),
-        "calibration": ("calibration", found.survey["calibration"] if found.survey else []),
-        "bands": ("bands", band_rows(fitted)),
-        "surfaces": ("surfaces", surface_rows(fitted)),
-    }
-    write_tables(tables, folder, name, files)
-    if found.replicates:
-        files[REPLICATES] = _write_replicates(found.replicates, fitted, folder, name)
-
-
-def _write_replicates(models: Sequence[Any], fitted: Any, folder: Path, name: str) -> str:
-    """Write the models of replicates, so that `sdm project` can tell how much of a variance is theirs."""
+def write_replicates(models: Sequence[Any], fitted: Any, folder: Path, name: str) -> Files:
+    """Write the models of replicates, if there are any, so that `sdm project` can tell how much of a variance is
+    theirs; return the name of their folder."""
+    if not models:
+        return {}
     (folder / REPLICATES).mkdir()
     known = {key: fitted.model.meta[key] for key in ("species", "title") if key in fitted.model.meta}
     for k, model in enumerate(models, start=1):
         save_model(replace(model, meta={**model.meta, **known}), folder / REPLICATES / f"{name}_{k}.npz")
-    return REPLICATES
-
-
-def write_tables(
-    tables: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], folder: Path, name: str, files: Files
-) -> None:
-    """Write tables that have rows, each with the ending of its file, and note their names."""
-    for what, (ending, rows) in tables.items():
-        if rows:
-            files[what] = write_rows(folder / f"{name}_{ending}.csv", rows).name
+    return {REPLICATES: REPLICATES}
 
 
 def cutoff(
@@ -74,11 +49,12 @@ def cutoff(
     return on_scale(find_threshold(thresholds, wanted).raw)
 
 
-def importance_rows(found: Assessed) -> list[dict[str, Any]]:
+def importance_rows(model: AssessedModel) -> list[dict[str, Any]]:
     """Return one row per variable with both kinds of importance, the one that contributes most first.
 
     Classes have one kind: by how much the log loss rises when a variable is shuffled.
     """
+    found = model.assessed
     if not found.contribution:
         heads = {"variable": "variable", "percent": "percent", "log loss rise": "drop", "deviation": "drop_deviation"}
         return [{head: getattr(row, name) for head, name in heads.items()} for row in found.permutation]
@@ -98,28 +74,30 @@ def importance_rows(found: Assessed) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -float(row["contribution"]))
 
 
-def fold_rows(table: Any, found: Assessed) -> list[dict[str, Any]]:
+def fold_rows(model: AssessedModel) -> list[dict[str, Any]]:
     """Return the fold of every presence, and of the background where it is divided; empty if folds overlap."""
-    split = None if found.validation is None else found.validation.split
+    validation = model.assessed.validation
+    split = None if validation is None else validation.split
     if split is None or split.group is None:
         return []
     names = [*(fold.name for fold in split.folds), ""]  # the last is that of −1: never held out
     groups = [split.group, split.background_group]
     return [
         {"X": x, "Y": y, "kind": kind, "fold": names[k]}
-        for (kind, xs, ys), group in zip(table.points(), groups)
+        for (kind, xs, ys), group in zip(model.table.points(), groups)
         if group is not None
         for x, y, k in zip(xs.tolist(), ys.tolist(), group.tolist())
     ]
 
 
-def variogram_rows(found: Assessed) -> list[dict[str, Any]]:
+def variogram_rows(model: AssessedModel) -> list[dict[str, Any]]:
     """Return the variograms that the size of blocks comes from; none if it was given."""
-    blocks = None if found.validation is None else found.validation.split.blocks
+    validation = model.assessed.validation
+    blocks = None if validation is None else validation.split.blocks
     return [] if blocks is None else blocks.rows()
 
 
-def band_rows(fitted: Any) -> list[dict[str, Any]]:
+def band_rows(model: AssessedModel) -> list[dict[str, Any]]:
     """Return the responses over the replicates in long form."""
     return [
         {
@@ -129,12 +107,12 @@ def band_rows(fitted: Any) -> list[dict[str, Any]]:
             "class": band.classes[k] if band.classes else "",
             **{name: float(getattr(band, name)[k]) for name in STATISTICS},
         }
-        for band in fitted.bands
+        for band in model.bands
         for k, x in enumerate(band.x.tolist())
     ]
 
 
-def surface_rows(fitted: Any) -> list[dict[str, Any]]:
+def surface_rows(model: AssessedModel) -> list[dict[str, Any]]:
     """Return the responses to two variables at a time in long form."""
     return [
         {
@@ -145,10 +123,44 @@ def surface_rows(fitted: Any) -> list[dict[str, Any]]:
             "second value": y,
             "response": float(surface.z[i, j]),
         }
-        for surface in fitted.surfaces
+        for surface in model.surfaces
         for i, x in enumerate(surface.x.tolist())
         for j, y in enumerate(surface.y.tolist())
     ]
+
+
+ASSESSMENT: tuple[Artefact[AssessedModel], ...] = (
+    Artefact("importance", "{name}_importance.csv", importance_rows, section="importance"),
+    Artefact(
+        "jackknife",
+        "{name}_jackknife.csv",
+        lambda model: [asdict(row) for row in model.assessed.jackknife],
+        section="importance",
+    ),
+    Artefact(
+        "cross-validation",
+        "{name}_crossValidation.csv",
+        lambda model: model.assessed.validation.rows if model.assessed.validation else [],
+        section="validation",
+    ),
+    Artefact("folds", "{name}_folds.csv", fold_rows, section="validation"),
+    Artefact("variograms", "{name}_variograms.csv", variogram_rows, section="validation"),
+    Artefact(
+        "null models",
+        "{name}_nullModels.csv",
+        lambda model: [asdict(test) for test in model.assessed.nulls.tests] if model.assessed.nulls else [],
+        section="null",
+    ),
+    Artefact(
+        "calibration",
+        "{name}_calibration.csv",
+        lambda model: model.assessed.survey["calibration"] if model.assessed.survey else [],
+        section="survey",
+    ),
+    Artefact("bands", "{name}_bands.csv", band_rows, section="curves"),
+    Artefact("surfaces", "{name}_surfaces.csv", surface_rows, section="curves"),
+)
+"""The tables of how good a model is, of every kind that has an `Assessor`."""
 
 
 def draw_assessment(measured: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: Files) -> None:

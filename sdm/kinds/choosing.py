@@ -47,9 +47,17 @@ def choose_variables(
         choice = uncorrelated(task, table, options, pool, progress)
         if options.layers.reduces and len(choice.kept) >= LEAST:
             base = task.estimator(options, table.categorical)
-            ways: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "to": own.reduce_to}
-            rest = table.pick(choice.kept)
-            steps = reduce_variables(rest, base, plan.split, task.assessor, executor=pool, progress=progress, **ways)
+            steps = reduce_variables(
+                table.pick(choice.kept),
+                base,
+                plan.split,
+                task.assessor,
+                repeats=options.test.repeats,
+                seed=options.seed,
+                to=own.reduce_to,
+                executor=pool,
+                progress=progress,
+            )
             gone = [Dropped(step.dropped, "reduction", step.importance) for step in steps[1:] if step.kept]
             choice = replace(choice, steps=tuple(steps), dropped=(*choice.dropped, *gone))
     narrowed: Prepared = task.narrow(prepared, name, choice.kept)

@@ -13,6 +13,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.several import JointOptions
 
 if TYPE_CHECKING:
+    from sdm.kinds.model_task import ModelTask
     from sdm.kinds.task import Task
     from sdm.report.pages.frame import Page
     from sdm.report.results import Results
@@ -28,9 +29,19 @@ HOMES = {
 
 
 @cache
+def model_task(kind: str) -> "ModelTask[Any]":
+    """Return what commands need of the models of a kind."""
+    task: ModelTask[Any] = _part(kind, "kind").TASK()
+    return task
+
+
 def task_for(kind: str) -> "Task":
-    """Return the task of a kind of model."""
-    task: Task = _part(kind, "kind").TASK()
+    """Return the task of a kind of model that runs make."""
+    from sdm.kinds.task import Task
+
+    task = model_task(kind)
+    if not isinstance(task, Task):
+        raise LookupError(f"{task.called} is not made by a run of its own")
     return task
 
 

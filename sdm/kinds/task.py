@@ -5,15 +5,16 @@ hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one
 """
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
+from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import RULES, broken
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
-    from sdm.maps.novelty import NoveltyMaps
-    from sdm.maps.projection.targets import ProjectedModel
-    from sdm.types import Array
 
+Found = TypeVar("Found")
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
 FEW = 10  # records below which results are rough
 # What the file of numbers has beside what was measured.
@@ -187,7 +186,7 @@ class Findings:
     variables: "CheckedVariables | None" = None  # which scenarios must have too
     bad_rows: bool = False  # whether a file had too many of them, so that the rest of it was not looked at
 
-    def attempt(self, step: Callable[[], Any]) -> Any:
+    def attempt(self, step: Callable[[], Found]) -> Found | None:
         """Do a step; what goes wrong in it becomes a problem."""
         try:
             return step()
@@ -199,33 +198,18 @@ class Findings:
             return None
 
 
-@dataclass(frozen=True)
-class MapResult:
-    """Maps that were written: where they are, by what they are, what they hold (JSON values), and what to say."""
-
-    files: dict[str, Path]
-    numbers: dict[str, Any]
-    lines: list[str]
-
-    def with_novelty(self, novelty: "NoveltyMaps", places: "Mapping[str, Path]") -> "MapResult":
-        """Return the same with what was written and counted beside the maps; how much is outside is said first."""
-        written = [f"written: {places[name]} ({text})" for name, text in novelty.texts.items()]
-        files, numbers = {**self.files, **places}, {**self.numbers, **novelty.numbers}
-        return MapResult(files, numbers, [*novelty.lines, *self.lines, *written])
+PreparedT = TypeVar("PreparedT", bound=Prepared)
+PlanT = TypeVar("PlanT")
+FitT = TypeVar("FitT", bound=Fit)
+MeasuredT = TypeVar("MeasuredT", bound=Measured)
 
 
-class Task(ABC):
-    """What a run must know of one kind of model; a method that is a plain function can be set as a `staticmethod`."""
+class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]):
+    """What a run needs of one kind of model: inputs, a plan, a fit, measures, and results; and what other commands need
+    of its models."""
 
-    kind: ClassVar[str]  # as in the options and in the model's class
-    called: ClassVar[str]  # what messages call such a model, such as `a class model`
-    command: ClassVar[str]  # that makes one, such as `sdm classify`
-    options_of: ClassVar[str]  # the kind whose options apply: that of the task unless it says otherwise
     assessor: ClassVar[Any] = None  # how models are fitted again and measured, for kinds that can be tuned
     chooses_in_folds: ClassVar[bool] = False  # whether `fit` lets folds choose variables (`chosen_in_folds`)
-    maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
-    evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
-    extrapolates_with: ClassVar[tuple[str, ...]] = ("clamp", "free", "none")  # values of `predict.extrapolation`
 
     # Options
 
@@ -247,23 +231,13 @@ class Task(ABC):
         """Raise for options that the model of the run refuses; most kinds have such."""
         return
 
-    def check_extrapolation(self, word: str) -> None:
-        """Raise for an extrapolation that does not apply."""
-        if word not in self.extrapolates_with:
-            known = ", ".join(self.extrapolates_with)
-            raise OptionError(f"predict.extrapolation={word} does not apply to {self.called}: expected one of {known}")
-
-    def __init_subclass__(cls) -> None:
-        if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:
-            cls.options_of = cls.kind
-
     # A run
 
     @abstractmethod
-    def prepare(self, options: RunOptions) -> Prepared:
+    def prepare(self, options: RunOptions) -> PreparedT:
         """Read the inputs; what is wrong with one of several models is a failure, what is wrong with all is raised."""
 
-    def gather(self, prepared: Any, options: RunOptions, progress: Progress | None) -> Any:
+    def gather(self, prepared: PreparedT, options: RunOptions, progress: Progress | None) -> PreparedT:
         """Fit what all models of a run share, before the first of them; most kinds share nothing."""
         return prepared
 
@@ -271,46 +245,50 @@ class Task(ABC):
         """Tell whether models share something that is fitted to all of them, so that none is made alone."""
         return False
 
-    def check_gathered(self, prepared: Any, names: Sequence[str], options: RunOptions) -> None:
+    def check_gathered(self, prepared: PreparedT, names: Sequence[str], options: RunOptions) -> None:
         """Raise for what the models whose data can be divided (`names`) cannot share; most kinds share nothing."""
         return
 
     @abstractmethod
-    def plan(self, prepared: Any, name: str, options: RunOptions) -> Any:
+    def plan(self, prepared: PreparedT, name: str, options: RunOptions) -> PlanT:
         """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
 
     @abstractmethod
-    def fit(self, prepared: Any, name: str, options: RunOptions, progress: Progress | None) -> Fit:
+    def fit(self, prepared: PreparedT, name: str, options: RunOptions, progress: Progress | None) -> FitT:
         """Fit one model."""
 
     @abstractmethod
-    def measure(self, fit: Any, prepared: Any, options: RunOptions, progress: Progress | None) -> Measured:
+    def measure(self, fit: FitT, prepared: PreparedT, options: RunOptions, progress: Progress | None) -> MeasuredT:
         """Measure a fitted model in every way that the options ask for. Its maps may be made at the same time, in
         another thread."""
 
     def make_maps(
-        self, fit: Any, prepared: Any, options: RunOptions, folder: Path, progress: Progress | None
+        self, fit: FitT | MeasuredT, prepared: PreparedT, options: RunOptions, folder: Path, progress: Progress | None
     ) -> ModelMaps:
         """Write the maps of a model that do not depend on its measures into a folder. By default there are none. The
         model may be measured or not."""
         return ModelMaps(folder, {}, {})
 
     def map_together(
-        self, measured: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None
+        self,
+        measured: Sequence[tuple[MeasuredT, PreparedT]],
+        options: RunOptions,
+        folder: Path,
+        progress: Progress | None,
     ) -> list[ModelMaps]:
         """Write the maps of several models, each with its inputs, in one pass over the layers, each into its own folder
         in a folder. Kinds that cannot do so return none, and map each model when it is written."""
         return []
 
-    def draw_maps(self, fit: Any, maps: ModelMaps, prepared: Any, options: RunOptions) -> Files:
+    def draw_maps(self, fit: FitT | MeasuredT, maps: ModelMaps, prepared: PreparedT, options: RunOptions) -> Files:
         """Draw the pictures of maps beside them, and return the names of their files; by default there are none."""
         return {}
 
     @abstractmethod
     def write(
         self,
-        measured: Any,
-        prepared: Any,
+        measured: MeasuredT,
+        prepared: PreparedT,
         options: RunOptions,
         folder: Path,
         files: Files,
@@ -335,11 +313,11 @@ class Task(ABC):
         """Return the options that repeat the run for one model."""
         return options
 
-    def records(self, prepared: Any, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+    def records(self, prepared: PreparedT, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
         """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
         return None
 
-    def write_shared(self, prepared: Any, options: RunOptions, folder: Path, files: Files) -> None:
+    def write_shared(self, prepared: PreparedT, options: RunOptions, folder: Path, files: Files) -> None:
         """Write what all models of a batch share, and note its name; most kinds have nothing."""
         return
 
@@ -351,12 +329,12 @@ class Task(ABC):
         """Raise for options whose models `sdm tune` cannot fit one by one; most kinds can."""
         return
 
-    def variables(self, prepared: Any) -> tuple[Sequence[str], Sequence[str]]:
+    def variables(self, prepared: PreparedT) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the variables of a run, and of those that are categories."""
         known = prepared.stack if prepared.stack is not None else next(iter(prepared.tables.values()))
         return known.names, known.categorical
 
-    def narrow(self, prepared: Any, name: str, variables: Sequence[str]) -> Any:
+    def narrow(self, prepared: PreparedT, name: str, variables: Sequence[str]) -> PreparedT:
         """Return the inputs with some of the variables of one model: its table, test data and layers."""
         raise OptionError(f"no variable can be left out of {self.called}: leave out --drop-correlated and the like")
 
@@ -373,56 +351,6 @@ class Task(ABC):
         """Return the estimator of `single_gains`: that of the options, without anything that takes long to choose."""
         return self.estimator(options, categorical)
 
-    # Other commands
-
     @abstractmethod
     def check(self, options: RunOptions, found: Findings) -> None:
         """Find everything that a run would refuse, without fitting."""
-
-    @abstractmethod
-    def map_places(self, output: Path) -> list[Path]:
-        """Return the files that the maps of `sdm predict` go to; none where they go to a folder."""
-
-    @abstractmethod
-    def map(self, model: Any, stack: "Stack", output: Path, overwrite: bool, **ways: Any) -> MapResult:
-        """Write the maps of a model over layers.
-
-        `ways` are the options of `maps_with` that were given, and `study_area`, `threads` and `progress`.
-        """
-
-    def row_values(self, model: Any, known: Any, text: Any, row: Any, notices: list[str]) -> Any:
-        """Return a function like the model's `column_values`, for the rows of a table: with the labels that a survey
-        knows, or with other columns of the table, where the model can use them."""
-        return model.column_values
-
-    def row_communities(
-        self, model: Any, columns: Any, known: Any, text: Any, row: Any, clamp: bool
-    ) -> list[dict[str, Any]]:
-        """Return the possible communities of the rows of a table; none of a model that has no communities."""
-        return []
-
-    def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
-        """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
-        return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
-
-    def projected(self, model: Any, name: str) -> "ProjectedModel":
-        """Return what `sdm project` maps of a model; raise if it cannot be projected."""
-        from sdm.maps.projection.targets import ProjectedModel
-
-        return ProjectedModel(model, name)
-
-    @abstractmethod
-    def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:
-        """Measure a model on records or sites that it has not seen; `notices` and `warnings` are among the numbers.
-
-        `options` say where they are, and how they and their layers are read; `ways` are the options of `evaluates_with`
-        that were given.
-        """
-
-    @abstractmethod
-    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
-        """Say in lines of text what an evaluation found."""
-
-    @abstractmethod
-    def info_lines(self, model: Any, features: int) -> list[str]:
-        """Say in lines of text what is in a model file, with its largest weights."""

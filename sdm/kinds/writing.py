@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import HIDDEN, hide_secrets
 from sdm.kinds.assessment_tables import fold_rows
+from sdm.kinds.model_task import ModelTask
 from sdm.kinds.registry import results_class
 from sdm.kinds.results import read_results
 from sdm.kinds.task import Files, Measured, ModelMaps, ModelResult, Prepared, Task
@@ -91,8 +92,8 @@ def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files:
     """Add the folds, and the ranges of thresholded maps with their centroids, to the GeoPackage of a model."""
     import pandas as pd
 
-    found, crs = getattr(measured, "assessed", None), None if prepared.stack is None else prepared.stack.crs
-    folds = [] if found is None else fold_rows(measured.table, found)  # type: ignore[attr-defined]
+    crs = None if prepared.stack is None else prepared.stack.crs
+    folds = fold_rows(measured) if hasattr(measured, "assessed") else []  # type: ignore[arg-type]
     if folds:
         table = pd.DataFrame(folds).rename(columns={"X": "x", "Y": "y"})
         files["package"] = write_points(table, folder / PACKAGE, "folds", crs).name
@@ -112,7 +113,7 @@ def write_fate(
             files["package"] = write_points(fate, folder / PACKAGE, "records", prepared.fate_crs).name
 
 
-def write_run(task: Task, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
+def write_run(task: ModelTask[Any], options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
     """Write what repeats the run, and the command that was given."""
     head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
     wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}

@@ -89,9 +89,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def write_profiles(path: Path, profiles: Iterable[Profile]) -> Path:
-    """Write curves in long form: variable, kind, value, class, response."""
-    rows = [
+def curve_rows(profiles: Iterable[Profile]) -> list[dict[str, Any]]:
+    """Return curves in long form: variable, kind, value, class, response."""
+    return [
         {
             "variable": p.variable,
             "kind": p.kind,
@@ -103,7 +103,6 @@ def write_profiles(path: Path, profiles: Iterable[Profile]) -> Path:
         for p in profiles
         for k, (x, y) in enumerate(zip(p.x.tolist(), p.y.tolist()))
     ]
-    return write_rows(path, rows)
 
 
 def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from sdm.errors import OptionError
 from sdm.kinds.model_inputs import chosen_options
-from sdm.kinds.registry import task_for
+from sdm.kinds.model_task import EvaluationOptions
+from sdm.kinds.registry import model_task
 from sdm.models.file import load_model
 from sdm.options.applies import READING
 from sdm.options.reading import make_options
@@ -81,9 +82,10 @@ def evaluate_files(
     if seed is not None and seed < 0:
         raise OptionError(f"seed={seed}: expected a number of at least 0")
     loaded = load_model(given.pop("model"))
-    task = task_for(loaded.kind)
+    task = model_task(loaded.kind)
     found = {"occurrences.file": str(given.pop("presences")), "layers.files": given.pop("layers")}
     options = make_options({known[name]: value for name, value in reading.items()}, found)
-    numbers = task.evaluate(loaded, options, **chosen_options(loaded, given, task.evaluates_with))
+    chosen = EvaluationOptions(**chosen_options(loaded, given, task.evaluates_with))
+    numbers = task.evaluate(loaded, options, chosen)
     notices, warnings = numbers.pop("notices"), numbers.pop("warnings", [])
     return Evaluation(loaded.kind, numbers, task.evaluation_lines(numbers), notices, warnings)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from sdm.data.rasters.area import StudyArea
 from sdm.errors import OptionError, OutputError
 from sdm.kinds.inputs import is_swd
 from sdm.kinds.model_inputs import SurveyFile, check_region, chosen_options, open_for
-from sdm.kinds.registry import task_for
-from sdm.kinds.task import MapResult, Task
+from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
+from sdm.kinds.registry import model_task
 from sdm.maps.gis.formats import map_format
 from sdm.maps.gis.styles import style_places
 from sdm.maps.novelty import novelty_places, read_measures
@@ -125,7 +125,7 @@ def predict_files(
     loaded, output = load_model(model), Path(output)
     if not output.name:
         raise OutputError(f"'{output}' is a folder: give the name of the result, as in -o map.tif")
-    task = task_for(loaded.kind)
+    task = model_task(loaded.kind)
     given = make_options({"layers.rename": rename, "predict.extrapolation": extrapolation, "predict.clamp": clamp})
     chosen = given.predict.extrapolation
     task.check_extrapolation(chosen)
@@ -138,14 +138,15 @@ def predict_files(
         "known": survey,
         "communities": communities or None,
     }
-    ways = chosen_options(loaded, words | ({} if chosen == "clamp" else {"extrapolation": chosen}), task.maps_with)
+    words |= {} if chosen == "clamp" else {"extrapolation": chosen}
+    wanted = MapOptions(**chosen_options(loaded, words, task.maps_with), overwrite=overwrite)
     reading: dict[str, Any] = {"nodata": nodata, "align": align, "rename": rules}
     at: dict[str, Any] = {"files": values_from, "x_column": x_column, "y_column": y_column, "crs": crs}
     if is_swd(layers):
         for name, value in (("threshold", threshold), ("study-area", area)):
             if value is not None:
                 raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
-        return _predict_rows(task, loaded, Path(layers[0]), output, PointLayers(**at, **reading), overwrite, ways)
+        return _predict_rows(task, loaded, Path(layers[0]), output, PointLayers(**at, **reading), wanted)
     if communities:
         raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
     if values_from or (known is None and any(at.values())):
@@ -163,28 +164,26 @@ def predict_files(
         if inside is not None:
             inside.check(stack)
         check_region(loaded, stack, inside)
-        ways |= {"study_area": inside, "threads": threads, "progress": progress}
-        maps = task.map(loaded, stack, output, overwrite, **ways)
+        maps = task.map(loaded, stack, output, replace(wanted, study_area=inside, threads=threads, progress=progress))
     return Prediction(**vars(maps), kind=loaded.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
 
 
 def _predict_rows(
-    task: Task,
+    task: ModelTask[Any],
     model: FittedModel,
     points: Path,
     output: Path,
     layers: PointLayers,
-    overwrite: bool,
-    ways: dict[str, Any],
+    given: MapOptions,
 ) -> Prediction:
     """Write the predictions for the rows of a table."""
     check_table(points, output)
-    if ways.get("scale") not in (None, *model.scales):
-        raise OptionError(f"scale={ways['scale']!r}: expected one of {', '.join(model.scales)}")
-    _check_places([output, *([communities_place(output)] if ways.get("communities") else [])], overwrite)
+    if given.scale not in (None, *model.scales):
+        raise OptionError(f"scale={given.scale!r}: expected one of {', '.join(model.scales)}")
+    _check_places([output, *([communities_place(output)] if given.communities else [])], given.overwrite)
     notices: list[str] = []
-    with claim(output, overwrite=overwrite, folder=False):
-        made = predict_table(task, model, points, output, notices, layers, **ways)
+    with claim(output, overwrite=given.overwrite, folder=False):
+        made = predict_table(task, model, points, output, notices, layers, given)
     return Prediction(**vars(made), kind=model.kind, notices=notices)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from sdm.errors import DataError, OptionError
 from sdm.kinds.classes.points import read_class_points, selected
 from sdm.kinds.inputs import row_rules
 from sdm.kinds.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.classes import ClassModel
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
@@ -30,19 +31,12 @@ from sdm.options.several import ClassOptions
 from sdm.types import Array
 
 
-def evaluate_classes(
-    model: ClassModel,
-    options: RunOptions,
-    *,
-    class_column: str | None = None,
-    proportions: Sequence[str] = (),
-    select: Mapping[str, str] | Sequence[str] = (),
-) -> dict[str, Any]:
+def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOptions) -> dict[str, Any]:
     """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own."""
     notices: list[str] = []
-    where = _where(model, class_column, proportions)
+    where = _where(model, given.class_column, given.proportions)
     file = Path(str(options.occurrences.file))
-    chosen: Any = select or _selection(model, file, notices)
+    chosen: Any = given.select or _selection(model, file, notices)
     column, shares = where.get("class_column"), where.get("proportions") or []
     classes = ClassOptions(column=column, proportions=shares, select=chosen)
     options = options.model_copy(update={"classes": classes})
@@ -50,7 +44,7 @@ def evaluate_classes(
         found = _from_layers if options.layers.files else _from_table
         values, target, rows = found(model, options, notices)
     except OptionError as error:
-        if class_column is None and column and f"no column '{column}'" in str(error):
+        if given.class_column is None and column and f"no column '{column}'" in str(error):
             hint = "the model was fitted to a column of that name; name another one with --class-column"
             raise OptionError(f"{error}; {hint}") from error
         raise

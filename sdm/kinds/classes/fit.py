@@ -159,8 +159,17 @@ def measure_class_model(
     if np.isinf(fitted.multiplier_):
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
     bases = fit.base, _as_chosen(fit.base, fitted)
-    ways: dict[str, Any] = {"assessor": CLASSES, "test": test, "nested": nested, "validated": validated}
-    assessed = assess(table, options, *bases, fit.split, **ways, progress=progress)
+    assessed = assess(
+        table,
+        options,
+        *bases,
+        fit.split,
+        assessor=CLASSES,
+        test=test,
+        nested=nested,
+        validated=validated,
+        progress=progress,
+    )
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))

@@ -10,6 +10,8 @@ import numpy as np
 from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
 from sdm.features.classes import refuse_rectified
+from sdm.kinds.artefacts import Artefact
+from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.classes.evaluating import evaluate_classes
 from sdm.kinds.classes.fit import (
@@ -23,12 +25,13 @@ from sdm.kinds.classes.fit import (
     plan_classes,
 )
 from sdm.kinds.classes.inputs import ClassPrepared, prepare_classes
-from sdm.kinds.classes.outputs import draw_class_maps, map_classes, write_classes
+from sdm.kinds.classes.outputs import CLASS_TABLES, draw_class_maps, map_classes, write_classes
 from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
+from sdm.kinds.cutoffs import rule_tag, threshold_on_scale
 from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
-from sdm.kinds.species.kind import rule_tag, threshold_on_scale
-from sdm.kinds.task import FEW, CheckedVariables, Findings, MapResult, Task
+from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.task import FEW, CheckedVariables, Findings, Task
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -47,12 +50,13 @@ IN_SUMMARY = (
 )  # fmt: skip
 
 
-class ClassTask(Task):
+class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredClasses]):
     """A target class, or presence and absence, at every site; with a response, one model per species."""
 
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "a class model"
     command: ClassVar[str] = "sdm classify"
+    artefacts: ClassVar[Sequence[Artefact[Any]]] = (*CLASS_TABLES, *ASSESSMENT)
     assessor: ClassVar[Any] = CLASSES
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("threshold", "extrapolation", "novelty")
@@ -65,7 +69,7 @@ class ClassTask(Task):
     make_maps = staticmethod(map_classes)
     draw_maps = staticmethod(draw_class_maps)
     write = staticmethod(write_classes)
-    evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
+    evaluate = staticmethod(evaluate_classes)
 
     def check_model(self, options: RunOptions) -> None:
         """Raise for options that the estimator refuses."""
@@ -166,33 +170,58 @@ class ClassTask(Task):
         chosen = ["" if c < 0 else model.labels[c] for c in best]
         return {**super().table_columns(model, values, scale), "class": chosen}
 
-    def map(self, model: ClassModel, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+    def map(self, model: ClassModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""
-        threshold, tags = ways.pop("threshold", None), {"title": str(model.meta.get("title", ""))}
-        measures = ways.pop("novelty", ())
-        places = novelty_places(measures, output)
-        if threshold is not None:
-            check_cutoff(model.labels, "--threshold")
-            presence: Any = PresenceOf.of(model)
-            level = threshold_on_scale(presence, threshold, "probability")
-            with publishing_maps([output, *places.values()]) as (place, *beside):
-                novelty = NoveltyMaps(model, dict(zip(places, beside)), measures)
-                ways |= {"novelty": novelty, "threshold": level, "tags": tags | rule_tag(threshold)}
-                summary = predict_raster(presence, stack, place, scale="probability", **ways)
-            result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
-            return result.with_novelty(novelty, places)
+        if given.threshold is not None:
+            return self._map_presence(model, stack, output, given.threshold, given)
+        tags, places = {"title": str(model.meta.get("title", ""))}, novelty_places(given.novelty, output)
         files = dict(zip(("probability", *BESIDE), self.map_places(output)))
         with publishing_maps([*files.values(), *places.values()]) as staged:
-            novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), measures)
-            maps = write_class_maps(model, stack, dict(zip(files, staged)), tags=tags, novelty=novelty, **ways)
+            novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), given.novelty)
+            maps = write_class_maps(
+                model,
+                stack,
+                dict(zip(files, staged)),
+                extrapolation=given.extrapolation,
+                study_area=given.study_area,
+                novelty=novelty,
+                threads=given.threads,
+                tags=tags,
+                progress=given.progress,
+            )
         numbers = maps.numbers(model.labels)
         shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
         more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""
-        lines = [f"written: {path} ({what})" for what, path in files.items()]
+        lines = [f"written: {path} ({name})" for name, path in files.items()]
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
         lines.append(f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}")
         return MapResult(dict(files), numbers, lines).with_novelty(novelty, places)
+
+    def _map_presence(
+        self, model: ClassModel, stack: Stack, output: Path, threshold: str | float, given: MapOptions
+    ) -> MapResult:
+        """Write presence and absence by a cutoff."""
+        check_cutoff(model.labels, "--threshold")
+        presence = PresenceOf.of(model)
+        tags, places = {"title": str(model.meta.get("title", ""))}, novelty_places(given.novelty, output)
+        with publishing_maps([output, *places.values()]) as (place, *beside):
+            novelty = NoveltyMaps(model, dict(zip(places, beside)), given.novelty)
+            summary = predict_raster(
+                presence,
+                stack,
+                place,
+                scale="probability",
+                extrapolation=given.extrapolation,
+                threshold=threshold_on_scale(presence, threshold, "probability"),
+                study_area=given.study_area,
+                novelty=novelty,
+                threads=given.threads,
+                tags=tags | rule_tag(threshold),
+                progress=given.progress,
+            )
+        result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+        return result.with_novelty(novelty, places)
 
 
 TASK = ClassTask

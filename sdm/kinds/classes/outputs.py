@@ -7,21 +7,20 @@ from typing import Any, cast
 import numpy as np
 
 from sdm.assess.class_assessor import targets_of
-from sdm.assess.measures.classes import ClassMeasures, ClassProfile
 from sdm.data.rasters.stack import Stack
 from sdm.kinds import assessment_tables as shared
+from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
 from sdm.kinds.task import REPLICATES, Files, ModelMaps, Prepared
 from sdm.maps.classes import map_codes, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.species import predict_raster
-from sdm.models.classes import ClassModel
 from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
 from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
-from sdm.report.tables import write_profiles
+from sdm.report.tables import curve_rows
 from sdm.storage.files import safe_name, safe_names
 from sdm.types import Progress
 
@@ -41,27 +40,13 @@ def write_classes(
     name, model = safe_name(measured.name), measured.model
     files["model"] = save_model(model, folder / f"{name}.npz").name
     kind, measures = list(measured.measures.items())[-1]
-    tables = {
-        "classes": ("classes", _class_rows(measured, kind, measures)),
-        "confusion": ("confusion", _confusion_rows(model.labels, measured.measures)),
-        "multipliers": ("multipliers", measured.numbers["multiplier_search"]),
-        "weights": ("weights", _weight_rows(model)),
-        "sites": ("sites", _site_rows(measured)),
-        "roc": ("roc", measured.roc),
-        "class curves" if measured.curves else "curves": (
-            "classCurves" if measured.curves else "curves",
-            _profile_rows(measured.profiles, model.labels),
-        ),
-    }
-    shared.write_tables(tables, folder, name, files)
+    files |= write_artefacts((*CLASS_TABLES, *shared.ASSESSMENT), measured, folder, name)
+    files |= shared.write_replicates(measured.assessed.replicates, measured, folder, name)
     picture, title = folder / f"{name}_confusion.png", f"Confusion ({kind})"
     files["confusion picture"] = draw_confusion(
         measures.confusion, model.labels, picture, title=title, paper=paper
     ).name
-    shared.write_assessment(measured, folder, name, files)
     shared.draw_assessment(measured, prepared.stack, options, folder, files)
-    if measured.curves:
-        files["curves"] = write_profiles(folder / f"{name}_curves.csv", measured.curves).name
     if "class map" in files:
         _write_other_maps(measured, prepared, options, folder, files, progress)
     return []
@@ -163,9 +148,10 @@ def draw_rasters(
     return drawn
 
 
-def _class_rows(measured: MeasuredClasses, kind: str, measures: ClassMeasures) -> list[dict[str, Any]]:
-    """Return the legend of the map, and what is known of every class."""
+def _class_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
+    """Return the legend of the map, and the measures of every class."""
     model = measured.model
+    kind, measures = list(measured.measures.items())[-1]
     samples = [sample for sample in (measured.table, measured.test) if sample is not None]
     counts: Any = sum(targets_of(sample, model.classes).sum(axis=1) for sample in samples)
     columns: dict[str, Any] = {
@@ -178,17 +164,19 @@ def _class_rows(measured: MeasuredClasses, kind: str, measures: ClassMeasures) -
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def _confusion_rows(labels: Sequence[str], tested: dict[str, ClassMeasures]) -> list[dict[str, Any]]:
+def _confusion_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     """Return the confusion matrices: one row per class on record, one column per predicted class."""
+    labels = measured.model.labels
     return [
         {"data": kind, "class on record": label, **dict(zip((f"predicted {other}" for other in labels), row.tolist()))}
-        for kind, measures in tested.items()
+        for kind, measures in measured.measures.items()
         for label, row in zip(labels, measures.confusion)
     ]
 
 
-def _weight_rows(model: ClassModel) -> list[dict[str, Any]]:
+def _weight_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     """Return every feature with its weight in every class."""
+    model = measured.model
     rows = [("(constant)", model.intercept), *zip(model.feature_names, model.weights.T)]
     return [{"feature": name, **dict(zip(model.labels, weights.tolist()))} for name, weights in rows]
 
@@ -214,7 +202,7 @@ def _site_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     return rows
 
 
-def _profile_rows(profiles: Sequence[ClassProfile], labels: Sequence[str]) -> list[dict[str, Any]]:
+def _profile_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     """Return the response profiles of all classes in long form."""
     return [
         {
@@ -225,7 +213,20 @@ def _profile_rows(profiles: Sequence[ClassProfile], labels: Sequence[str]) -> li
             "probability": float(profile.y[c, k]),
             "in training range": bool(profile.categories) or profile.lo <= value <= profile.hi,
         }
-        for profile in profiles
-        for c, label in enumerate(labels)
+        for profile in measured.profiles
+        for c, label in enumerate(measured.model.labels)
         for k, value in enumerate(profile.x)
     ]
+
+
+CLASS_TABLES: tuple[Artefact[MeasuredClasses], ...] = (
+    Artefact("classes", "{name}_classes.csv", _class_rows, section="classes"),
+    Artefact("confusion", "{name}_confusion.csv", _confusion_rows, section="classes"),
+    Artefact("multipliers", "{name}_multipliers.csv", lambda m: m.numbers["multiplier_search"], section="tuning"),
+    Artefact("weights", "{name}_weights.csv", _weight_rows),
+    Artefact("sites", "{name}_sites.csv", _site_rows, section="map"),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.roc, section="roc"),
+    # Presence has curves of its own, as a species; then those of all classes are beside them.
+    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.curves) or _profile_rows(m), section="curves"),
+    Artefact("class curves", "{name}_classCurves.csv", lambda m: _profile_rows(m) if m.curves else []),
+)

@@ -1,11 +1,9 @@
 """The page of a class model, presence and absence included: what it shows beside the sections that all kinds share."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sdm.report import charts
 from sdm.report.model_figures import draw_validation, write_figures
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import (
@@ -18,13 +16,12 @@ from sdm.report.pages.cautions import (
     stored_warnings,
     untested,
 )
-from sdm.report.pages.drawing.curves import curves, ranked, stored_curve
-from sdm.report.pages.drawing.svg import svg
+from sdm.report.pages.drawing.curves import class_curves
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, warnings, whole
 from sdm.report.paper import Paper
-from sdm.report.results import Results, number, rows_by
+from sdm.report.results import Results, number
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW_SITES = 10  # of a class
@@ -115,23 +112,10 @@ def _found(results: Results) -> list[tuple[str, list[float | None]]] | None:
     ]
 
 
-def class_curves(results: Results) -> Context | None:
-    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
-    stored, table = curves(results) or {}, results.table("class curves") or results.table("curves")
-    words = {"explanation": CURVE_WORDS}
-    if stored.get("responses") or not table or "probability" not in table[0]:
-        return {**words, **stored} if stored else None
-    colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
-    drawn = []
-    for variable, rows in ranked(results, rows_by(table, "variable")).items():
-        own = {
-            label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
-            for label, part in rows_by(rows, "class").items()
-        }
-        title = f"Probabilities along {variable}"
-        chart = charts.curve_chart(variable, own, title=title, y_label=charts.SHARES_LABEL, y_range=(0, 1), shares=True)
-        drawn.append(svg(chart))
-    return {**words, **stored, "responses": drawn, "legend": list(colours.items())}
+def explained_class_curves(results: Results) -> Context | None:
+    """Return the response curves with their explanation."""
+    drawn = class_curves(results)
+    return None if drawn is None else {**drawn, "explanation": CURVE_WORDS}
 
 
 def class_skill(results: Results) -> Iterator[Caution]:
@@ -210,7 +194,7 @@ PAGE = Page(
     class_figures,
     (
         sections.map_section(class_map_words, OF_ABSENCES),
-        PageSection("curves", "Response curves", class_curves),
+        PageSection("curves", "Response curves", explained_class_curves),
         sections.importance_section("predicts the classes of sites, by its log loss,"),
         sections.VARIABLES,
         sections.TUNING,

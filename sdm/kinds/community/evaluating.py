@@ -12,11 +12,12 @@ from sdm.kinds.community.known import level_column, no_species, presence_above, 
 from sdm.kinds.community.testing import measure
 from sdm.kinds.inputs import is_swd
 from sdm.kinds.model_inputs import check_categories, check_columns, open_text
+from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 
 
-def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str | None = None) -> dict[str, Any]:
+def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOptions) -> dict[str, Any]:
     """Measure a joint model on a table of sites: as `sdm joint` tests its own."""
     file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)
@@ -30,7 +31,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
     tables = [text, *([open_text(layers.files[0])] if layers.files and is_swd(layers.files) else [])]
     random = next((name for part in tables if (name := level_column(model, part))), None)
     update = {
-        "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": site_column}),
+        "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": given.site_column}),
         "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
         "joint": options.joint.model_copy(update={"presence_above": presence_above(model), "random_effect": random}),
     }

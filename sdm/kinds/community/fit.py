@@ -100,16 +100,24 @@ def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress 
 def make_model(options: RunOptions, graph: Any, categorical: Sequence[str], traits: Any = None) -> JointModel:
     """Return the model that the options ask for, not fitted; `traits` are those of its species."""
     own, fit = options.joint, options.fit
-    ways: dict[str, Any] = {"c": own.cost, "lam": own.shrinkage, "method": own.posterior, "rounds": own.rounds}
     limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
+    random = (
+        {} if own.random_effect is None else {"random_effect": own.random_effect, "random_spread": own.random_spread}
+    )
     # What has no value here has the estimator's own default.
-    ways |= {name: value for name, value in limits.items() if value is not None}
-    if own.random_effect is not None:
-        ways |= {"random_effect": own.random_effect, "random_spread": own.random_spread}
-    if traits is not None:
-        ways["traits"] = traits
+    chosen: dict[str, Any] = {name: value for name, value in limits.items() if value is not None} | random
     return JointModel(
-        own.learner, graph, feature_classes(options), categorical=list(categorical), seed=options.seed, **ways
+        own.learner,
+        graph,
+        feature_classes(options),
+        c=own.cost,
+        lam=own.shrinkage,
+        method=own.posterior,
+        rounds=own.rounds,
+        categorical=list(categorical),
+        seed=options.seed,
+        traits=traits,
+        **chosen,
     )
 
 

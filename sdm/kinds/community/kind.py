@@ -10,6 +10,7 @@ import numpy as np
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
+from sdm.kinds.artefacts import Artefact
 from sdm.kinds.community.checking import check_community
 from sdm.kinds.community.evaluating import evaluate_joint
 from sdm.kinds.community.fit import (
@@ -23,12 +24,13 @@ from sdm.kinds.community.fit import (
 )
 from sdm.kinds.community.inputs import read_community
 from sdm.kinds.community.known import known_cells, known_rows, row_levels
-from sdm.kinds.community.outputs import draw_joint_maps, map_joint, write_joint
+from sdm.kinds.community.outputs import JOINT_TABLES, draw_joint_maps, map_joint, write_joint
 from sdm.kinds.community.projected import ProjectedCommunity
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.kinds.inputs import narrow_layers
 from sdm.kinds.model_inputs import SurveyFile
-from sdm.kinds.task import MapResult, Prepared, Task
+from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.task import Prepared, Task
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -40,12 +42,13 @@ from sdm.types import Array, Progress
 NAME = "joint"  # what the one model of a run, and its files, are called
 
 
-class CommunityTask(Task):
+class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, MeasuredCommunity]):
     """Several species at the same sites, in one joint model."""
 
     kind: ClassVar[str] = "community"
     called: ClassVar[str] = "a joint model"
     command: ClassVar[str] = "sdm joint"
+    artefacts: ClassVar[Sequence[Artefact[Any]]] = JOINT_TABLES
     maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty", "known", "communities")
     evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
     lines = staticmethod(joint_result_lines)
@@ -55,7 +58,7 @@ class CommunityTask(Task):
     make_maps = staticmethod(map_joint)
     draw_maps = staticmethod(draw_joint_maps)
     write = staticmethod(write_joint)
-    evaluate: ClassVar[Any] = staticmethod(evaluate_joint)
+    evaluate = staticmethod(evaluate_joint)
 
     def check_model(self, options: RunOptions) -> None:
         """Raise for features that a joint model cannot have."""
@@ -113,17 +116,25 @@ class CommunityTask(Task):
             )
         return []
 
-    def map(self, model: FittedJoint, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+    def map(self, model: FittedJoint, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write two maps per species, probability and best joint labeling, and their sums, into a folder."""
-        with staging(output, overwrite=overwrite, keep=True) as stage:
+        with staging(output, overwrite=given.overwrite, keep=True) as stage:
             (stage / MAPS).mkdir()
-            measures, survey = ways.pop("novelty", ()), ways.pop("known", None)
-            lines: list[str] = []
-            if survey is not None:
-                ways["known"], lines = known_cells(model, survey, stack)
-            beside = {name: stage / f"{name}.tif" for name in novelty_places(measures, stage)}
-            ways["novelty"] = novelty = NoveltyMaps(model, beside, measures)
-            maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **ways)
+            held, lines = (None, []) if given.known is None else known_cells(model, given.known, stack)
+            beside = {name: stage / f"{name}.tif" for name in novelty_places(given.novelty, stage)}
+            novelty = NoveltyMaps(model, beside, given.novelty)
+            maps = write_maps(
+                model,
+                None,
+                stack,
+                JointPlaces.within(stage, model.species, OF_ONE_MODEL),
+                extrapolation=given.extrapolation,
+                study_area=given.study_area,
+                novelty=novelty,
+                known=held,
+                threads=given.threads,
+                progress=given.progress,
+            )
             style_folder(stage)
         files: dict[str, Path] = {}
         numbers: dict[str, Any] = {}
@@ -131,14 +142,14 @@ class CommunityTask(Task):
             for name, one in group.items():
                 key = one.path.relative_to(stage).as_posix()  # a species may have the name of another map
                 files[key] = output / key
-                what = {"what": name} if kind == "richness" else {"what": kind, "species": name}
-                numbers[key] = {**what, **one.numbers}
+                subject = {"what": name} if kind == "richness" else {"what": kind, "species": name}
+                numbers[key] = {**subject, **one.numbers}
                 lines.append(f"written: {files[key]} ({one.text})")
+        counted: dict[str, Any] = {"maps": numbers}
+        if held is not None:
+            counted["known"] = {"cells": len(held.rows), "labels": int(np.isfinite(held.labels).sum())}
         places = {name: output / path.name for name, path in beside.items()}
-        found: dict[str, Any] = {"maps": numbers}
-        if survey is not None:
-            found["known"] = {"cells": len(ways["known"].rows), "labels": int(np.isfinite(ways["known"].labels).sum())}
-        return MapResult(files, found, lines).with_novelty(novelty, places)
+        return MapResult(files, counted, lines).with_novelty(novelty, places)
 
     def projected(self, model: FittedJoint, name: str) -> ProjectedCommunity:
         """Return every species."""

@@ -1,13 +1,16 @@
 """Everything that a run of a joint model leaves behind."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sdm.assess.measures.partition import ASSOCIATIONS, partition_variance
+from sdm.joint.inference import States
 from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
-from sdm.joint.pairs import SURE, pair_associations
+from sdm.joint.pairs import SURE, PairAssociations, pair_associations
+from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.community.fit import JointFit, MeasuredCommunity, survivors
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import Files, ModelMaps, Prepared
@@ -17,7 +20,6 @@ from sdm.models.community import FittedJoint
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
-from sdm.report.tables import table_text, write_rows
 from sdm.types import Array, Progress
 
 MOST_PAIRS = 30  # in the numbers of a run; the table has all
@@ -35,31 +37,91 @@ def write_joint(
     paper = paper_of(options.output)
     joint, labels = measured.joint, measured.community.sites.labels
     files["model"] = save_model(joint, folder / "joint.npz").name
-    edges, effects = joint.associations(), survivors(joint)
-    files["associations"] = "associations.csv"
-    text = table_text(edges) if edges else "first,second,weight,sd\n"
-    (folder / files["associations"]).write_text(text, encoding="utf-8", newline="")
-    tried = [{"model": name, **row} for name, rows in measured.tuning.items() for row in rows]
-    tables = {"effects": effects, "evaluation": evaluation_rows(measured), **({"tuning": tried} if tried else {})}
-    files |= {what: write_rows(folder / f"{what}.csv", rows).name for what, rows in tables.items()}
-    prevalence = labels.mean(skipna=True).to_dict()
-    found = _write_parts(measured, folder, files)
-    if joint.random is not None:
-        _write_random(joint.random, measured, folder, files)
-    if "fourth_corner" in joint.meta:
-        files["fourth corner"] = write_rows(folder / "fourth_corner.csv", joint.meta["fourth_corner"]).name
-    files |= draw_community(joint, prevalence, found["variance"], folder, paper)
-    if options.joint.all_associations:
-        found |= _write_pairs(measured, folder, files, paper)
-    blocks = None if measured.testing is None else measured.testing.blocks
-    if blocks is not None:
-        from sdm.report.figures.variables import draw_variograms
-
-        files["variograms"] = write_rows(folder / "variograms.csv", blocks.rows()).name
-        files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png", paper).name
+    tables = JointTables.of(measured, options)
+    files |= write_artefacts(JOINT_TABLES, tables, folder)
+    prevalence = {str(name): float(share) for name, share in labels.mean(skipna=True).items()}
+    files |= draw_community(joint, prevalence, tables.variance, folder, paper) | _draw_tables(tables, folder, paper)
     maps = measured.numbers.get("maps", {})
-    measured.numbers |= {**found, "prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects}
+    numbers = {"prevalence": prevalence, "associations": tables.edges, "maps": maps, "effects": tables.effects}
+    measured.numbers |= {"variance": tables.variance, **tables.pair_numbers, **numbers}
     return []
+
+
+@dataclass(frozen=True)
+class JointTables:
+    """What the tables of a joint model are made from."""
+
+    measured: MeasuredCommunity
+    edges: list[dict[str, Any]]
+    effects: list[dict[str, Any]]
+    variance: list[dict[str, Any]]  # the parts of every species' log-odds
+    labels: States
+    pairs: PairAssociations | None = None  # of all species, where they were asked for
+
+    @classmethod
+    def of(cls, measured: MeasuredCommunity, options: RunOptions) -> "JointTables":
+        """Compute what was not measured yet."""
+        joint, community, single = measured.joint, measured.community, measured.stacked
+        labels = read_labels(community.sites.labels, joint.species, len(community.sites))
+        parts = partition_variance(joint, joint.encode(community.environment), labels, community.sites.level)
+        pairs = None
+        if options.joint.all_associations:
+            odds = single.log_odds(community.predictors)
+            pairs = pair_associations(single.species, odds, labels, community.sites.group)
+        return cls(measured, joint.associations(), survivors(joint), parts, labels, pairs)
+
+    @property
+    def random(self) -> RandomEffect | None:
+        """The random effect."""
+        return self.measured.joint.random
+
+    @property
+    def blocks(self) -> Any:
+        """The size of the blocks of sites, where it came from variograms."""
+        return None if self.measured.testing is None else self.measured.testing.blocks
+
+    @property
+    def tuning(self) -> list[dict[str, Any]]:
+        """The costs that cross-validation tried."""
+        return [{"model": name, **row} for name, rows in self.measured.tuning.items() for row in rows]
+
+    @property
+    def pair_numbers(self) -> dict[str, Any]:
+        """The associations of all pairs, for the file of numbers."""
+        if self.pairs is None:
+            return {}
+        rows = self.pairs.rows()
+        sure = sum(row["q"] <= SURE for row in rows)
+        return {"pairs": {"number": len(rows), "sure": sure, "gap": self.pairs.gap, "strongest": rows[:MOST_PAIRS]}}
+
+    def level_rows(self) -> list[dict[str, Any]]:
+        """Return the effects of the levels on every species."""
+        species, sites = self.measured.joint.species, self.measured.community.sites
+        return [] if self.random is None else self.random.rows(species, self.labels, sites.level)
+
+    def spread_rows(self) -> list[dict[str, Any]]:
+        """Return how far the effects of the levels spread."""
+        return [] if self.random is None else self.random.by_species(self.measured.joint.species)
+
+
+JOINT_TABLES: tuple[Artefact[JointTables], ...] = (
+    Artefact(
+        "associations", "associations.csv", lambda t: t.edges, ("first", "second", "weight", "sd"), section="network"
+    ),
+    Artefact("effects", "effects.csv", lambda t: t.effects, section="features"),
+    Artefact("evaluation", "evaluation.csv", lambda t: evaluation_rows(t.measured), section="measures"),
+    Artefact("tuning", "tuning.csv", lambda t: t.tuning),
+    Artefact("variance", "variance.csv", lambda t: t.variance, section="variance"),
+    Artefact("random effects", "random_effects.csv", JointTables.level_rows, section="random"),
+    Artefact("random spread", "random_spread.csv", JointTables.spread_rows, section="random"),
+    Artefact(
+        "fourth corner", "fourth_corner.csv", lambda t: t.measured.joint.meta.get("fourth_corner", []), section="traits"
+    ),
+    Artefact(
+        "all associations", "all_associations.csv", lambda t: t.pairs.rows() if t.pairs else [], section="network"
+    ),
+    Artefact("variograms", "variograms.csv", lambda t: [] if t.blocks is None else t.blocks.rows()),
+)
 
 
 def draw_community(
@@ -86,36 +148,19 @@ def draw_community(
     return {what: path.name for what, path in drawn.items()}
 
 
-def _write_parts(measured: MeasuredCommunity, folder: Path, files: Files) -> dict[str, Any]:
-    """Write which part of a species' log-odds comes from which variable, and from the other species."""
-    joint, community = measured.joint, measured.community
-    labels = read_labels(community.sites.labels, joint.species, len(community.sites))
-    rows = partition_variance(joint, joint.encode(community.environment), labels, community.sites.level)
-    files["variance"] = write_rows(folder / "variance.csv", rows).name
-    return {"variance": rows}
+def _draw_tables(tables: JointTables, folder: Path, paper: Paper) -> Files:
+    """Draw what stored results do not hold: the associations of all pairs, and variograms."""
+    drawn, pairs = dict[str, Path](), tables.pairs
+    if pairs is not None:
+        from sdm.report.figures.community.associations import draw_matrix
 
+        matrices = pairs.matrix(), pairs.q_matrix()
+        drawn["matrix"] = draw_matrix(pairs.species, *matrices, folder / "all_associations.png", paper)
+    if tables.blocks is not None:
+        from sdm.report.figures.variables import draw_variograms
 
-def _write_random(random: RandomEffect, measured: MeasuredCommunity, folder: Path, files: Files) -> None:
-    """Write the effects of the levels on every species, and how far they spread."""
-    sites, species = measured.community.sites, measured.joint.species
-    rows = random.rows(species, read_labels(sites.labels, species, len(sites)), sites.level)
-    files["random effects"] = write_rows(folder / "random_effects.csv", rows).name
-    files["random spread"] = write_rows(folder / "random_spread.csv", random.by_species(species)).name
-
-
-def _write_pairs(measured: MeasuredCommunity, folder: Path, files: Files, paper: Paper) -> dict[str, Any]:
-    """Estimate and write the associations of all pairs of species."""
-    from sdm.report.figures.community.associations import draw_matrix
-
-    single, community = measured.stacked, measured.community
-    labels = read_labels(community.sites.labels, single.species, len(community.sites))
-    found = pair_associations(single.species, single.log_odds(community.predictors), labels, community.sites.group)
-    rows = found.rows()
-    files["all associations"] = write_rows(folder / "all_associations.csv", rows).name
-    places = (folder / "all_associations.png", paper)
-    files["matrix"] = draw_matrix(found.species, found.matrix(), found.q_matrix(), *places).name
-    sure = sum(row["q"] <= SURE for row in rows)
-    return {"pairs": {"number": len(rows), "sure": sure, "gap": found.gap, "strongest": rows[:MOST_PAIRS]}}
+        drawn["variogram picture"] = draw_variograms(tables.blocks, folder / "variograms.png", paper)
+    return {key: path.name for key, path in drawn.items()}
 
 
 def evaluation_rows(run: MeasuredCommunity) -> list[dict[str, Any]]:

@@ -6,8 +6,10 @@ from typing import Any, ClassVar, NoReturn
 
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
+from sdm.kinds.artefacts import Artefact
+from sdm.kinds.group.tables import GROUP_TABLES
 from sdm.kinds.group.words import group_info_lines
-from sdm.kinds.task import Files, Findings, MapResult, ModelResult, Prepared, Task
+from sdm.kinds.model_task import EvaluationOptions, MapOptions, MapResult, ModelTask
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import write_group_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
@@ -15,12 +17,12 @@ from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_names
-from sdm.types import Array, Progress
+from sdm.types import Array
 
 MAP_SCALES = tuple(scale for scale in GroupModel.scales if scale != "link")
 
 
-class GroupTask(Task):
+class GroupTask(ModelTask[GroupModel]):
     """Several species on shared axes. Runs over species make such files (`sdm fit --model shared`): there are no runs
     of this kind by itself."""
 
@@ -28,6 +30,7 @@ class GroupTask(Task):
     options_of: ClassVar[str] = "species"
     called: ClassVar[str] = "a model of a group of species"
     command: ClassVar[str] = "sdm fit"
+    artefacts: ClassVar[Sequence[Artefact[Any]]] = GROUP_TABLES
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "extrapolation", "novelty")
     info_lines = staticmethod(group_info_lines)
 
@@ -40,17 +43,28 @@ class GroupTask(Task):
             )
         return []
 
-    def map(self, model: GroupModel, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+    def map(self, model: GroupModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write one map per species into a folder."""
-        scale, measures = ways.pop("scale", None) or MAP_SCALES[0], ways.pop("novelty", ())
+        scale = given.scale or MAP_SCALES[0]
         if scale not in MAP_SCALES:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
-        beside = {name: f"{name}.tif" for name in novelty_places(measures, output)}
+        beside = {name: f"{name}.tif" for name in novelty_places(given.novelty, output)}
         names = safe_names(model.species, taken=[*beside])
-        with staging(output, overwrite=overwrite, keep=True) as stage:
-            novelty = NoveltyMaps(model, {name: stage / file for name, file in beside.items()}, measures, scale)
+        with staging(output, overwrite=given.overwrite, keep=True) as stage:
+            paths = {name: stage / file for name, file in beside.items()}
+            novelty = NoveltyMaps(model, paths, given.novelty, scale)
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
-            maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **ways)
+            maps = write_group_maps(
+                model,
+                stack,
+                places,
+                scale=scale,
+                extrapolation=given.extrapolation,
+                study_area=given.study_area,
+                novelty=novelty,
+                threads=given.threads,
+                progress=given.progress,
+            )
             style_folder(stage)
         # By the names of files: a species may have the name of another map.
         files = {path.name: output / path.name for path in places.values()}
@@ -70,59 +84,16 @@ class GroupTask(Task):
         """Return one column per species, called after the scale and the species."""
         return {f"{scale or MAP_SCALES[0]} {name}": row.tolist() for name, row in zip(model.species, values)}
 
-    def evaluate(self, model: GroupModel, options: RunOptions, **ways: Any) -> NoReturn:
+    def evaluate(self, model: GroupModel, options: RunOptions, given: EvaluationOptions) -> NoReturn:
         """Refuse: every species of a group has a model of its own, which is measured."""
         raise OptionError(
             "'sdm evaluate' measures the model of one species: give that of a species of the group, such as "
             "results/Species/Species.npz"
         )
 
-    def evaluation_lines(self, numbers: dict[str, Any]) -> NoReturn:
-        """Refuse, as there are no evaluations."""
-        self._refuse()
-
-    def prepare(self, options: RunOptions) -> Prepared:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> NoReturn:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> NoReturn:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def measure(self, fit: Any, prepared: Prepared, options: RunOptions, progress: Progress | None) -> NoReturn:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def write(
-        self,
-        measured: Any,
-        prepared: Prepared,
-        options: RunOptions,
-        folder: Path,
-        files: Files,
-        progress: Any,
-    ) -> NoReturn:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def check(self, options: RunOptions, found: Findings) -> NoReturn:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def lines(self, result: ModelResult) -> NoReturn:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def summary_row(self, numbers: dict[str, Any]) -> NoReturn:
-        """Refuse, as there are no runs of groups alone."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise OptionError(f"{self.called} is made by a run over several species: use 'sdm fit --model shared'")
+    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
+        """Return no lines, as there are no evaluations."""
+        return []
 
 
 TASK = GroupTask

@@ -4,22 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdm.assess.axes import axis_profiles, response_shares
+from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.group.charts import CHART_FILES, group_charts
 from sdm.kinds.group.kind import GroupTask
-from sdm.kinds.group.tables import (
-    axis_curve_rows,
-    axis_rows,
-    relative_rows,
-    site_rows,
-    species_axis_rows,
-    strength_rows,
-)
+from sdm.kinds.group.tables import GROUP_TABLES, strength_rows
 from sdm.kinds.results import read_results
 from sdm.kinds.task import Files
 from sdm.kinds.writing import versions, write_run
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.group import MOST_AXES, axis_title, write_axis_maps
+from sdm.maps.group import axis_title, write_axis_maps
 from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
@@ -28,7 +21,6 @@ from sdm.progress.telling import going_on
 from sdm.report.chart_files import write_charts
 from sdm.report.paper import Paper, paper_of
 from sdm.report.results import GROUP, Results
-from sdm.report.tables import write_rows
 from sdm.storage.files import safe_names, to_json
 from sdm.types import Progress
 
@@ -72,7 +64,7 @@ def write_group(
     files |= {"run": "run.yaml", "command": "command.txt"}
     files["model"] = save_model(model, folder / f"{GROUP}.npz").name
     with going_on(progress, "axes of the group"):
-        _write_tables(model, folder, files)
+        files |= write_artefacts(GROUP_TABLES, model, folder)
         _draw(folder, files, paper_of(options.output))
     if options.output.map and stack is not None:
         _write_maps(model, stack, folder, files, options, area, progress)
@@ -137,22 +129,6 @@ def group_warnings(model: GroupModel) -> list[str]:
     return found
 
 
-def _write_tables(model: GroupModel, folder: Path, files: Files) -> None:
-    """Write the tables of the axes, of species, of curves and of the path; those without a row are left out."""
-    shown = min(model.rank, MOST_AXES)
-    tables = {
-        "axes": ("axes", axis_rows(model)),
-        "species axes": ("species_axes", species_axis_rows(model, response_shares(model))),
-        "relatives": ("relatives", relative_rows(model)),
-        "axis curves": ("axis_curves", axis_curve_rows(axis_profiles(model, range(shown)))),
-        "sites": ("site_axes", site_rows(model, MOST_AXES)),
-        "path": ("path", strength_rows(model.meta)),
-    }
-    for key, (name, rows) in tables.items():
-        if rows:
-            files[key] = write_rows(folder / f"{name}.csv", rows).name
-
-
 def _draw(folder: Path, files: Files, paper: Paper) -> None:
     """Draw the biplot, the curves and the path from their tables, as the page does."""
     results = Results(folder, GROUP, GROUP, {"files": files}, {}, "", "")
@@ -176,8 +152,15 @@ def _write_maps(
 ) -> None:
     """Write the maps of the axes, one by one and as colours, with their pictures."""
     word = options.predict.extrapolation
-    ways: dict[str, Any] = {"extrapolation": "clamp" if word in BOTH else word, "study_area": area}
-    made = write_axis_maps(model, stack, folder, **ways, threads=options.threads, progress=progress)
+    made = write_axis_maps(
+        model,
+        stack,
+        folder,
+        extrapolation="clamp" if word in BOTH else word,
+        study_area=area,
+        threads=options.threads,
+        progress=progress,
+    )
     if made.colours is None:
         return
     titles = [axis_title(model, k) for k in range(len(made.axes))]

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.axes import RELATIVES, Shares, known_sites
+from sdm.assess.axes import RELATIVES, Shares, axis_profiles, known_sites, response_shares
 from sdm.assess.profiles import Profile
+from sdm.kinds.artefacts import Artefact
+from sdm.maps.group import MOST_AXES
 from sdm.models.group import GroupModel
 
 Row = dict[str, Any]
@@ -90,3 +92,23 @@ def site_rows(model: GroupModel, axes: int) -> list[Row]:
         {**dict(zip(model.names, values.tolist())), **{axis_name(k): float(z) for k, z in enumerate(own)}}
         for values, own in zip(sites, scores.T)
     ]
+
+
+GROUP_TABLES: tuple[Artefact[GroupModel], ...] = (
+    Artefact("axes", "axes.csv", axis_rows, section="axes"),
+    Artefact(
+        "species axes",
+        "species_axes.csv",
+        lambda model: species_axis_rows(model, response_shares(model)),
+        section="each",
+    ),
+    Artefact("relatives", "relatives.csv", relative_rows, section="each"),
+    Artefact(
+        "axis curves",
+        "axis_curves.csv",
+        lambda model: axis_curve_rows(axis_profiles(model, range(min(model.rank, MOST_AXES)))),
+        section="curves",
+    ),
+    Artefact("sites", "site_axes.csv", lambda model: site_rows(model, MOST_AXES), section="biplot"),
+    Artefact("path", "path.csv", lambda model: strength_rows(model.meta), section="path"),
+)

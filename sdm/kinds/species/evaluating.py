@@ -20,22 +20,21 @@ from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
 from sdm.kinds.inputs import row_rules
 from sdm.kinds.model_inputs import check_region, open_for, values_at
+from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.types import Array
 
 
-def evaluate_species(
-    model: Model,
-    options: RunOptions,
-    *,
-    absences: str | Path | None = None,
-    background: str | None = None,
-    species: str | None = None,
-    truth: str | Path | None = None,
-    seed: int = 1,
-) -> dict[str, Any]:
+def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions) -> dict[str, Any]:
     """Measure a model on records, compared with absences where there are any, else with background."""
+    absences, background, species, truth, seed = (
+        given.absences,
+        given.background,
+        given.species,
+        given.truth,
+        given.seed,
+    )
     own, layers, file = options.occurrences, options.layers, str(options.occurrences.file)
     if absences is not None and background is not None:
         raise OptionError("give --absences or --background, not both: presences are compared with one of them")

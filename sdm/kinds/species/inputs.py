@@ -219,8 +219,9 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             divided, strength = (strength, None) if of_records else (None, strength)
             weights, notes = sampling.weigh(options, records, points_of, stack, divided)
             folds = None if labels is None else labels[points_of.index]
-            ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
-            table = SampleTable.from_stack(stack, points_of, background, **ways)
+            table = SampleTable.from_stack(
+                stack, points_of, background, presence_weights=weights, presence_effort=strength, folds=folds
+            )
             said = sampling.describe(options, effort, prepared.area_of(species))
             doubt = uncertain_beyond_cell(records, points_of, stack, options.occurrences.uncertainty_column)
             told = () if doubt is None else (f"{species}: {doubt}",)
@@ -279,10 +280,9 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
     try:
         records = read_survey(options, file)
         prepared.notices += [text for text in records.notes_beside if text not in prepared.notices]
-        suspicion = Suspicion.of(options.occurrences.drop_suspicious)
-        ways: dict[str, Any] = {"study_area": prepared.study_area, "suspicion": suspicion}
-        prepared.tests, ledger = clean(records.take(~records.absent), stack, **ways)
-        prepared.surveys = _surveys(records, stack, ways)
+        area, suspicion = prepared.study_area, Suspicion.of(options.occurrences.drop_suspicious)
+        prepared.tests, ledger = clean(records.take(~records.absent), stack, study_area=area, suspicion=suspicion)
+        prepared.surveys = _surveys(records, stack, area, suspicion)
     except DataError as error:
         raise DataError(f"test records: {error}") from error
     prepared.notices += ledger.notices("test records")
@@ -297,12 +297,14 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
             prepared.notices.append(f"no test record of {species} in {file}")
 
 
-def _surveys(records: Occurrences, stack: Stack, ways: dict[str, Any]) -> dict[str, Survey]:
+def _surveys(
+    records: Occurrences, stack: Stack, area: StudyArea | None, suspicion: Suspicion | None
+) -> dict[str, Survey]:
     """Look up the sites of every species that has absences; each visit counts, several in one cell too."""
     if not records.absent.any():
         return {}
     here, away = (
-        clean(records.take(some), stack, remove_duplicates=False, **ways)[0]
+        clean(records.take(some), stack, remove_duplicates=False, study_area=area, suspicion=suspicion)[0]
         for some in (~records.absent, records.absent)
     )
     return {

@@ -9,17 +9,21 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
+from sdm.kinds.artefacts import Artefact
+from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.choosing import chosen_in_folds
+from sdm.kinds.cutoffs import rule_tag, threshold_on_scale
+from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
 from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange, prepare_species
 from sdm.kinds.species.mapping import draw_species_maps, map_species, map_species_together
 from sdm.kinds.species.methods.registry import method_of, species_estimator
-from sdm.kinds.species.outputs import write_shared, write_species
+from sdm.kinds.species.outputs import BACKGROUND_PREDICTIONS, SPECIES_TABLES, write_shared, write_species
 from sdm.kinds.species.plan import SpeciesPlan, plan_species
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
-from sdm.kinds.task import Fit, MapResult, Measured, Prepared, Task
+from sdm.kinds.task import Fit, Measured, Prepared, Task
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
@@ -39,12 +43,13 @@ SINGLE_KNOTS = 50  # of models of one variable, for its gain: four times faster 
 IN_SUMMARY_OF_FOLDS = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
 
 
-class SpeciesTask(Task):
+class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
     """Presences compared with a background, one model per species."""
 
     kind: ClassVar[str] = "species"
     called: ClassVar[str] = "a model of one species"
     command: ClassVar[str] = "sdm fit"
+    artefacts: ClassVar[Sequence[Artefact[Any]]] = (*SPECIES_TABLES, BACKGROUND_PREDICTIONS, *ASSESSMENT)
     assessor: ClassVar[Any] = PRESENCE_ONLY
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold", "extrapolation", "novelty")
@@ -61,7 +66,7 @@ class SpeciesTask(Task):
     make_maps = staticmethod(map_species)
     map_together = staticmethod(map_species_together)
     draw_maps = staticmethod(draw_species_maps)
-    evaluate: ClassVar[Any] = staticmethod(evaluate_species)
+    evaluate = staticmethod(evaluate_species)
 
     def check_model(self, options: RunOptions) -> None:
         """Raise for options that the method or its estimator refuses."""
@@ -159,43 +164,30 @@ class SpeciesTask(Task):
         """Return the one column, called after its scale."""
         return {scale or model.scale: values[0].tolist()}
 
-    def map(self, model: Model, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+    def map(self, model: Model, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write one map: suitability, or presence and absence by a threshold."""
-        scale, threshold = ways.pop("scale", None) or "cloglog", ways.pop("threshold", None)
+        scale, threshold = given.scale or "cloglog", given.threshold
         if scale not in MAP_SCALES:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
         level = None if threshold is None else threshold_on_scale(model, threshold, scale)
-        tags = {"species": str(model.meta.get("species", ""))} | rule_tag(threshold)
-        measures = ways.pop("novelty", ())
-        places = novelty_places(measures, output)
+        places = novelty_places(given.novelty, output)
         with publishing_maps([output, *places.values()]) as (place, *beside):
-            novelty = NoveltyMaps(model, dict(zip(places, beside)), measures, scale)
-            ways |= {"novelty": novelty, "threshold": level, "tags": tags}
-            summary = predict_raster(model, stack, place, scale=scale, **ways)
+            novelty = NoveltyMaps(model, dict(zip(places, beside)), given.novelty, scale)
+            summary = predict_raster(
+                model,
+                stack,
+                place,
+                scale=scale,
+                extrapolation=given.extrapolation,
+                threshold=level,
+                study_area=given.study_area,
+                novelty=novelty,
+                threads=given.threads,
+                tags={"species": str(model.meta.get("species", ""))} | rule_tag(threshold),
+                progress=given.progress,
+            )
         result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
         return result.with_novelty(novelty, places)
-
-
-def rule_tag(threshold: str | float | None) -> dict[str, str]:
-    """Return the tag of the rule that a cutoff goes by; none if it is a number."""
-    try:
-        float(threshold or 0.0)
-    except ValueError:
-        return {"threshold_rule": str(threshold)}
-    return {}
-
-
-def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:
-    """Return a threshold on an output scale: a number as it is, a name as the model's fit defined it."""
-    try:
-        return float(threshold)
-    except ValueError:
-        pass
-    known = model.meta.get("thresholds", {})
-    if threshold not in known:
-        listed = ", ".join(known) or "none (the model was not fitted by 'sdm fit')"
-        raise OptionError(f"threshold={threshold!r}: expected a number, or one that the model has: {listed}")
-    return float(model.from_raw(known[threshold], scale))
 
 
 TASK = SpeciesTask

@@ -64,8 +64,14 @@ def map_species_together(
         if level is not None:
             presence = raster.with_name(f"{raster.stem}_thresholded.tif")
             planned[k, "thresholded map"] = PlannedMap(one.model, presence, level, **place)
-    ways: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
-    made = predict_rasters(list(planned.values()), stack, threads=options.threads, progress=progress, **ways)
+    made = predict_rasters(
+        list(planned.values()),
+        stack,
+        scale=options.predict.scale,
+        extrapolation=options.predict.extrapolation,
+        threads=options.threads,
+        progress=progress,
+    )
     maps = [ModelMaps(folder / str(k), {}, {}) for k in range(len(measured))]
     for ((k, what), plan), summary in zip(planned.items(), made):
         maps[k].files[what] = summary.path.name

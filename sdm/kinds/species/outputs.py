@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from rasterio.windows import Window
 
-from sdm.assess.structure import Structure
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
 from sdm.kinds import assessment_tables as shared
+from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.species.fit import MeasuredSpecies
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.mapping import map_tags, threshold_value
@@ -30,7 +30,7 @@ from sdm.progress.telling import going_on
 from sdm.report.chart_files import make_plots
 from sdm.report.paper import paper_of
 from sdm.report.results import GROUP
-from sdm.report.tables import maxent_results, write_frame, write_profiles, write_rows
+from sdm.report.tables import curve_rows, maxent_results, write_frame
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_name
 from sdm.types import Progress
@@ -50,22 +50,13 @@ def write_species(
     """Write the model of one species, its tables, pictures and other maps into a folder; return notes."""
     name = safe_name(measured.name)
     files["model"] = save_model(measured.model, folder / f"{name}.npz").name
-    row = maxent_results(measured.numbers, measured.thresholds)
-    files["results"] = write_rows(folder / "maxentResults.csv", [row]).name
-    tables = {
-        "sample predictions": ("samplePredictions", _sample_rows(measured)),
-        "omission": ("omission", measured.omission),
-        "roc": ("roc", measured.roc),
-        **({} if measured.structure is None else _structure_tables(measured.structure)),
-    }
+    files |= write_artefacts(SPECIES_TABLES, measured, folder, name)
     if options.output.background_predictions:
-        tables["background predictions"] = ("backgroundPredictions", _background_rows(measured))
-    shared.write_tables(tables, folder, name, files)
-    shared.write_assessment(measured, folder, name, files)
+        files |= write_artefacts([BACKGROUND_PREDICTIONS], measured, folder, name)
+    files |= write_artefacts(shared.ASSESSMENT, measured, folder, name)
+    files |= shared.write_replicates(measured.assessed.replicates, measured, folder, name)
     if prepared.areas:
         write_background(measured.table, prepared, options, folder, files)
-    if measured.profiles:
-        files["curves"] = write_profiles(folder / f"{name}_curves.csv", measured.profiles).name
     shared.draw_assessment(measured, prepared.stack, options, folder, files)
     if measured.structure is not None and measured.structure.search:
         from sdm.report.figures.structure import draw_prices
@@ -104,21 +95,53 @@ def _background_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
 
 
-def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """Return the families, rules and interactions of a structural model, and the penalties that were tried."""
-    heads = {"lambda": "lam", "beta": "beta", "held-out loss": "loss", "standard error": "error"}
-    chosen = structure.lam, structure.beta
-    pairs = structure.interactions.items()
-    tables: dict[str, list[dict[str, Any]]] = {
-        "families": [asdict(share) for share in structure.families],
-        "rules": [asdict(rule) for rule in structure.rules],
-        "interactions": [{"first": a, "second": b, "strength": value} for (a, b), value in pairs],
-        "prices": [
-            {**{head: getattr(s, name) for head, name in heads.items()}, "chosen": (s.lam, s.beta) == chosen}
-            for s in sorted(structure.search, key=lambda s: s.loss)
-        ],
-    }
-    return {what: (what, rows) for what, rows in tables.items()}
+def _rule_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+    """Return the rules of a structural model."""
+    return [asdict(rule) for rule in measured.structure.rules] if measured.structure else []
+
+
+def _interaction_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+    """Return the interactions of a structural model."""
+    pairs = measured.structure.interactions.items() if measured.structure else ()
+    return [{"first": a, "second": b, "strength": value} for (a, b), value in pairs]
+
+
+def _penalty_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+    """Return the penalties that a structural model was tried with, the best first."""
+    structure = measured.structure
+    return (
+        [
+            {
+                "lambda": tried.lam,
+                "beta": tried.beta,
+                "held-out loss": tried.loss,
+                "standard error": tried.error,
+                "chosen": (tried.lam, tried.beta) == (structure.lam, structure.beta),
+            }
+            for tried in sorted(structure.search, key=lambda tried: tried.loss)
+        ]
+        if structure
+        else []
+    )
+
+
+SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
+    Artefact("results", "maxentResults.csv", lambda m: [maxent_results(m.numbers, m.thresholds)]),
+    Artefact("sample predictions", "{name}_samplePredictions.csv", _sample_rows, section="map"),
+    Artefact("omission", "{name}_omission.csv", lambda m: m.omission, section="omission"),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.roc, section="roc"),
+    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles), section="curves"),
+    Artefact(
+        "families",
+        "{name}_families.csv",
+        lambda m: [asdict(share) for share in m.structure.families] if m.structure else [],
+        section="structure",
+    ),
+    Artefact("rules", "{name}_rules.csv", _rule_rows, section="structure"),
+    Artefact("interactions", "{name}_interactions.csv", _interaction_rows, section="structure"),
+    Artefact("prices", "{name}_prices.csv", _penalty_rows, section="structure"),
+)
+BACKGROUND_PREDICTIONS = Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows)
 
 
 def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, files: Files) -> list[str]:
@@ -167,9 +190,9 @@ def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, f
         made: Files = {}
         typed = folder / "command.txt"  # of the run
         command = typed.read_text(encoding="utf-8").strip() if typed.is_file() else ""
-        ways: dict[str, Any] = {"area": prepared.study_area, "command": command}
+        group, area = prepared.group.model, prepared.study_area
         with staging(folder / GROUP, overwrite=True) as stage:  # whole or not at all, whatever ends the run
-            write_group(prepared.group.model, prepared.stack, stage, made, options, **ways)
+            write_group(group, prepared.stack, stage, made, options, area=area, command=command)
         files["group"] = f"{GROUP}/{made.get('page', made['numbers'])}"
 
 

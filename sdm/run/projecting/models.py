@@ -8,7 +8,7 @@ from pathlib import Path
 from sdm.data.place import ELSEWHERE, has_place
 from sdm.errors import DataError, OptionError
 from sdm.kinds.model_inputs import check_categories
-from sdm.kinds.registry import task_for
+from sdm.kinds.registry import model_task
 from sdm.kinds.task import REPLICATES
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.file import JAVA, kind_of, load_model
@@ -42,7 +42,7 @@ def _at(place: Path) -> list[ProjectedModel]:
     if not place.is_dir():
         model = load_model(place)
         check_categories(model)
-        return [task_for(model.kind).projected(model, _name(model, place))]
+        return [model_task(model.kind).projected(model, _name(model, place))]
     files = [path for path in sorted(place.glob("*.npz")) if kind_of(path)] or sorted(place.glob(f"*{JAVA}"))
     folders = [path for path in sorted(place.iterdir()) if path.is_dir() and path.name != REPLICATES]
     inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
@@ -69,7 +69,7 @@ def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[
     for one in models:
         if has_place(one.model.names):
             raise OptionError(f"{one.title} cannot be projected to scenarios: {ELSEWHERE}")
-        task = task_for(one.model.kind)
+        task = model_task(one.model.kind)
         task.check_extrapolation(predict.extrapolation)
         scale = predict.scale if "scale" in task.maps_with else None
         made = replace(one, scale=scale, extrapolation=predict.extrapolation, rules=rules)

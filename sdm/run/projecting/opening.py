@@ -81,9 +81,9 @@ def open_scenarios(
         target = align if first is None or align is None else _bare(first.stack)
         stack = _open(scenario, names, categorical, options, target, notices, told)
         if first is not None and (difference := _bare(stack).difference(_bare(first.stack))):
-            ways = "use --align first to resample it"
-            ways += ", or --reference none to map it without change" if first is reference else ""
-            raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {ways}")
+            hint = "use --align first to resample it"
+            hint += ", or --reference none to map it without change" if first is reference else ""
+            raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
         opened.append(OpenScenario(scenario, replace(stack, notices=())))
     stack = (reference or opened[0]).stack
     area = None if own.area is None else StudyArea.read(own.area, stack.crs, grid=stack)

@@ -386,9 +386,15 @@ class Projection:
                 before[target.title] = place / REFERENCE / next(iter(target.presence.values()))
 
         tags = {"scenario": one.title, **{f"field_{name}": value for name, value in one.scenario.fields.items()}}
-        ways: dict[str, Any] = {"before": before, "tags": tags, "novelty": one.title != REFERENCE}
-        ways |= {"progress": self.progress, "doing": f"scenario {one.title}"}
-        numbers = self.passes.write(one.stack, stage, **ways)
+        numbers = self.passes.write(
+            one.stack,
+            stage,
+            before=before,
+            tags=tags,
+            novelty=one.title != REFERENCE,
+            progress=self.progress,
+            doing=f"scenario {one.title}",
+        )
         numbers["layers"] = [[row["variable"], row["file"], row["band"]] for row in one.mapping]
         km = self.reach_km
         if km is not None and reference is not None and earlier is not None and (km or earlier.title != REFERENCE):

@@ -14,8 +14,8 @@ from sdm.data.records.columns import coordinate_pair, named_column
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
-from sdm.kinds.model_inputs import SurveyFile, check_columns, open_for, open_text, values_at
-from sdm.kinds.task import MapResult, Task
+from sdm.kinds.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
 from sdm.maps.novelty import OF_VARIABLES, Novelty
 from sdm.maps.outside import Outside
 from sdm.models.extrapolation import BOTH, extrapolated
@@ -51,31 +51,27 @@ def check_table(points: Path, output: Path) -> None:
 
 
 def predict_table(
-    task: Task,
+    task: ModelTask[Any],
     model: FittedModel,
     points: Path,
     output: Path,
     notices: list[str],
     layers: PointLayers,
-    *,
-    scale: str | None = None,
-    extrapolation: str = "clamp",
-    novelty: Sequence[str] = (),
-    known: SurveyFile | None = None,
-    communities: bool = False,
+    given: MapOptions,
 ) -> MapResult:
     """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside; with
     `communities` also a table of the possible communities of its rows."""
+    scale, extrapolation, known, communities = given.scale, given.extrapolation, given.known, given.communities
     text = open_text(points)
     x, row = _from_layers(model, text, layers, notices) if layers.files else _from_columns(model, text, layers)
     away = _leave_out_elsewhere(model, x, notices)
     notices += text.notes
     columns = list(np.ascontiguousarray(x.T))
     clamped = extrapolation != "free"
-    measured = Novelty(model, novelty, scale)
+    measured = Novelty(model, given.novelty, scale)
     row_values = task.row_values(model, known, text, row, notices)
     base = row_values(columns, scale, clamped)
-    beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if novelty else {}
+    beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if given.novelty else {}
     free = (lambda: row_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
     whole = ~np.isnan(base).any(axis=0)

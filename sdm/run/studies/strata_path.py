@@ -20,6 +20,7 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
+from sdm.kinds.artefacts import Artefact, write_artefacts
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
 from sdm.kinds.species.plan import SpeciesPlan
@@ -33,7 +34,6 @@ from sdm.options.fitting import FitOptions
 from sdm.options.rules import ON_STRATA, broken
 from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
-from sdm.report.tables import write_rows
 from sdm.storage.files import safe_name
 from sdm.types import Array, Index, Progress
 
@@ -168,9 +168,7 @@ class StrataTask(SpeciesTask):
     ) -> list[str]:
         """Write the tables and pictures of one species."""
         path, name = measured.path, safe_name(measured.name)
-        tables = {"breakpoints": breakpoint_rows(path), "strata": stratum_rows(path)}
-        tables["validation"] = validation_rows(path.validation)
-        files |= {what: write_rows(folder / f"{name}_{what}.csv", rows).name for what, rows in tables.items()}
+        files |= write_artefacts(STRATA_TABLES, path, folder, name)
         _draw(path, measured.name, folder, files, options)
         return []
 
@@ -291,6 +289,13 @@ def validation_rows(validation: PathValidation) -> list[dict[str, Any]]:
     """Return the held-out loss at the breakpoints of all folds; between two it is convex in the tolerance."""
     columns = zip(validation.nu.tolist(), validation.mean.tolist(), validation.error.tolist())
     return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
+
+
+STRATA_TABLES: tuple[Artefact[StrataPath], ...] = (
+    Artefact("breakpoints", "{name}_breakpoints.csv", breakpoint_rows),
+    Artefact("strata", "{name}_strata.csv", stratum_rows),
+    Artefact("validation", "{name}_validation.csv", lambda path: validation_rows(path.validation)),
+)
 
 
 def _numbers(

@@ -12,12 +12,13 @@ from counts.outputs import evaluate_counts, map_counts
 from counts.words import count_evaluation_lines, count_info_lines, count_lines
 from sdm.errors import DataError
 from sdm.kinds.inputs import open_layers
-from sdm.kinds.task import Findings, MapResult, ModelMaps, Prepared, Task
+from sdm.kinds.model_task import EvaluationOptions, MapOptions, MapResult
+from sdm.kinds.task import Findings, ModelMaps, Prepared, Task
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 
 
-class CountTask(Task):
+class CountTask(Task[CountModel, Prepared, pd.DataFrame, CountFit, CountFit]):
     kind: ClassVar[str] = "counts"
     options_of: ClassVar[str] = "species"
     called: ClassVar[str] = "a model of counts"
@@ -55,10 +56,10 @@ class CountTask(Task):
     def map_places(self, output: Path) -> list[Path]:
         return [output]
 
-    def map(self, model: CountModel, stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+    def map(self, model: CountModel, stack, output: Path, given: MapOptions) -> MapResult:
         return map_counts(model, stack, output)
 
-    def evaluate(self, model: CountModel, options: RunOptions, **ways: Any) -> dict[str, Any]:
+    def evaluate(self, model: CountModel, options: RunOptions, given: EvaluationOptions) -> dict[str, Any]:
         return evaluate_counts(model, options)
 
 

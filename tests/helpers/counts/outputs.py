@@ -9,7 +9,7 @@ from counts.model import CountModel
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import read_occurrences
 from sdm.kinds.model_inputs import open_for, values_at
-from sdm.kinds.task import MapResult
+from sdm.kinds.model_task import MapResult
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.options.definitions import RunOptions
 from sdm.storage.commit import publishing

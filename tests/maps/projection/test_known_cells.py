@@ -12,6 +12,7 @@ import sdm.data.rasters.stack
 from sdm import ConditionalMaxent, Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
+from sdm.kinds.classes.projected import ProjectedClasses
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
@@ -60,7 +61,7 @@ def test_classes_have_no_probability_where_nothing_is_known(stack: Stack, tmp_pa
     monkeypatch.setattr(sdm.data.rasters.stack.Stack.windows, "__kwdefaults__", {"budget": 8 * WIDTH * 16})
     x, rng = table()
     model = ConditionalMaxent().fit(x, np.array(["u", "v", "w"])[rng.integers(0, 3, len(x))]).model_
-    models = [ProjectedModel(model, "cover")]
+    models = [ProjectedClasses(model, "cover")]
     ScenarioPass(models, ScenarioFiles.of(models, []), []).write(stack, tmp_path)
     with stack.reader() as reader:
         known = np.isfinite(reader.read(rasterio.windows.Window(0, 0, WIDTH, HEIGHT))).all(axis=0)

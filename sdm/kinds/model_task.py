@@ -1,0 +1,150 @@
+"""What commands need of a fitted model of one kind: its maps, its measures on new data, and what it holds."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from sdm.errors import OptionError
+from sdm.kinds.artefacts import Artefact
+from sdm.models.interface import FittedModel
+from sdm.types import Array, Index, Progress
+
+if TYPE_CHECKING:
+    from sdm.data.rasters.area import StudyArea
+    from sdm.data.rasters.stack import Stack
+    from sdm.data.records.textfile import TextTable
+    from sdm.kinds.model_inputs import SurveyFile
+    from sdm.maps.novelty import NoveltyMaps
+    from sdm.maps.projection.targets import ProjectedModel
+    from sdm.options.definitions import RunOptions
+
+ModelT = TypeVar("ModelT", bound=FittedModel)
+Numbers = dict[str, Any]  # JSON values
+RowValues = Callable[..., Array]  # like `FittedModel.column_values`
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """Options of the maps of `sdm predict`. Those of `maps_with` apply to a kind; the last ones apply to all kinds."""
+
+    scale: str | None = None
+    threshold: str | float | None = None
+    extrapolation: str = "clamp"
+    novelty: tuple[str, ...] = ()  # measures to map
+    known: "SurveyFile | None" = None  # labels that are held
+    communities: bool = False  # whether to list possible communities
+    study_area: "StudyArea | None" = None
+    threads: int = 2
+    overwrite: bool = False
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """Options of `sdm evaluate`; those of `evaluates_with` apply to a kind."""
+
+    absences: str | Path | None = None
+    background: str | None = None
+    species: str | None = None
+    truth: str | Path | None = None
+    seed: int = 1
+    class_column: str | None = None
+    proportions: Sequence[str] = ()
+    select: Mapping[str, str] | Sequence[str] = ()
+    site_column: str | None = None
+
+
+@dataclass(frozen=True)
+class MapResult:
+    """Maps that were written: their places by name, the numbers in them (JSON values), and lines for the terminal."""
+
+    files: dict[str, Path]
+    numbers: Numbers
+    lines: list[str]
+
+    def with_novelty(self, novelty: "NoveltyMaps", places: Mapping[str, Path]) -> "MapResult":
+        """Return the same with the maps of novelty; the share of cells outside the training range comes first."""
+        written = [f"written: {places[name]} ({text})" for name, text in novelty.texts.items()]
+        files, numbers = {**self.files, **places}, {**self.numbers, **novelty.numbers}
+        return MapResult(files, numbers, [*novelty.lines, *self.lines, *written])
+
+
+class ModelTask(ABC, Generic[ModelT]):
+    """What commands need of a fitted model of one kind; a method that is a plain function can be set as a
+    `staticmethod`."""
+
+    kind: ClassVar[str]  # as in the options and in the model's class
+    called: ClassVar[str]  # in messages, such as `a class model`
+    command: ClassVar[str]  # that makes one, such as `sdm classify`
+    artefacts: ClassVar[Sequence[Artefact[Any]]] = ()  # the tables that its results may have
+    options_of: ClassVar[str]  # the kind whose options apply: that of the task unless it says otherwise
+    maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
+    evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
+    extrapolates_with: ClassVar[tuple[str, ...]] = ("clamp", "free", "none")  # values of `predict.extrapolation`
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:
+            cls.options_of = cls.kind
+
+    def check_extrapolation(self, word: str) -> None:
+        """Raise for an extrapolation that does not apply."""
+        if word not in self.extrapolates_with:
+            raise OptionError(self.extrapolation_problem(word))
+
+    def extrapolation_problem(self, word: str) -> str:
+        """Return the message for an extrapolation that does not apply."""
+        expected = ", ".join(self.extrapolates_with)
+        return f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
+
+    @abstractmethod
+    def map_places(self, output: Path) -> list[Path]:
+        """Return the files that the maps of `sdm predict` go to; none where they go to a folder."""
+
+    @abstractmethod
+    def map(self, model: ModelT, stack: "Stack", output: Path, given: MapOptions) -> MapResult:
+        """Write the maps of a model over layers."""
+
+    def projected(self, model: ModelT, name: str) -> "ProjectedModel":
+        """Return what `sdm project` maps of a model; raise if it cannot be projected."""
+        from sdm.maps.projection.targets import ProjectedModel
+
+        return ProjectedModel(model, name)
+
+    def row_values(
+        self, model: ModelT, known: "SurveyFile | None", text: "TextTable", row: Index, notices: list[str]
+    ) -> RowValues:
+        """Return a function like the model's `column_values`, for the rows of a table: with the labels that a survey
+        knows, or with other columns of the table, where the model can use them."""
+        return model.column_values
+
+    def row_communities(
+        self,
+        model: ModelT,
+        columns: Sequence[Array],
+        known: "SurveyFile | None",
+        text: "TextTable",
+        row: Index,
+        clamp: bool,
+    ) -> list[dict[str, Any]]:
+        """Return the possible communities of the rows of a table; none of a model that has no communities."""
+        return []
+
+    def table_columns(self, model: ModelT, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
+        return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
+
+    @abstractmethod
+    def evaluate(self, model: ModelT, options: "RunOptions", given: EvaluationOptions) -> Numbers:
+        """Measure a model on records or sites that it has not seen; `notices` and `warnings` are among the numbers.
+        `options` say where they are, and how they and their layers are read."""
+
+    @abstractmethod
+    def evaluation_lines(self, numbers: Numbers) -> list[str]:
+        """Return an evaluation as lines of text."""
+
+    @abstractmethod
+    def info_lines(self, model: ModelT, features: int) -> list[str]:
+        """Return what is in a model file, with its largest weights, as lines of text."""
