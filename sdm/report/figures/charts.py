@@ -49,10 +49,9 @@ def draw_charts(charts: Sequence[Chart], path: Path, paper: Paper) -> None:
         figure = _bars_figure(first, paper)
     elif isinstance(first, Biplot):
         figure = _biplot_figure(first, paper)
-    elif len(charts) == 1:
-        figure = _curve_figure(first, paper)
     else:
-        figure = _panels_figure(charts, paper)
+        curves = [chart for chart in charts if isinstance(chart, LineChart | ColumnChart)]
+        figure = _curve_figure(curves[0], paper) if len(curves) == 1 else _panels_figure(curves, paper)
     save(figure, path, paper.of_charts)
 
 
