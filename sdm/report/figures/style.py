@@ -117,9 +117,8 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ()) -> Path:
     kinds = formats or paper.of_pictures
     with rc_context(_PLAIN):
         for kind in kinds:
-            quick = {"compress_level": 1} if kind == "png" else {}
-            place = path.with_suffix(f".{kind}")
-            figure.savefig(place, format=kind, dpi=paper.dpi, metadata=_METADATA[kind], pil_kwargs=quick)
+            quick: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if kind == "png" else {}
+            figure.savefig(path.with_suffix(f".{kind}"), format=kind, dpi=paper.dpi, metadata=_METADATA[kind], **quick)
     return path.with_suffix(f".{kinds[0]}")
 
 
