@@ -19,6 +19,8 @@ $(VENV)/.base: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade pip
 	$(PIP) install -c $(CONSTRAINTS) -e .
+	@$(BIN)/python -m tools.option_reference  # pages of `sdm help`, which a wheel has too
+	@$(BIN)/python -m tools.message_reference
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base

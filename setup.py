@@ -14,7 +14,7 @@ class BuildWithPages(build_py):
     """Copies the packages, and writes the references of options and of messages among the pages of documentation."""
 
     def run(self) -> None:
-        """Build; an editable installation shows the pages that `make docs` writes."""
+        """Build; of an editable installation, make writes them."""
         super().run()
         if self.editable_mode:
             return
