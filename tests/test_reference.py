@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import is_dataclass
 
 import pytest
 from conftest import ROOT
@@ -118,12 +117,11 @@ def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_is_described(name):
     public = getattr(sdm, name)
-    text, section = inspect.getdoc(public) or "", "Parameters"
+    text, described = inspect.getdoc(public) or "", ""
     if inspect.isclass(public) and issubclass(public, Exception):
         return
-    if is_dataclass(public):  # made by a fit, or read from a file
-        section = "Attributes"
-    described = text.partition(f"{section}\n{'-' * len(section)}\n")[2].partition("\n\n")[0]
+    for section in ("Parameters", "Attributes"):  # the fields of a value that a fit made are its attributes
+        described += text.partition(f"{section}\n{'-' * len(section)}\n")[2].partition("\n\n")[0]
     missing = [each for each in inspect.signature(public).parameters if each not in described]
     assert not missing, f"{name}: the docstring does not describe {missing}"
 

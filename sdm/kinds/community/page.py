@@ -210,7 +210,7 @@ FIT_WORDS = (
 )
 
 
-def draw_again(results: Results, paper: Paper) -> None:
+def draw_community_again(results: Results, paper: Paper) -> None:
     """Draw the network, the parts of the variance, random effects, effects of traits, and the richness again."""
     from sdm.kinds.community.outputs import draw_community, draw_richness_maps
 
@@ -241,5 +241,5 @@ PAGE = Page(
         sections.ODMAP,
     ),
     (stored_warnings, convergence, untested, joint_skill, outside_map, scenarios_of_model),
-    draw_again,
+    draw_community_again,
 )

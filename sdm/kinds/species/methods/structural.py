@@ -42,7 +42,7 @@ class StructuralMethod(SpeciesMethod):
         from sdm.assess.structure import describe_structure
 
         structural = cast("StructMaxent", fitted)
-        bound = performance_bound(structural, options.fit.delta, structural.growth_)
+        bound = performance_bound(structural, options.fit.delta)
         return Additions(describe_structure(structural), bound)
 
 
