@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from sdm.report.model_figures import write_figures
 from sdm.report.pages import sections
@@ -22,6 +21,7 @@ from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, warnings, whole
 from sdm.report.paper import Paper
 from sdm.report.results import Results, number
+from sdm.types import Numbers
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW_SITES = 10  # of a class
@@ -40,7 +40,7 @@ def subject(results: Results) -> str:
     return classes + variables
 
 
-def best_measures(results: Results) -> tuple[str, dict[str, Any]]:
+def best_measures(results: Results) -> tuple[str, Numbers]:
     """Return the measures that tell most of the model, and on which sites they are."""
     known = {name: found for name, found in results.tree("measures").items() if isinstance(found, dict)}
     return next(((name, known[name]) for name in ORDER if name in known), ("", {}))
