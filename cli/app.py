@@ -8,8 +8,8 @@ from typing import Annotated, Any, cast
 import typer
 from typer.main import get_command
 
+from sdm._version import __version__
 from sdm_cli.commands.listed import COMMANDS, loaded
-from sdm_cli.commands.starting.version import version
 from sdm_cli.exit_codes import Terminated, exit_code
 from sdm_cli.help_text import WIDTH, PlainCommand, PlainGroup
 from sdm_cli.plain import plain
@@ -74,8 +74,8 @@ def _in_a_sentence(summary: str) -> Any:
     return command
 
 
-for name, listed in COMMANDS.items():
-    app.command(name)(_in_a_sentence(listed.summary))
+for name, summary in COMMANDS.items():
+    app.command(name)(_in_a_sentence(summary))
 
 
 def whole_app() -> Commands:
@@ -88,7 +88,7 @@ def whole_app() -> Commands:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        version()
+        print(f"sdm {__version__}")
         raise typer.Exit
 
 
@@ -119,7 +119,7 @@ def run_app() -> int:
         return _explain(error)
 
 
-def _terminate(*_: Any) -> None:
+def _terminate(*_: object) -> None:
     """End as after Ctrl-C: tidily."""
     raise Terminated
 

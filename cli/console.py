@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
@@ -192,7 +192,7 @@ class Console:
         print(shown(text), file=sys.stderr)
 
 
-class _Lines(logging.StreamHandler):
+class _Lines(logging.StreamHandler[TextIO]):
     """Prints lines to a stream, or above the bars that are shown there."""
 
     through: Callable[[str], None] | None = None

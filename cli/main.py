@@ -3,7 +3,6 @@
 Only modules that Python has loaded already are imported here, and `signal`, so that Ctrl-C soon finds our handler.
 """
 
-import gc
 import os
 import signal
 import sys
@@ -32,18 +31,11 @@ def main() -> None:
         warnings.simplefilter("ignore")
     os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the user's notebooks show them in
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every installed package
-    gc.set_threshold(20_000, 25, 10)  # imports make few objects that are garbage; looking through them takes 0.1 s
     try:
-        if sys.argv[1:] in (["--version"], ["version"]):
-            from sdm_cli.commands.starting.version import version
+        from sdm_cli.app import run_app
 
-            version()
-            code = 0
-        else:
-            from sdm_cli.app import run_app
-
-            _on_ctrl_c(signal.default_int_handler)
-            code = run_app()
+        _on_ctrl_c(signal.default_int_handler)
+        code = run_app()
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -64,7 +56,6 @@ def main() -> None:
     _discard_rest()
     if code:  # what was open is closed, but threads may still import or read: Python would wait for them
         os._exit(code)
-    gc.freeze()  # Python need not look through every object once more, which takes a tenth of a second after a fit
     sys.exit()
 
 

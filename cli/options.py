@@ -1,6 +1,7 @@
 """Command-line options made from the options of a run: one definition, in `sdm.options.definitions`."""
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -13,7 +14,6 @@ from sdm.options.applies import STUDIES, applies, refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
-from sdm_cli.short_help import COMPLETING, USED_MOST, help_all
 
 PANELS = {
     "occurrences": "Occurrences",
@@ -32,10 +32,23 @@ PANELS = {
     "cluster": "Cluster",
     "": "General",
 }
+USED_MOST = (
+    "occurrences.species", "layers.categorical", "background.bias", "fit.features", "fit.multiplier",
+    "test.folds", "test.split", "predict.threshold", "project.scenarios", "output.folder", "output.overwrite",
+    "processes",
+)  # fmt: skip
+"""Options that the short help of a command shows, where they apply, besides those of its own section."""
+
+COMPLETING = "_SDM_COMPLETE" in os.environ
+"""Whether a shell asks how a word can be completed: it is offered every option, also those that `--help` leaves out."""
+
 OF_ONE = (*STUDIES, "classes", "joint")  # sections of one command, or one kind of model
 OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
+
+Given = dict[str, Any]
+"""The options of a run that were typed, by their dotted names."""
 
 Inputs = Annotated[
     list[str] | None,
@@ -55,37 +68,6 @@ LogTo = Annotated[
         help="Append what is said with -v, and how far the work is, to this file, with the time of every line.",
         metavar="FILE",
         rich_help_panel=COMMON_PANEL,
-    ),
-]
-Nodata = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Values that mean 'no data', besides what the files say: -9999, landcover=255, or none.", metavar="TEXT"
-    ),
-]
-Align = Annotated[str | None, typer.Option(help="Resample layers to the grid of this one ('first' for the first).")]
-Rename = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Rename layers by a pattern with fields in braces: 'wc2.1_10m_bio_{n}=bio{n}'.", metavar="FROM=TO"
-    ),
-]
-Extrapolation = Annotated[
-    str | None,
-    typer.Option(
-        help="Outside the training range: hold variables at its limits (clamp, the default), do not (free), predict "
-        "nothing (none), reduce the prediction by the effect of clamping (fade), or take the lower one of both "
-        "predictions (lower); fade and lower are for one species.",
-        metavar="clamp|free|none|fade|lower",
-    ),
-]
-NoveltyMeasures = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--novelty",
-        help="Also map how novel the environment is: mess (and the most dissimilar variable), exdet, mop, clamping "
-        "(its effect), limiting (the variable that keeps suitability low); several with commas.",
-        metavar="MEASURES",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
@@ -113,6 +95,27 @@ def with_console(
 
     command.settings = settings or {}  # type: ignore[attr-defined]
     return _signed(command, function, parameters)
+
+
+def help_all(more: Collection[str]) -> inspect.Parameter:
+    """Make the option `--help-all` of a command: it shows the parameters of these names too."""
+
+    def show(context: typer.Context, wanted: bool) -> None:
+        if not wanted:
+            return
+        others: list[Any] = [parameter for parameter in context.command.params if parameter.name in more]
+        for parameter in others:
+            parameter.hidden = False
+        typer.echo(context.get_help())
+        for parameter in others:
+            parameter.hidden = True
+        raise typer.Exit
+
+    text = f"Show all options: {len(more)} more."
+    option: Any = typer.Option("--help-all", help=text, is_eager=True, callback=show, show_default=False)
+    return inspect.Parameter(
+        "help_all", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[bool, option], default=False
+    )
 
 
 def with_run_options(
@@ -190,7 +193,7 @@ def normalize(token: str) -> str:
     return _SHOWN.get(word, token)
 
 
-_SHOWN = {word: leaf.shown.replace("_", "-") for leaf in leaves() for word in leaf.spellings}
+_SHOWN: dict[str, str] = {word: leaf.shown.replace("_", "-") for leaf in leaves() for word in leaf.spellings}
 _KINDS = {int: "N", float: "X", str: "TEXT", list: "TEXT", dict: "NAME=VALUE"}
 
 
@@ -226,14 +229,14 @@ def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Paramet
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def from_words(words: list[str] | None, given: dict[str, Any]) -> RunOptions:
+def from_words(words: list[str] | None, given: Given) -> RunOptions:
     """Make the options of a run from the command's words and what was typed.
 
     The words are a run file; or records and layers; or layers alone, where points are drawn from a raster of classes.
     """
     from sdm.options.reading import make_options, read_yaml
 
-    sources: list[dict[str, Any]] = []
+    sources: list[Given] = []
     words = list(words or [])
     if words and words[0].lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(words.pop(0)))

@@ -1,18 +1,18 @@
 """`sdm check`: everything that would go wrong, before an hour is spent."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Inputs, from_words, with_run_options
+from sdm_cli.options import Given, Inputs, from_words, with_run_options
 
 
 @partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
 def check(
     console: Console,
-    given: dict[str, Any],
+    given: Given,
     inputs: Inputs = None,
     joint: Annotated[
         bool, typer.Option("--joint", help="Check a run of 'sdm joint': the same as --kind community.")

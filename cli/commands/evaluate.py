@@ -2,13 +2,13 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sdm.options.applies import READING
 from sdm_cli.console import Console
-from sdm_cli.options import with_run_options
+from sdm_cli.options import Given, with_run_options
 
 _ONE, _CLASSES, _JOINT = "Models of one species", "Class models", "Joint models"
 
@@ -16,7 +16,7 @@ _ONE, _CLASSES, _JOINT = "Models of one species", "Class models", "Joint models"
 @partial(with_run_options, kinds=("species", "classes", "community"), only=READING)
 def evaluate(
     console: Console,
-    given: dict[str, Any],
+    given: Given,
     model: Annotated[
         Path,
         typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint; or .lambdas of Java Maxent."),

@@ -1,21 +1,27 @@
 """`sdm predict`: a model on other layers."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Extrapolation, Nodata, NoveltyMeasures, Overwrite, Rename, with_console
+from sdm_cli.options import Given, with_run_options
 
 _TABLE = "Tables of points"
 _JOINT = "Joint models"
-_ONE = "Models of one species, or of presence and absence"
+PREDICTING = (
+    "predict.scale", "predict.extrapolation", "predict.clamp", "predict.threshold", "layers.nodata", "layers.align",
+    "layers.rename", "occurrences.x_column", "occurrences.y_column", "occurrences.crs", "threads", "output.overwrite",
+)  # fmt: skip
+"""Options of a run that apply to predictions."""
 
 
-@with_console
+@partial(with_run_options, kinds=("species", "classes", "community"), only=PREDICTING, short="predict")
 def predict(
     console: Console,
+    given: Given,
     model: Annotated[
         Path,
         typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint; or .lambdas of Java Maxent."),
@@ -32,22 +38,12 @@ def predict(
             help="The GeoTIFF to write; of a joint model or a group, the folder of its maps; of a table, a table.",
         ),
     ],
-    scale: Annotated[
-        str | None,
+    novelty: Annotated[
+        list[str] | None,
         typer.Option(
-            "--scale",
-            "--outputformat",
-            help="cloglog (the default), raw, cumulative or logistic.",
-            rich_help_panel=_ONE,
-        ),
-    ] = None,
-    extrapolation: Extrapolation = None,
-    novelty: NoveltyMeasures = None,
-    clamp: Annotated[bool | None, typer.Option("--clamp/--no-clamp", "--doclamp/--no-doclamp", hidden=True)] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            help="Write presence and absence by this cutoff: mtp, 10p, maxsss, equal, or a value.", rich_help_panel=_ONE
+            help="Also map how novel the environment is: mess (and the most dissimilar variable), exdet, mop, clamping "
+            "(its effect), limiting (the variable that keeps suitability low); several with commas.",
+            metavar="MEASURES",
         ),
     ] = None,
     known: Annotated[
@@ -74,20 +70,6 @@ def predict(
             "--layers", help="Layers with the values at the coordinates (default: columns).", rich_help_panel=_TABLE
         ),
     ] = None,
-    x_column: Annotated[
-        str | None, typer.Option(help="Column with the longitude or easting.", rich_help_panel=_TABLE)
-    ] = None,
-    y_column: Annotated[
-        str | None, typer.Option(help="Column with the latitude or northing.", rich_help_panel=_TABLE)
-    ] = None,
-    crs: Annotated[
-        str | None, typer.Option(help="Coordinate system (default: WGS 84).", rich_help_panel=_TABLE)
-    ] = None,
-    nodata: Nodata = None,
-    align: Align = None,
-    rename: Rename = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads for reading and predicting.")] = 2,
-    overwrite: Overwrite = False,
 ) -> None:
     """Map a model on layers that have its variables: another time, another place.
 
@@ -116,11 +98,24 @@ def predict(
 
     sdm predict results/group/group.npz future_layers/ -o future   (species on shared axes: future/<species>.tif)
     """
-    given = {name: value for name, value in locals().items() if name != "console"} | {"values_from": values_from or ()}
+    from sdm.options.reading import make_options
     from sdm.run.predicting import predict_files
 
+    named = {dotted.rpartition(".")[2]: value for dotted, value in given.items()}
+    named["threads"] = make_options({"threads": given.get("threads")}).threads
     with console.progress(output) as progress:
-        found = predict_files(**given, progress=progress)
+        found = predict_files(
+            model,
+            layers,
+            output,
+            novelty=novelty,
+            known=known,
+            communities=communities,
+            area=area,
+            values_from=values_from or (),
+            progress=progress,
+            **named,
+        )
     for notice in found.notices:
         console.log.info(notice)
     console.lines(found.lines)

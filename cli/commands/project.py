@@ -1,13 +1,13 @@
 """`sdm project`: models on scenarios, how far that extrapolates, and what changes."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sdm.options.applies import PROJECTING
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import with_run_options
+from sdm_cli.options import Given, with_run_options
 
 
 @partial(
@@ -15,13 +15,12 @@ from sdm_cli.options import with_run_options
     sections=("project",),
     kinds=("species", "classes", "community"),
     only=[name for name in PROJECTING if name != "project.models"],
-    name="project",
     short="project",
     needs="models and the layers of scenarios",
 )
-def project_command(
+def project(
     console: Console,
-    given: dict[str, Any],
+    given: Given,
     models: Annotated[
         list[str] | None,
         typer.Argument(
@@ -56,7 +55,7 @@ def project_command(
     from sdm.options.reading import make_options, read_yaml
     from sdm.run.projecting.projection import run_projection
 
-    words, sources = list(models or []), list[dict[str, Any]]()
+    words, sources = list(models or []), list[Given]()
     if words and words[0].lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(words.pop(0)))
     if words:

@@ -1,14 +1,13 @@
 """`sdm variables`: which variables say the same, and which to keep."""
 
 from functools import partial
-from typing import Any
 
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import Inputs, from_words, with_run_options
+from sdm_cli.options import Given, Inputs, from_words, with_run_options
 
 
 @partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
-def variables(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
+def variables(console: Console, given: Given, inputs: Inputs = None) -> None:
     """Correlate the variables over the background (or the sites), and suggest which to keep.
 
     With an output folder: the correlation matrices (Pearson, Spearman), one row per variable (VIF, gain alone, group,

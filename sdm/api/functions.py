@@ -5,9 +5,9 @@ Options are those of a run, as keyword arguments: the same names and checks as i
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sdm.api.inputs import ObjectFiles
 from sdm.api.private import PrivateFolder
@@ -26,9 +26,16 @@ if TYPE_CHECKING:
     from sdm.kinds.task import Findings
     from sdm.run.evaluating import Evaluation
 
+Kept = TypeVar("Kept", Run, ProjectionRun)
+
 
 def fit(
-    records: Any = None, layers: Any = None, *, layers_crs: Any = None, progress: Progress | None = None, **options: Any
+    records: object = None,
+    layers: object = None,
+    *,
+    layers_crs: object = None,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> Run:
     """Fit a model per species, with map, curves and measures: what `sdm fit` does.
 
@@ -80,7 +87,12 @@ def fit(
 
 
 def tune(
-    records: Any = None, layers: Any = None, *, layers_crs: Any = None, progress: Progress | None = None, **options: Any
+    records: object = None,
+    layers: object = None,
+    *,
+    layers_crs: object = None,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> Run:
     """Try settings by cross-validation, choose one per species, and fit it: what `sdm tune` does.
 
@@ -111,7 +123,7 @@ def tune(
     return _fitted("tune", run_tuning, (records, layers, layers_crs), progress, options)
 
 
-def check(records: Any = None, layers: Any = None, *, layers_crs: Any = None, **options: Any) -> "Findings":
+def check(records: object = None, layers: object = None, *, layers_crs: object = None, **options: Any) -> "Findings":
     """Look for everything that would go wrong in a run, and list it all at once, without fitting.
 
     Parameters
@@ -148,12 +160,12 @@ def check(records: Any = None, layers: Any = None, *, layers_crs: Any = None, **
 
 
 def project(
-    models: Any,
-    scenarios: Any,
-    reference: Any = None,
+    models: object,
+    scenarios: object,
+    reference: object = None,
     *,
     output: str | Path | None = None,
-    layers_crs: Any = None,
+    layers_crs: object = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> ProjectionRun:
@@ -205,7 +217,9 @@ def project(
         return _kept(ProjectionRun, private, target, output, bool(given.get("output.overwrite")))
 
 
-def evaluate(model: Any, presences: Any, layers: Any = None, *, layers_crs: Any = None, **ways: Any) -> "Evaluation":
+def evaluate(
+    model: object, presences: object, layers: object = None, *, layers_crs: object = None, **ways: Any
+) -> "Evaluation":
     """Measure a model on records that it has not seen: what `sdm evaluate` does.
 
     Parameters
@@ -260,9 +274,9 @@ def evaluate(model: Any, presences: Any, layers: Any = None, *, layers_crs: Any 
 def _fitted(
     verb: str,
     work: Callable[..., Any],
-    inputs: tuple[Any, Any, Any],
+    inputs: tuple[object, object, object],
     progress: Progress | None,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> Run:
     """Do a run; objects are files of a private folder for it, and are saved with its results."""
     records, layers, layers_crs = inputs
@@ -278,7 +292,7 @@ def _fitted(
         return _kept(Run, private, target, output, overwrite)
 
 
-def _options(files: ObjectFiles, records: Any, layers: Any, options: Mapping[str, Any]) -> RunOptions:
+def _options(files: ObjectFiles, records: object, layers: object, options: Mapping[str, object]) -> RunOptions:
     """Make the options of a run from what was given, with objects as files."""
     sources: list[dict[str, Any]] = []
     if isinstance(records, str | Path) and str(records).lower().endswith((".yaml", ".yml")):
@@ -299,34 +313,34 @@ def _target(private: PrivateFolder, output: str | None) -> Path:
     return private.results if output is None or private.has_inputs else Path(output)
 
 
-def _held(private: PrivateFolder, output: str | Path | None, overwrite: bool) -> Any:
+def _held(private: PrivateFolder, output: str | Path | None, overwrite: bool) -> AbstractContextManager[object]:
     """Hold the folder that results are saved to at the end; what stands in the way is said before the work."""
     saves = output is not None and private.has_inputs
     return claim(output_folder(str(output)), overwrite=overwrite) if saves else nullcontext()
 
 
-def _kept(kind: Any, private: PrivateFolder, target: Path, output: str | Path | None, overwrite: bool) -> Any:
+def _kept(kind: type[Kept], private: PrivateFolder, target: Path, output: str | Path | None, overwrite: bool) -> Kept:
     """Return the results as an object, saved where they belong."""
     if output is not None and private.has_inputs:
         target = save_results(target, Path(output), private, overwrite=overwrite, held=True)
     return kind(target, private)
 
 
-def _one_thread() -> Any:
+def _one_thread() -> AbstractContextManager[object]:
     """Let linear algebra work in one thread, as the terminal does: last digits depend on how many there are."""
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(limits=1, user_api="blas")
 
 
-def _call(verb: str, records: Any, layers: Any, options: Mapping[str, Any]) -> str:
+def _call(verb: str, records: object, layers: object, options: Mapping[str, object]) -> str:
     """Return the call as it is kept with the results."""
     parts = [_said(value) for value in (records, layers) if value is not None]
     parts += [f"{name}={_said(value)}" for name, value in options.items()]
     return f"sdm.{verb}({', '.join(parts)})"
 
 
-def _said(value: Any) -> str:
+def _said(value: object) -> str:
     if isinstance(value, str | Path):
         return repr(str(value))
     if isinstance(value, bool | int | float | None):
@@ -338,14 +352,14 @@ def _said(value: Any) -> str:
     return f"<{type(value).__name__}>"
 
 
-def _model_place(model: Any) -> str:
+def _model_place(model: object) -> str:
     """Return where the models of a run are, or the file of one."""
     if isinstance(model, Run):
         return str(model.folder) if len(model) > 1 or not model.files else str(model.files["model"])
     return _model_file(model)
 
 
-def _model_file(model: Any) -> str:
+def _model_file(model: object) -> str:
     """Return the file of one model."""
     if isinstance(model, Run | ModelRun):
         return str(model.files["model"])

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdm.notebook import facts_html, rows_html
 from sdm.report.pictures import embed
 from sdm.report.results import Results
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ def projection_html(table: "pd.DataFrame", warnings: Sequence[str]) -> str:
     return f"<div><b>Projection of {table['species'].nunique():,} species</b>{rows}{_warnings(warnings)}</div>"
 
 
-def _numbers(results: Results) -> dict[str, Any]:
+def _numbers(results: Results) -> Numbers:
     """Return the main numbers of a model, as the table of a batch has them."""
     from sdm.kinds.registry import task_for
 

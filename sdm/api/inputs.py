@@ -24,14 +24,14 @@ LISTS = ("layers.files", "project.reference")
 class ObjectFiles:
     """Objects as files in a private folder; paths stay what they are."""
 
-    def __init__(self, private: PrivateFolder, layers_crs: Any = None) -> None:
+    def __init__(self, private: PrivateFolder, layers_crs: object = None) -> None:
         self.private, self.layers_crs = private, layers_crs
 
-    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def options(self, given: Mapping[str, object]) -> dict[str, Any]:
         """Return options by their dotted names, in which every object is the path of a file."""
         return {WHERE.get(name, name): self.option(WHERE.get(name, name), value) for name, value in given.items()}
 
-    def option(self, dotted: str, value: Any) -> Any:
+    def option(self, dotted: str, value: object) -> Any:
         """Return the value of one option."""
         if value is None:
             return None
@@ -44,7 +44,7 @@ class ObjectFiles:
             return {str(title): self.scenario(str(title), one) for title, one in value.items()}
         return plain_values(value)
 
-    def table(self, value: Any, name: str) -> Any:
+    def table(self, value: object, name: str) -> str:
         """Return a table, or points or polygons, as a file."""
         import pandas as pd
 
@@ -54,7 +54,7 @@ class ObjectFiles:
             return str(_write_table(value, self.private.place(f"{name}.csv")))
         return _path(value, "a path, a DataFrame or a GeoDataFrame")
 
-    def rasters(self, value: Any, name: str) -> list[str]:
+    def rasters(self, value: object, name: str) -> list[str]:
         """Return layers as files or folders: paths as they are, objects as a folder of GeoTIFFs."""
         import pandas as pd
 
@@ -80,7 +80,7 @@ class ObjectFiles:
                 places.append(_path(part, "a path, an open rasterio dataset, or an xarray Dataset or DataArray"))
         return places
 
-    def scenario(self, title: str, value: Any) -> str:
+    def scenario(self, title: str, value: object) -> str:
         """Return the layers of a scenario as one place."""
         return self._single(self.rasters(value, safe_name(title)), f"scenario '{title}'")
 
@@ -90,7 +90,7 @@ class ObjectFiles:
         return places[0]
 
 
-def _path(value: Any, expected: str) -> str:
+def _path(value: object, expected: str) -> str:
     if not isinstance(value, str | Path):
         raise DataError(f"got a {type(value).__module__.partition('.')[0]} {type(value).__name__}: expected {expected}")
     return str(value)

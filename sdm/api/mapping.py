@@ -1,6 +1,5 @@
 """The maps of a model: those of its run, predictions for other layers or tables, and the range as polygons."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from sdm.data.vectors import read_vector
 from sdm.errors import DataError, OptionError
 from sdm.maps.community import PRESENT
 from sdm.report.results import Results
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     import geopandas
@@ -26,7 +26,7 @@ def raster_places(results: Results) -> dict[str, Path]:
     """Return where the maps of a model are, by what they are; the main one first."""
     found: dict[str, Path] = {}
 
-    def add(files: Mapping[str, Any], before: str = "") -> None:
+    def add(files: Numbers, before: str = "") -> None:
         for key, value in files.items():
             if isinstance(value, dict):
                 add(value, "" if key == "maps" else f"{key} ")
@@ -60,7 +60,7 @@ def _of_presence(found: RasterMap, results: Results) -> RasterMap:
     return replace(found, values=found.values[band], profile={**found.profile, "count": 1}, bands=())
 
 
-def predict_model(results: Results, data: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Any:
+def predict_model(results: Results, data: Any, scale: str | None, layers_crs: object, ways: dict[str, Any]) -> Any:
     """Return predictions for the rows of a table, or a map for layers."""
     import pandas as pd
 
@@ -83,7 +83,9 @@ def predict_model(results: Results, data: Any, scale: str | None, layers_crs: An
     return predict_layers(results, data, scale, layers_crs, ways)
 
 
-def predict_layers(results: Results, layers: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Map:
+def predict_layers(
+    results: Results, layers: object, scale: str | None, layers_crs: object, ways: dict[str, Any]
+) -> Map:
     """Return the map of a model over other layers."""
     from sdm.run.predicting import predict_files
 

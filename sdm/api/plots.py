@@ -14,7 +14,8 @@ from sdm.report.stored_charts import CurveChart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+
+    from sdm.types import AnyArray, Array
 
 PIXELS = 900  # of a map's long side, at most
 ACROSS = 4  # plots of curves in a row, at most
@@ -56,7 +57,7 @@ class Plots:
             raise OptionError(f"there is no response curve of '{variable}': expected one of {', '.join(known)}")
         return plot_curve(known[variable], ax)
 
-    def curves(self, variables: Sequence[str] | None = None) -> "NDArray[Any]":
+    def curves(self, variables: Sequence[str] | None = None) -> "AnyArray":
         """Draw the response to every variable, or to those named, side by side; return an array of axes."""
         from matplotlib import pyplot
 
@@ -157,7 +158,7 @@ def draw_raster(
     title: str,
     shades: tuple[str, float | None],
     ax: "Axes | None" = None,
-    records: Mapping[str, Any] | None = None,
+    records: Mapping[str, tuple[Array, Array]] | None = None,
     *,
     band: int = 1,
     species: bool = True,
@@ -173,7 +174,7 @@ def draw_raster(
     return axes
 
 
-def _record_places(results: Results) -> dict[str, tuple[Any, Any]]:
+def _record_places(results: Results) -> dict[str, tuple[Array, Array]]:
     """Return where the records of training and test lie."""
     found = {}
     for what, noun in (("train", "training record"), ("test", "test record")):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
@@ -14,6 +14,7 @@ from sdm.kinds.results import read_results
 from sdm.report.charts import SCALES, TOP
 from sdm.report.projection import StoredCase, StoredProjection, find_projections
 from sdm.report.results import Results
+from sdm.types import Numbers, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ class ProjectedSpecies:
         self.name = self._stored.species
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """Everything that was measured, as in the JSON file of the results."""
         return self._results.numbers
 
@@ -98,7 +99,7 @@ class ProjectedSpecies:
         shades = (SCALES.get(scale, scale), 1.0 if TOP.get(scale) == 1.0 else None) if name is None else ("", None)
         return draw_raster(path, f"{self.name}, {scenario}", shades, ax)
 
-    def _row(self, case: StoredCase) -> dict[str, Any]:
+    def _row(self, case: StoredCase) -> Row:
         """Return the main numbers of a scenario."""
         known = {"stable": "stable_present", "gain": "gain", "loss": "loss"}
         changed = {f"{name}_km2": case.changed(key) for name, key in known.items()}

@@ -16,6 +16,7 @@ from sdm.kinds.registry import results_class
 from sdm.kinds.results import read_results
 from sdm.models.file import ENDINGS, load_model
 from sdm.report.results import Results, find_results
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     import geopandas
@@ -322,6 +323,6 @@ def load(place: str | Path) -> Run:
 def _of_model(path: Path) -> Results:
     """Return the results of a model file that stands alone, such as one that `save` of an estimator wrote."""
     model = load_model(path)
-    known: dict[str, Any] = {key: model.meta[key] for key in ("species", "title", "status", "gap") if key in model.meta}
-    numbers: dict[str, Any] = {"kind": model.kind, "species": path.stem, **known, "files": {"model": path.name}}
+    known: Numbers = {key: model.meta[key] for key in ("species", "title", "status", "gap") if key in model.meta}
+    numbers: Numbers = {"kind": model.kind, "species": path.stem, **known, "files": {"model": path.name}}
     return results_class(model.kind)(path.parent, path.stem, model.kind, numbers, {}, "", "")

@@ -39,7 +39,7 @@ def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite:
     return target
 
 
-def _temporary(_: Any, names: list[str]) -> list[str]:
+def _temporary(_: object, names: list[str]) -> list[str]:
     return [name for name in names if is_temporary(name)]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sdm.api.tables import stored_table, threshold_table
 from sdm.errors import DataError
 from sdm.report.results import Results
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +105,7 @@ class ModelView(ResultTables):
     """What can be seen of one model; of a run with several, one must be chosen for what is not a table."""
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """Everything that was measured, as in the JSON file of the results."""
         return self._results.numbers
 
@@ -126,7 +127,7 @@ class ModelView(ResultTables):
         return {key: self._results.folder / name for key, name in self._results.files.items()}
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Numbers:
         """Every option of the run, as in its run file."""
         return self._results.run
 

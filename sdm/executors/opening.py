@@ -10,7 +10,7 @@ from sdm.errors import SdmError
 from sdm.executors.local import LocalProcesses
 
 if TYPE_CHECKING:
-    from sdm.executors.clusters.cluster import Addressed
+    from sdm.executors.cluster import Addressed
 
 
 class Wanted(Protocol):
@@ -43,7 +43,7 @@ class Here(Executor):
 def check_workers(wanted: Wanted) -> None:
     """Raise for a cluster that cannot be meant, or for which something is not installed, before any work."""
     if wanted.cluster.address is not None:
-        from sdm.executors.clusters.cluster import check_cluster
+        from sdm.executors.cluster import check_cluster
 
         check_cluster(wanted.cluster.address)
 
@@ -73,7 +73,7 @@ def workers(wanted: Wanted, *, last: bool = False) -> Iterator[Executor]:
     signal what its processes were at is not waited for. With `last` they have ended after the block, and hold no file
     any more."""
     if wanted.cluster.address is not None:
-        from sdm.executors.clusters.cluster import open_cluster
+        from sdm.executors.cluster import open_cluster
 
         with open_cluster(wanted.cluster) as executor:
             yield executor

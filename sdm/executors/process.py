@@ -1,6 +1,5 @@
 """A process of `local.py`: calls the functions that come on its standard input, and ends with it."""
 
-import gc
 import os
 import pickle
 import sys
@@ -17,7 +16,6 @@ def serve() -> None:
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(source, tasks), daemon=True).start()
     task = tasks.get()
-    gc.set_threshold(20_000, 25, 10)  # as in `sdm_cli.main`
     while True:
         answers.write(answer_task(task))
         answers.flush()

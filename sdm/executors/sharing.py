@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sdm.types import AnyArray
+
 
 class SharedArrays:
     """A folder of arrays, and objects written with references to them."""
@@ -19,9 +21,9 @@ class SharedArrays:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._names: dict[int, str] = {}
-        self._held: list[Any] = []  # so that no other object gets the address of one of them
+        self._held: list[AnyArray] = []  # so that no other object gets the address of one of them
 
-    def share(self, first: Any, second: Any) -> None:
+    def share(self, first: object, second: object) -> None:
         """Write the arrays that two objects both hold: others like them hold these too."""
         arrays = _arrays(second)
         for key, array in _arrays(first).items():
@@ -30,7 +32,7 @@ class SharedArrays:
                 self._held.append(array)
                 np.save(self.folder / self._names[key], array, allow_pickle=False)
 
-    def dumps(self, thing: Any) -> bytes:
+    def dumps(self, thing: object) -> bytes:
         """Return an object as bytes, with references in place of shared arrays."""
         out = io.BytesIO()
         _Writer(out, self._names).dump(thing)
@@ -42,16 +44,16 @@ class _Writer(pickle.Pickler):
         super().__init__(out, protocol=5)
         self._names = names
 
-    def persistent_id(self, obj: Any) -> str | None:
+    def persistent_id(self, obj: object) -> str | None:
         return self._names.get(id(obj)) if isinstance(obj, np.ndarray) else None
 
 
 class _Finder(pickle.Pickler):
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), protocol=5)
-        self.found: dict[int, Any] = {}
+        self.found: dict[int, AnyArray] = {}
 
-    def persistent_id(self, obj: Any) -> str | None:
+    def persistent_id(self, obj: object) -> str | None:
         if not isinstance(obj, np.ndarray) or obj.dtype == object:
             return None
         self.found[id(obj)] = obj
@@ -63,7 +65,7 @@ class _Reader(pickle.Unpickler):
         super().__init__(io.BytesIO(data))
         self._folder = folder
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: str) -> AnyArray:
         return _mapped(self._folder, pid)
 
 
@@ -72,13 +74,13 @@ def loads(data: bytes, folder: Path) -> Any:
     return _Reader(data, str(folder)).load()
 
 
-def _arrays(thing: Any) -> dict[int, Any]:
+def _arrays(thing: object) -> dict[int, AnyArray]:
     finder = _Finder()
     finder.dump(thing)
     return finder.found
 
 
 @lru_cache(maxsize=256)
-def _mapped(folder: str, name: str) -> Any:
+def _mapped(folder: str, name: str) -> AnyArray:
     # Pages are private when written to, so that kernels see an array like any other.
     return np.asarray(np.load(Path(folder) / name, mmap_mode="c", allow_pickle=False))

@@ -15,6 +15,7 @@ from typing import Any
 
 from sdm.errors import OptionError, OutputError
 from sdm.storage.files import write_text
+from sdm.types import Numbers
 
 ACTS, IGNORED, WARNED = "acts", "ignored", "warned"
 SCALE_WORDS = ("cloglog", "logistic", "cumulative", "raw")
@@ -34,8 +35,7 @@ class JavaFlag:
     words: tuple[str, ...] = ()  # its values, if there are few; each may also stand alone, as in Java Maxent
 
 
-def _flag(name: str, default: Any, does: str, text: str, short: str = "", words: tuple[str, ...] = ()) -> JavaFlag:
-    return JavaFlag(name, default, does, text, short, words)
+_flag = JavaFlag
 
 
 FLAGS: dict[str, JavaFlag] = {
@@ -158,7 +158,7 @@ _TRUTH = {"true": True, "false": False}
 class JavaCommand:
     """The values of all flags, those that were given, and what is to be said of them."""
 
-    values: dict[str, Any] = field(default_factory=lambda: {flag.name: flag.default for flag in FLAGS.values()})
+    values: Numbers = field(default_factory=lambda: {flag.name: flag.default for flag in FLAGS.values()})
     given: dict[str, Any] = field(default_factory=dict)
     toggles: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TOGGLES})
 

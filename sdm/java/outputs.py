@@ -2,10 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +20,8 @@ from sdm.options.definitions import RunOptions
 from sdm.report.results import column, read_rows, rows_by
 from sdm.report.tables import table_text
 from sdm.storage.files import safe_name, write_text
-from sdm.types import Array
+from sdm.types import Array, Row
 
-Row = dict[str, Any]
 _ROWS = 1000  # of `_omission.csv`
 
 
@@ -61,12 +58,10 @@ def write_outputs(
         raise OptionError(f"{result.name} is a {model.called}, and maxent.jar makes models of one species")
     logistic = options.predict.scale == "logistic"
     mapped = source / str(result.files["map"]) if "map" in result.files else None
-    with ThreadPoolExecutor(1) as thread:  # the map as text is the larger part of the work
-        maps = thread.submit(
-            _write_maps, result, mapped, path, base, grid_writer(command, options, folder), command, options, alone
-        )
-        _write_tables(result, source, folder, base, model, logistic)
-        return _results_row(result, source, base, logistic), maps.result()
+    writer = grid_writer(command, options, folder)
+    maps = _write_maps(result, mapped, path, base, writer, command, options, alone)
+    _write_tables(result, source, folder, base, model, logistic)
+    return _results_row(result, source, base, logistic), maps
 
 
 def _write_tables(result: ModelResult, source: Path, folder: Path, base: str, model: Model, logistic: bool) -> None:
@@ -156,13 +151,9 @@ def _thinned(table: Array) -> Array:
 
 def _write_samples(result: ModelResult, source: Path, folder: Path, base: str, model: Model, logistic: bool) -> None:
     """Write the predictions at the records; with logistic maps on that scale."""
-    rows: list[Mapping[str, Any]] = list(read_rows(source / str(result.files["sample predictions"])))
+    rows: list[Row] = list(read_rows(source / str(result.files["sample predictions"])))
     if logistic:
-        rows = [
-            {**{key: value for key, value in row.items() if key != "Cloglog prediction"},
-             "Logistic prediction": float(model.from_raw(float(row["Raw prediction"]), "logistic"))}
-            for row in rows
-        ]  # fmt: skip
+        rows = _on_logistic(rows, "Raw prediction", ("Cloglog prediction", "Logistic prediction"), model)
     write_text(folder / f"{base}_samplePredictions.csv", table_text(rows), overwrite=True)
 
 
@@ -170,12 +161,18 @@ def _write_background(result: ModelResult, source: Path, path: Path, model: Mode
     """Write the predictions at the background, where they were asked for; with logistic maps on that scale."""
     if "background predictions" not in result.files:
         return
-    rows: list[Mapping[str, Any]] = list(read_rows(source / str(result.files["background predictions"])))
+    rows: list[Row] = list(read_rows(source / str(result.files["background predictions"])))
     if logistic:
-        values = model.from_raw(np.array([float(row["raw"]) for row in rows]), "logistic")
-        kept = [{key: value for key, value in row.items() if key != "Cloglog"} for row in rows]
-        rows = [{**row, "Logistic": float(value)} for row, value in zip(kept, values)]
+        rows = _on_logistic(rows, "raw", ("Cloglog", "Logistic"), model)
     write_text(path, table_text(rows), overwrite=True)
+
+
+def _on_logistic(rows: Sequence[Row], raw: str, names: tuple[str, str], model: Model) -> list[Row]:
+    """Return rows with a logistic column, from the raw one, in place of the cloglog column."""
+    cloglog, logistic = names
+    values = model.from_raw(np.array([float(row[raw]) for row in rows]), "logistic").tolist()
+    kept = [{key: value for key, value in row.items() if key != cloglog} for row in rows]
+    return [row | {logistic: value} for row, value in zip(kept, values)]
 
 
 def _write_page(result: ModelResult, source: Path, folder: Path, base: str) -> None:

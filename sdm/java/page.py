@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from sdm.models.species import Model
 from sdm.report.metadata import write_metadata
 from sdm.report.results import number, read_rows
 from sdm.report.tables import curve_rows, write_rows
+from sdm.types import Numbers, Row
 
 _ENDING = "_sdm"  # of the page: Java Maxent's own has the name of the species
 _COLUMNS = {
@@ -89,13 +89,13 @@ def _averages(path: Path, model: Model) -> np.ndarray | None:
     return None if None in row else np.array([row], dtype=np.float64)
 
 
-def _numbers(path: Path, model: Model) -> dict[str, Any]:
+def _numbers(path: Path, model: Model) -> Numbers:
     """Return the numbers of a page, as far as the model and the row of maxentResults.csv tell them."""
     table = path.with_name("maxentResults.csv")
     rows = read_rows(table) if table.is_file() else []
     row = next((row for row in rows if row.get("Species") == path.stem), {})
     found = {key: number(row.get(name)) for key, name in _COLUMNS.items()}
-    numbers: dict[str, Any] = {key: value for key, value in found.items() if value is not None}
+    numbers: Numbers = {key: value for key, value in found.items() if value is not None}
     numbers |= {key: int(numbers[key]) for key in _WHOLE if key in numbers}
     letters = "".join(letter for word, letter in _LETTERS.items() if word in _classes(model))
     return numbers | {
@@ -118,9 +118,9 @@ def _classes(model: Model) -> set[str]:
     return {kinds[int(kind)] for kind, weight in zip(model.terms.kind, model.terms.weight) if weight}
 
 
-def _importance(row: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+def _importance(row: Mapping[str, str]) -> dict[str, list[Row]]:
     """Return contributions, permutation importance and jackknife of a row of maxentResults.csv."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[Row]] = {}
     for key, ending in (("contribution", " contribution"), ("permutation", " permutation importance")):
         parts = [(name.removesuffix(ending), number(text)) for name, text in row.items() if name.endswith(ending)]
         found[key] = [{"variable": name, "percent": value} for name, value in parts if value is not None]
@@ -133,7 +133,7 @@ def _importance(row: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
     return {key: rows for key, rows in found.items() if rows}
 
 
-def _thresholds(row: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def _thresholds(row: Mapping[str, str]) -> dict[str, Row]:
     """Return the thresholds of a row of maxentResults.csv by their keys."""
     ends = {
         "cumulative": "cumulative threshold",

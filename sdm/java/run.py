@@ -28,14 +28,14 @@ from sdm.java.translation import (
     with_plain_columns,
 )
 from sdm.kinds.registry import task_of
-from sdm.kinds.task import ModelResult, Prepared, Task
+from sdm.kinds.task import AnyTask, ModelResult, Prepared
 from sdm.options.definitions import RunOptions
 from sdm.report.results import add_rows, number
 from sdm.report.tables import table_text
 from sdm.run.job import Chooser, Chosen, Job
 from sdm.run.run import run
 from sdm.storage.files import safe_name, write_text
-from sdm.types import Index, Progress
+from sdm.types import Index, Numbers, Progress, Row
 
 RESULTS = "maxentResults.csv"
 
@@ -74,7 +74,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
     if options is None:
         return done
     folder.mkdir(parents=True, exist_ok=True)
-    choose, rows = JavaChoice(command), list[dict[str, Any]]()
+    choose, rows = JavaChoice(command), list[Row]()
     if divides(command):
         made = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
         models, failures, notices = made.models, made.failures, made.notices
@@ -112,9 +112,9 @@ def _check(command: JavaCommand, options: RunOptions) -> None:
 
 def _write_species(
     name: str, models: list[ModelResult], command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Write the results of one species, whose models are one or its replicates; return its rows of the table."""
-    rows, curves = list[dict[str, Any]](), [read_curves(model) for model in models]
+    rows, curves = list[Row](), [read_curves(model) for model in models]
     base, maps = safe_name(name), dict[str, list[GridValues]]()
     for k, model in enumerate(models):
         if command["writeplotdata"] or len(models) > 1:
@@ -144,20 +144,20 @@ class JavaChoice:
     command: JavaCommand
 
     def __call__(
-        self, task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
+        self, task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
     ) -> Chosen:
         """Return the options of one species."""
         table = task.plan(prepared, name, options).table
         letters = feature_letters(self.command, table.n_presences)
-        update: dict[str, Any] = {"features": letters}
+        update: Numbers = {"features": letters}
         if self.command["dosqrtcat"] and self.command["beta_categorical"] < 0:
             update["beta_categorical"] = square_root_beta(letters, table.n_presences)
         fit = options.fit.model_copy(update=update)
-        write: Callable[[Path, dict[str, Any]], None] = partial(_write_averages, table, safe_name(name))
+        write: Callable[[Path, Numbers], None] = partial(_write_averages, table, safe_name(name))
         return Chosen(options.model_copy(update={"fit": fit}), {"features": letters}, write, "java")
 
 
-def _write_averages(table: Any, name: str, place: Path, files: dict[str, Any]) -> None:
+def _write_averages(table: Any, name: str, place: Path, files: Numbers) -> None:
     """Write averages of the variables at the training records (of categories the most frequent one)."""
     rows = []
     for k, variable in enumerate(table.names):
@@ -188,7 +188,7 @@ def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, d
     return options.model_copy(update={"occurrences": chosen}) if left else None
 
 
-def _write_results(rows: list[dict[str, Any]], path: Path, append: bool) -> None:
+def _write_results(rows: list[Row], path: Path, append: bool) -> None:
     """Write the table of all species, or add to the one that is there."""
     if path.exists() and path.is_dir():
         raise OptionError(f"{path} is a folder: expected the table of results")
@@ -277,9 +277,9 @@ def divide(records: int, command: JavaCommand, seed: int) -> list[tuple[Index, I
     return parts
 
 
-def average_row(rows: list[dict[str, Any]], base: str) -> dict[str, Any]:
+def average_row(rows: list[Row], base: str) -> Row:
     """Return the row of averages over replicates; a column that is not a number in all of them stays empty."""
-    mean: dict[str, Any] = {}
+    mean: Row = {}
     for name in rows[0]:
         values = [number(row.get(name)) for row in rows]
         known = [value for value in values if value is not None]

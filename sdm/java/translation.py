@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,10 +16,12 @@ from sdm.data.records.textfile import TextTable
 from sdm.errors import DataError, OptionError
 from sdm.java.flags import JavaCommand
 from sdm.kinds.inputs import is_swd
+from sdm.kinds.task import ModelResult
 from sdm.maxent.penalty_weights import table_numbers
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.storage.files import safe_name, write_text
+from sdm.types import Numbers
 
 LAYER_ENDINGS = (".asc", ".tif", ".tiff", ".bil", ".grd", ".img", ".nc", ".flt", ".bip", ".bsq")
 FOLDER = "sdm"  # of the program's own results, in the output folder: a folder per species
@@ -45,7 +46,7 @@ def run_options(command: JavaCommand) -> RunOptions:
     layers = command["environmentallayers"]
     table = is_swd([layers])
     effort, treatment = sampling_effort(command)
-    values: dict[str, Any] = {
+    values: Numbers = {
         "occurrences.file": command["samplesfile"],
         "occurrences.species": chosen_species(command),
         "occurrences.keep_duplicates": None if command["removeduplicates"] else True,
@@ -270,7 +271,7 @@ def _write_plain(source: Path, folder: Path) -> Path:
     return write_text(folder / f"{source.stem}_columns.csv", made.getvalue(), overwrite=True)
 
 
-def replicates_by_name(models: dict[str, Any], count: int) -> dict[str, list[Any]]:
+def replicates_by_name(models: dict[str, ModelResult], count: int) -> dict[str, list[ModelResult]]:
     """Gather models of species called `<species>_0`, `<species>_1`, … by species (`manualreplicates`); those of which
     not all `count` are there stay by themselves."""
     if count < 2:

@@ -354,3 +354,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
     @abstractmethod
     def check(self, options: RunOptions, found: Findings) -> None:
         """Find everything that a run would refuse, without fitting."""
+
+
+AnyTask = Task[Any, Any, Any, Any, Any]
+"""The task of any kind of model that runs make."""

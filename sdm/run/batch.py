@@ -11,7 +11,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -34,9 +33,8 @@ from sdm.run.run_folder import RunFolder
 from sdm.run.stacks import STACK_BESIDE, STACK_FILES
 from sdm.run.summary import summary_rows
 from sdm.run.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
-from sdm.storage.commit import staging_species
 from sdm.storage.files import output_folder, safe_names, write_text
-from sdm.storage.written_files import read_list, refuse_obstacle, sdm_files, trim_list, write_list
+from sdm.storage.written_files import read_list
 from sdm.types import Progress
 
 log = logging.getLogger("sdm")
@@ -140,23 +138,6 @@ class Batch:
         self.failed: set[str] = set()
         self.next_summary = time.monotonic() + REFRESH
 
-    @contextmanager
-    def folder(self, target: Path) -> Iterator[Path]:
-        """Give the folder to write into: the target itself, or a stage that takes its place in the end."""
-        self.target, planned, overwrite = target, self.plan.written, self.options.output.overwrite
-        with ExitStack() as held:
-            if not self.plan.in_place:
-                yield held.enter_context(staging_species(target, overwrite=overwrite, planned=planned))
-                return
-            ours = sdm_files(target)
-            for name in planned:  # said before the work, not after it
-                refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
-            write_list(target, {*read_list(target), *planned})
-            try:
-                yield target
-            finally:
-                trim_list(target)
-
     def run(self, place: Path) -> None:
         """Fit all species that are not finished. Their results are in their folders, the journal and the summary, also
         if the run is ended."""
@@ -195,7 +176,7 @@ class Batch:
             self.write_summary(place)
         except (OSError, SdmError) as error:  # why the run has ended is said next
             log.debug("the summary was not written: %s", error)
-        if place == self.target:
+        if place == output_folder(self.options.output.folder):
             far = f"{self.record.finished:,} of {len(self.record.planned):,} species are finished"
             log.warning("the run ended early: %s; to go on, give the same command with --resume", far)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from sdm.errors import SdmError
 from sdm.kinds.choosing import foresee_choice
 from sdm.kinds.registry import task_of
-from sdm.kinds.task import Findings, Task
+from sdm.kinds.task import AnyTask, Findings
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import OUTPUT, broken
-from sdm.run.projecting.after_fit import check_scenarios
+from sdm.run.projecting.projection import check_scenarios
 from sdm.storage.files import refuse_existing
 
 
@@ -39,7 +39,7 @@ def check_run(options: RunOptions) -> Findings:
     return found
 
 
-def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
+def _check_splits(task: AnyTask, options: RunOptions, found: Findings) -> None:
     """Divide every model's records or sites as a run would; what cannot be read at all was found before."""
     known = list(found.problems)
     try:

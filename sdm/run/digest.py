@@ -9,6 +9,7 @@ import numpy as np
 from sdm._version import __version__
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import RunOptions
+from sdm.types import AnyArray
 
 LARGE = 1 << 16  # bytes of an array whose digest is kept, for many models share it
 # Options that change who does the work and where results go, or choose among models; not the results of a model.
@@ -20,7 +21,7 @@ class Digester:
     """Makes the digests of the models of a run."""
 
     def __init__(self, options: RunOptions, prepared: Prepared, about: str = "") -> None:
-        self._known: dict[int, tuple[Any, bytes]] = {}  # with the arrays, so that their addresses stay theirs
+        self._known: dict[int, tuple[AnyArray, bytes]] = {}  # with the arrays, so that their addresses stay theirs
         tree = {name: value for name, value in options.model_dump(mode="json").items() if name not in BESIDE}
         for section, names in BESIDE_OF.items():
             tree[section] = {name: value for name, value in tree[section].items() if name not in names}
@@ -38,7 +39,7 @@ class Digester:
             self._feed(found, getattr(own, name))
         return found.hexdigest()[:32]
 
-    def _feed(self, out: Any, thing: Any) -> None:
+    def _feed(self, out: Any, thing: object) -> None:
         """Add a value to a digest, with its kind, so that no two values look alike."""
         if isinstance(thing, np.ndarray):
             out.update(self._array(thing))
@@ -64,7 +65,7 @@ class Digester:
         else:
             out.update(f"{type(thing).__name__}:{thing};".encode(errors="surrogatepass"))
 
-    def _array(self, array: np.ndarray) -> bytes:
+    def _array(self, array: AnyArray) -> bytes:
         known = self._known.get(id(array))
         if known is not None:
             return known[1]

@@ -12,6 +12,7 @@ from sdm.kinds.registry import model_task
 from sdm.models.file import load_model
 from sdm.options.applies import READING
 from sdm.options.reading import make_options
+from sdm.types import Numbers
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Evaluation:
     """What was measured: the kind of model, every number (JSON values), the same in lines of text, and what to tell."""
 
     kind: str
-    numbers: dict[str, Any]
+    numbers: Numbers
     lines: list[str]
     notices: list[str]
     warnings: list[str]

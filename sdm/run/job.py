@@ -6,22 +6,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdm.errors import DataError
 from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
-from sdm.kinds.task import Fit, Measured, ModelMaps, ModelResult, Prepared, Task
+from sdm.kinds.task import AnyTask, Fit, Measured, ModelMaps, ModelResult, Prepared
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
 from sdm.run.side_by_side import side_by_side
 from sdm.storage.commit import staging
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 if TYPE_CHECKING:
     from sdm.assess.validation import CrossValidation
+    from sdm.run.projecting.mapping import ProjectionResult
     from sdm.run.projecting.opening import Opened
-    from sdm.run.projecting.projection import ProjectionResult
 
 log = logging.getLogger("sdm")
 
@@ -31,14 +31,14 @@ class Chosen:
     """Options that were chosen for a model, what its results say of the choice, and what writes down the rest."""
 
     options: RunOptions
-    numbers: dict[str, Any]
-    write: Callable[[Path, dict[str, Any]], None]
+    numbers: Numbers
+    write: Callable[[Path, Numbers], None]
     what: str = "tuning"
     validation: "CrossValidation | None" = None  # of the model with these options, where they were chosen by it
     notes: Sequence[str] = ()  # what to say of the model, before anything else
 
 
-Chooser = Callable[[Task, Prepared, str, RunOptions, Progress | None], Chosen]
+Chooser = Callable[[AnyTask, Prepared, str, RunOptions, Progress | None], Chosen]
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,15 @@ class Begun:
 class Ready:
     """A model that is fitted and measured, with everything that its results are written from."""
 
-    name: str
+    begun: Begun
     measured: Measured
-    prepared: Prepared
-    options: RunOptions
-    chosen: Chosen | None
-    began: float
 
 
 @dataclass(frozen=True)
 class Job:
     """How the models of a run are made."""
 
-    task: Task
+    task: AnyTask
     options: RunOptions
     command: str = ""
     choose: Chooser | None = None
@@ -83,14 +79,12 @@ class Job:
         """Fit one model, make its maps while it is measured, and write its results in one step."""
         with staging(folder, overwrite=overwrite) as stage:
             begun = self._begin(prepared, name, progress)
-            fit, prepared, options = begun.fit, begun.prepared, begun.options
             maps, ready = side_by_side(
-                lambda quiet: self._map(fit, prepared, options, stage, quiet),
+                lambda quiet: self._map(begun.fit, begun, stage, quiet),
                 lambda shown: self._measure(begun, shown),
                 progress,
             )
-            result = self._write_into(ready, maps, folder, progress)
-        return self._done(ready, result, folder)
+            return self._write_into(ready, maps, folder, progress)
 
     def fit(self, prepared: Prepared, name: str, progress: Progress | None = None) -> Ready:
         """Fit one model, and measure it."""
@@ -110,12 +104,14 @@ class Job:
                     prepared = replace(prepared, validated={name: chosen.validation})
             return Begun(name, self.task.fit(prepared, name, options, progress), prepared, options, chosen, began)
 
-    def _map(
-        self, fit: Fit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
-    ) -> ModelMaps:
+    def _map(self, fit: Fit, begun: Begun, folder: Path, progress: Progress | None) -> ModelMaps:
         """Make the maps of one model, and their pictures."""
-        maps = self.task.make_maps(fit, prepared, options, folder, progress)
-        return replace(maps, files=maps.files | self.task.draw_maps(fit, maps, prepared, options))
+        return self._drawn(fit, begun, self.task.make_maps(fit, begun.prepared, begun.options, folder, progress))
+
+    def _drawn(self, fit: Fit, begun: Begun, maps: ModelMaps) -> ModelMaps:
+        """Return maps with their pictures."""
+        pictures = self.task.draw_maps(fit, maps, begun.prepared, begun.options)
+        return replace(maps, files=maps.files | pictures)
 
     def _measure(self, begun: Begun, progress: Progress | None) -> Ready:
         """Measure one model, and note what was chosen for it."""
@@ -130,7 +126,7 @@ class Job:
             measured.numbers["variable_selection"] = variables.numbers()
             measured.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
         log.debug("%s fitted and measured in %.1f s", name, perf_counter() - begun.began)
-        return Ready(name, measured, prepared, options, chosen, begun.began)
+        return Ready(begun, measured)
 
     def write(
         self,
@@ -146,37 +142,34 @@ class Job:
         `before_commit` may raise, and then nothing has changed."""
         with staging(folder, overwrite=overwrite) as stage:
             if maps is None:
-                made = self._map(ready.measured, ready.prepared, ready.options, stage, progress)
+                made = self._map(ready.measured, ready.begun, stage, progress)
             else:
-                made = maps.move(stage)
-                pictures = self.task.draw_maps(ready.measured, made, ready.prepared, ready.options)
-                made = replace(made, files=made.files | pictures)
+                made = self._drawn(ready.measured, ready.begun, maps.move(stage))
             result = self._write_into(ready, made, folder, progress)
             if before_commit is not None:
                 before_commit()
-        return self._done(ready, result, folder)
+        return result
 
     def _write_into(self, ready: Ready, maps: ModelMaps, folder: Path, progress: Progress | None) -> ModelResult:
         """Write the results of one model to a stage, which will be the folder."""
-        prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
+        begun = ready.begun
+        prepared, options, variables = begun.prepared, begun.options, begun.prepared.chosen.get(begun.name)
 
-        def also(place: Path, files: dict[str, Any]) -> None:
+        def also(place: Path, files: Numbers) -> None:
             if variables is not None:
                 write_choice(variables, options, place, files)
-            if ready.chosen is not None:
-                ready.chosen.write(place, files)
+            if begun.chosen is not None:
+                begun.chosen.write(place, files)
             if self.opened is not None and prepared.single:
-                from sdm.run.projecting.after_fit import project_fitted
+                from sdm.run.projecting.projection import project_fitted
 
                 made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
                 self.projections.append(made)
                 files["scenarios"] = SCENARIOS
                 ready.measured.numbers.setdefault("warnings", []).extend(made.warnings)
 
-        return write_model(self.task, ready.measured, maps, prepared, options, self.command, also, progress)
-
-    def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:
-        log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)
+        result = write_model(self.task, ready.measured, maps, prepared, options, self.command, also, progress)
+        log.debug("%s done in %.1f s", begun.name, perf_counter() - begun.began)
         return replace(result, folder=folder)
 
 

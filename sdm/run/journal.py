@@ -7,14 +7,14 @@ work, the species that a worker has in hand write lines of their own to a file o
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sdm.errors import DataError
 from sdm.kinds.task import ModelResult
 from sdm.storage.files import write_bytes
+from sdm.types import Numbers, Row
 
 JOURNAL = "journal.jsonl"
 DONE, FAILED = "done", "failed"
@@ -29,7 +29,7 @@ class JournalEntry:
     folder: str = ""  # in the folder of the run
     digest: str = ""  # of everything that its results depend on
     seconds: float = 0.0
-    row: dict[str, Any] = field(default_factory=dict)  # of the summary
+    row: Row = field(default_factory=dict)  # of the summary
     error: str | None = None
     kind: str = ""
     numbers: str = ""  # the file in its folder with everything that was measured
@@ -79,7 +79,7 @@ class Journal:
         """Note how some species ended."""
         self._add([asdict(entry) for entry in entries])
 
-    def _add(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def _add(self, lines: Sequence[Numbers]) -> None:
         if lines:
             if (
                 os.path.lexists(self.path) and self.path.lstat().st_nlink > 1
@@ -92,7 +92,7 @@ class Journal:
         return read_journal(self.path)
 
 
-def append_lines(path: Path, lines: Sequence[Mapping[str, Any]], *, durable: bool = True) -> None:
+def append_lines(path: Path, lines: Sequence[Numbers], *, durable: bool = True) -> None:
     """Add lines to a file, and have them on the disk if they are to be `durable`; what a kill cut off before stays a
     line of its own."""
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(errors="surrogatepass")
@@ -111,7 +111,7 @@ def _open_no_link(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[Numbers]:
     """Yield the whole lines of a file; nothing where there is none."""
     try:
         if not path.is_file():  # a pipe would never end
@@ -130,7 +130,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error
 
 
-def read_entry(line: Mapping[str, Any]) -> JournalEntry | None:
+def read_entry(line: Numbers) -> JournalEntry | None:
     """Return the entry of a line; None if it is none."""
     try:
         entry = JournalEntry(**line)

@@ -1,10 +1,9 @@
 """What every command answers with --json: one outer shape, described by a JSON Schema."""
 
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from sdm._version import __version__
+from sdm.types import Numbers
 
 
 class ModelOutcome(BaseModel):
@@ -16,8 +15,8 @@ class ModelOutcome(BaseModel):
     kind: str = Field("", description="The kind of model: species, classes, community, group or strata; or of a curve.")
     folder: str | None = Field(None, description="The folder with its results.")
     error: str | None = Field(None, description="Why it failed; null if it did not.")
-    numbers: dict[str, Any] = Field({}, description="Everything that was measured, by name.")
-    files: dict[str, Any] = Field({}, description="Its files, by what they are, relative to the folder.")
+    numbers: Numbers = Field({}, description="Everything that was measured, by name.")
+    files: Numbers = Field({}, description="Its files, by what they are, relative to the folder.")
     notes: list[str] = Field([], description="What is to be known of this model.")
     records: dict[str, int] | None = Field(None, description="The record cleaning summary.")
 
@@ -38,6 +37,6 @@ class Outcome(BaseModel):
     problems: list[str] = Field([], description="What would stop a run (sdm check).")
 
 
-def outcome_schema() -> dict[str, Any]:
+def outcome_schema() -> Numbers:
     """Return the JSON Schema of the answers of all commands."""
     return Outcome.model_json_schema(mode="serialization")

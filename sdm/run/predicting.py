@@ -140,16 +140,15 @@ def predict_files(
     }
     words |= {} if chosen == "clamp" else {"extrapolation": chosen}
     wanted = MapOptions(**chosen_options(loaded, words, task.maps_with), overwrite=overwrite)
-    reading: dict[str, Any] = {"nodata": nodata, "align": align, "rename": rules}
-    at: dict[str, Any] = {"files": values_from, "x_column": x_column, "y_column": y_column, "crs": crs}
     if is_swd(layers):
         for name, value in (("threshold", threshold), ("study-area", area)):
             if value is not None:
                 raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
-        return _predict_rows(task, loaded, Path(layers[0]), output, PointLayers(**at, **reading), wanted)
+        points = PointLayers(values_from, nodata, align, rules, x_column, y_column, crs)
+        return _predict_rows(task, loaded, Path(layers[0]), output, points, wanted)
     if communities:
         raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
-    if values_from or (known is None and any(at.values())):
+    if values_from or (known is None and (x_column or y_column or crs)):
         raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
     files = task.map_places(output)
     files += list(novelty_places(measures, output).values()) if files else []
@@ -159,7 +158,7 @@ def predict_files(
     with ExitStack() as held:
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))
-        stack = open_for(loaded, layers, **reading)
+        stack = open_for(loaded, layers, nodata=nodata, align=align, rename=rules)
         inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)

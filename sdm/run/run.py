@@ -10,7 +10,7 @@ from sdm.errors import DataError
 from sdm.executors.ahead import run_threads
 from sdm.executors.opening import check_workers, kept_workers
 from sdm.kinds.registry import task_of
-from sdm.kinds.task import ModelResult, Prepared, Task
+from sdm.kinds.task import AnyTask, ModelResult, Prepared
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import OUTPUT, refuse_broken
 from sdm.progress.telling import going_on, step_by_step
@@ -18,6 +18,7 @@ from sdm.report.results import add_rows, read_rows
 from sdm.run.batch import Batch, plan_batch, refuse_partial
 from sdm.run.job import Chooser, Job
 from sdm.run.journal import DONE
+from sdm.run.run_folder import results_place
 from sdm.run.stacks import refuse_one, write_stacks
 from sdm.run.summary import summary_rows
 from sdm.storage.commit import claim
@@ -25,8 +26,8 @@ from sdm.storage.files import output_folder
 from sdm.types import Progress
 
 if TYPE_CHECKING:  # loaded where there are scenarios
+    from sdm.run.projecting.mapping import ProjectionResult
     from sdm.run.projecting.opening import Opened
-    from sdm.run.projecting.projection import ProjectionResult
 
 log = logging.getLogger("sdm")
 
@@ -51,7 +52,7 @@ class RunResult:
 def run(
     options: RunOptions,
     *,
-    task: Task | None = None,
+    task: AnyTask | None = None,
     command: str = "",
     progress: Progress | None = None,
     choose: Chooser | None = None,
@@ -90,7 +91,7 @@ def run(
         log.debug("records and layers read in %.1f s", perf_counter() - began)
         opened = None
         if prepared.tables and (options.project.scenarios or options.project.models):
-            from sdm.run.projecting.after_fit import open_for_run
+            from sdm.run.projecting.projection import open_for_run
 
             opened = open_for_run(options, *task.variables(prepared), prepared.notices)
             prepared.notices += opened.notices if opened is not None else []
@@ -139,7 +140,8 @@ def _run_single(job: Job, prepared: Prepared, target: Path, progress: Progress |
 def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResult:
     """Fit and write all models, then what concerns all of them."""
     result, options = RunResult(target, [], batch.prepared.notices), batch.job.options
-    with batch.folder(target) as place:
+    plan, overwrite = batch.plan, batch.options.output.overwrite
+    with results_place(target, plan.written, in_place=plan.in_place, overwrite=overwrite) as place:
         batch.run(place)
         entries = [batch.record.entries[name] for name in batch.plan.names]
         if all(entry.status != DONE for entry in entries) and not batch.plan.in_place:
@@ -156,7 +158,7 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
         result.lines += [] if stacks is None else stacks.lines
         if opened is not None:
             done = [place / entry.folder for entry in batch.record.in_order if entry.status == DONE]
-            from sdm.run.projecting.after_fit import project_fitted
+            from sdm.run.projecting.projection import project_fitted
 
             given, command = batch.options, batch.job.command
             result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)

@@ -13,13 +13,13 @@ from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflat
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.executors.opening import workers
 from sdm.kinds.registry import task_of
-from sdm.kinds.task import Task
+from sdm.kinds.task import AnyTask
 from sdm.kinds.writing import write_run
 from sdm.options.definitions import RunOptions
 from sdm.options.testing import TestOptions
 from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress, Row
 
 CORRELATED, INFLATED = 0.7, 10.0  # what is often taken for too much (Dormann and others 2013)
 MODELS = 5  # species whose gains are averaged: those with the most records
@@ -86,7 +86,7 @@ class Screening:
         factors = inflation_factors(found.pearson[np.ix_(left, left)])
         return dict(zip((found.names[k] for k in left), factors.tolist()))
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """Return everything that was found (JSON values)."""
         found = self.choice.found
         factors = {name: float(vif) if np.isfinite(vif) else None for name, vif in zip(found.names, found.vif)}
@@ -125,7 +125,7 @@ def screen_variables(options: RunOptions, *, command: str = "", progress: Progre
     return screening
 
 
-def _screen(task: Task, options: RunOptions, progress: Progress | None) -> Screening:
+def _screen(task: AnyTask, options: RunOptions, progress: Progress | None) -> Screening:
     prepared = task.prepare(options)
     notices, tables = list(prepared.notices), {}
     for name in prepared.tables:
@@ -188,7 +188,7 @@ def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
         files["picture"] = draw_correlation(found, folder / "correlation.png", screening.limits[0], paper).name
 
 
-def _rows(screening: Screening) -> list[dict[str, Any]]:
+def _rows(screening: Screening) -> list[Row]:
     """Return one row per variable, with the number of its group."""
     group = {name: k + 1 for k, names in enumerate(screening.groups) for name in names}
     return [{**row, "group": group.get(row["variable"], "")} for row in screening.choice.rows()]

@@ -1,6 +1,6 @@
 """The stacks of a batch: maps of richness, made of the maps of its species when these are finished (`output.stack`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import OUTPUT, refuse_broken
 from sdm.report.results import Results, number
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
 RULE = "maxsss"
 """The cutoff of a species where the run has none of its own."""
@@ -26,7 +26,7 @@ class StackResult:
     """The stacks of a batch: their files by what they are, what they hold (JSON values), and what to say."""
 
     files: dict[str, Path]
-    numbers: dict[str, Any]
+    numbers: Numbers
     lines: list[str]
 
 
@@ -39,7 +39,7 @@ def refuse_one(options: RunOptions, species: int) -> None:
 
 
 def write_stacks(
-    folder: Path, rows: Sequence[Mapping[str, Any]], options: RunOptions, *, progress: Progress | None = None
+    folder: Path, rows: Sequence[Row], options: RunOptions, *, progress: Progress | None = None
 ) -> StackResult | None:
     """Write the stacks that the options ask for into the folder of a batch, and a picture of them; None if none is
     asked for.

@@ -3,15 +3,18 @@
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-from sdm.errors import DataError
-from sdm.progress.status import status_lines
+from sdm.errors import DataError, name_list
+from sdm.progress.words import duration_text, left_text
 from sdm.report.summary import group_failures
 from sdm.run.journal import DONE, JOURNAL, read_journal
 from sdm.run.run_folder import RunFolder
 from sdm.storage.commit import stages_of
 from sdm.storage.locks import is_locked
+from sdm.types import Numbers
+
+NAMED = 3  # species that are named for each reason
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class BatchStatus:
     since: float = 0.0  # seconds from the beginning of the last run to now, or to its last species
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """The same as JSON values."""
         mean = sum(self.seconds) / len(self.seconds) if self.seconds else None
         return {
@@ -44,10 +47,52 @@ class BatchStatus:
     @property
     def lines(self) -> list[str]:
         """The same in words."""
-        workers = max(1, len(self.running))
-        return status_lines(
-            self.done, self.failed, self.running, self.planned, self.seconds, workers, self.ended, self.since
-        )
+        done, planned, running = self.done, self.planned, self.running
+        lines = [f"done         {done:,} of {planned:,} species ({_percent(done, planned)})"]
+        lines += [f"failed       {self.broken:,}"] if self.broken else []
+        for reason, species in sorted(self.failed.items(), key=lambda item: (-len(item[1]), item[0])):
+            lines += [f"  {len(species):>6,}     {name_list(species, NAMED)}: {reason}"] if species else []
+        if running and not self.ended:
+            processes = "process" if len(running) == 1 else "processes"
+            lines.append(f"running      {len(running):,}, with {len(running):,} {processes}")
+            longest = sorted(running, key=lambda item: (-item[1], item[0]))
+            lines += [f"             {name}: {duration_text(round(so_far))} so far" for name, so_far in longest]
+        waiting = max(0, planned - done - self.broken - len(running)) + (len(running) if self.ended else 0)
+        lines += [f"waiting      {waiting:,}"] if waiting else []
+        if self.seconds:
+            mean, typical, most = sum(self.seconds) / len(self.seconds), median(self.seconds), max(self.seconds)
+            spread = f"median {duration_text(typical)}, longest {duration_text(most)}"
+            lines.append(f"per species  {duration_text(mean)} ({spread})")
+        return [*lines, f"time         {self._time}"]
+
+    @property
+    def broken(self) -> int:
+        """How many species failed."""
+        return sum(len(species) for species in self.failed.values())
+
+    @property
+    def _time(self) -> str:
+        """How long the run took, or will take."""
+        over, lasted = self.done + self.broken >= self.planned, duration_text(self.since)
+        if self.ended:
+            return f"finished after {lasted}" if over else f"interrupted after {lasted}: go on with --resume"
+        if over:
+            return f"{lasted} so far, writing the summary"
+        if not self.seconds:
+            return f"{lasted} so far; the time left is known when the first species is finished"
+        mean = sum(self.seconds) / len(self.seconds)
+        # Every species that is not over takes the mean, less the time for which those that are running have run.
+        work = mean * (self.planned - self.done - self.broken) - sum(min(so_far, mean) for _, so_far in self.running)
+        longest = max((mean - so_far for _, so_far in self.running), default=0.0)
+        return f"{lasted} so far, about {left_text(max(work / max(1, len(self.running)), longest))}"
+
+
+def _percent(part: int, whole: int) -> str:
+    """Return a share without rounding up to all, or down to nothing."""
+    if not whole:
+        return "0 %"
+    share = 100.0 * part / whole
+    return f"{min(share, 99.9) if part < whole else share:.{0 if share in (0.0, 100.0) else 1}f} %"
 
 
 def read_status(folder: Path) -> BatchStatus:

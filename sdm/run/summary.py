@@ -1,25 +1,25 @@
 """The table of a run over several species: the main numbers of each, whatever became of it."""
 
 from pathlib import Path
-from typing import Any
 
-from sdm.kinds.task import ModelResult, Task
+from sdm.kinds.task import AnyTask, ModelResult
 from sdm.report.summary import write_summary
 from sdm.run.journal import Journal, Record
 from sdm.run.run_folder import RunFolder
 from sdm.storage.locks import is_locked
+from sdm.types import Row
 
 
-def summary_row(task: Task, result: ModelResult) -> dict[str, Any]:
+def summary_row(task: AnyTask, result: ModelResult) -> Row:
     """Return the row of one model; page and preview are relative to the folder of the batch."""
-    row: dict[str, Any] = {"species": result.name, "status": "failed" if result.error else result.numbers["status"]}
+    row: Row = {"species": result.name, "status": "failed" if result.error else result.numbers["status"]}
     row |= {key: value for key, value in task.summary_row(result.numbers).items() if value is not None}
     folder = result.folder.name if result.folder else ""
     shown = {key: f"{folder}/{result.files[key]}" if key in result.files else "" for key in ("page", "preview")}
     return row | {"folder": folder, **shown, "error": result.error or ""}
 
 
-def summary_rows(record: Record) -> list[dict[str, Any]]:
+def summary_rows(record: Record) -> list[Row]:
     """Return the rows of all species of a journal, in the order of the run."""
     return [entry.row for entry in record.in_order]
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from sdm.errors import DataError, OutputError, SdmError, shortage
 from sdm.executors.ahead import run_threads
 from sdm.executors.sharing import loads
-from sdm.kinds.task import ModelMaps, ModelResult, Prepared, Task
+from sdm.kinds.task import AnyTask, ModelMaps, ModelResult, Prepared
 from sdm.run.job import Job, Ready
 from sdm.run.journal import DONE, FAILED, JournalEntry
 from sdm.run.run_folder import FITTING, MAPPING, RunFolder, load_job
@@ -82,7 +82,7 @@ def do_unit(
     if len(ready) > 1:
         notes.at(MAPPING)
         place.mkdir()
-        fits = [(one.measured, one.prepared) for one in ready.values()]
+        fits = [(one.measured, one.begun.prepared) for one in ready.values()]
         maps = dict(zip(ready, job.task.map_together(fits, job.options, place, progress)))
         each = (perf_counter() - began) / len(ready)
         taken |= {name: taken[name] + each for name in ready}
@@ -127,7 +127,7 @@ def _failed(job: Job, part: Part, error: Exception, seconds: float) -> JournalEn
     return failed_entry(job.task, part.name, reason, part.digest, seconds)
 
 
-def failed_entry(task: Task, name: str, reason: str, digest: str, seconds: float = 0.0) -> JournalEntry:
+def failed_entry(task: AnyTask, name: str, reason: str, digest: str, seconds: float = 0.0) -> JournalEntry:
     """Return the entry of a species that failed."""
     row = summary_row(task, ModelResult(name, task.kind, error=reason))
     taken, now = round(seconds, 3), time.time()

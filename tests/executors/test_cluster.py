@@ -20,7 +20,7 @@ from distributed import Client
 
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, DataError, OptionError, SchedulerLost
-from sdm.executors.clusters import cluster as cluster_room
+from sdm.executors import cluster as cluster_room
 from sdm.executors.opening import Here, workers
 from sdm.options.sharing import ClusterOptions
 

@@ -13,10 +13,10 @@ from clusters.tasks import process_id, square, square_but_die_at_13, threads_of_
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, OptionError
 from sdm.executors.ahead import MANY, threads_for
-from sdm.executors.clusters.cluster import quiet_dask
-from sdm.executors.clusters.remote import versions_here, work
-from sdm.executors.clusters.slurm import make_jobs
+from sdm.executors.cluster import quiet_dask
 from sdm.executors.opening import Here, check_workers, workers
+from sdm.executors.remote import versions_here, work
+from sdm.executors.slurm import make_jobs
 from sdm.options.reading import make_options, read_yaml
 
 JOBS = [(k,) for k in range(12)]

@@ -197,7 +197,7 @@ def _load() -> None:
 
     modules = (
         "sdm_cli.app",
-        "sdm_cli.commands.fit",
+        "sdm_cli.commands.runs",
         "sdm_cli.commands.predict",
         "sdm.report.figures.maps.drawn",
         "geopandas",

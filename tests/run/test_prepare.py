@@ -9,7 +9,7 @@ from sdm.errors import DataError, OptionError
 from sdm.kinds.registry import task_for
 from sdm.kinds.species.inputs import prepare_species
 from sdm.options.reading import make_options
-from sdm.run.projecting.after_fit import open_for_run
+from sdm.run.projecting.projection import open_for_run
 from sdm.simulate.world import Simulation, simulate
 
 

@@ -15,12 +15,12 @@ from sdm.run.projecting.opening import Opened
 from sdm.run.projecting.summary import Case, SpeciesProjection
 from sdm.run.projecting.telling import COLUMNS, field_column, projection_rows, projection_warnings
 from sdm.storage.files import safe_name, safe_names, to_json
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 
 def write_projections(
     species: Sequence[SpeciesProjection],
-    mapping: Sequence[dict[str, Any]],
+    mapping: Sequence[Numbers],
     options: RunOptions,
     opened: Opened,
     place: Path,

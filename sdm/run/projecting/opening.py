@@ -13,6 +13,7 @@ from sdm.errors import DataError, OptionError, hide_secrets
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.options.definitions import RunOptions
 from sdm.run.projecting.scenarios import Scenario
+from sdm.types import Numbers
 
 REFERENCE = "reference"
 NO_REFERENCE = "none"
@@ -31,7 +32,7 @@ class OpenScenario:
         return self.scenario.title
 
     @property
-    def mapping(self) -> list[dict[str, Any]]:
+    def mapping(self) -> list[Numbers]:
         """Which file and band each variable is read from."""
         return [
             {"scenario": self.title, "variable": layer.name, "file": hide_secrets(layer.path), "band": layer.band}

@@ -1,13 +1,12 @@
 """What a projection found of every species, in every scenario."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from sdm._version import __version__
 from sdm.kinds.writing import versions
 from sdm.options.projecting import ProjectOptions
 from sdm.run.projecting.opening import REFERENCE
+from sdm.types import Numbers
 
 CLIMATE_MODELS = ("gcm", "climate_model", "model")  # fields that scenarios are averaged over unless the user says
 
@@ -16,11 +15,11 @@ CLIMATE_MODELS = ("gcm", "climate_model", "model")  # fields that scenarios are 
 class Case:
     """One species in one scenario, by one model: everything that was measured, as in the JSON file."""
 
-    numbers: dict[str, Any]
+    numbers: Numbers
     model_fields: tuple[str, ...] = ()  # those of its fields that tell models apart
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any], title: str, folder: str, reference: Mapping[str, Any] | None) -> "Case":
+    def of(cls, scenario: Numbers, title: str, folder: str, reference: Numbers | None) -> "Case":
         """Return the case of a target in a scenario; files are told from the folder of the projection."""
         found = dict(scenario["targets"][title])
         model = scenario["models"][found["model"]]
@@ -62,7 +61,7 @@ def _less(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
-def _within(folder: str, value: Any) -> Any:
+def _within(folder: str, value: str | dict[str, str]) -> str | dict[str, str]:
     return {key: f"{folder}/{name}" for key, name in value.items()} if isinstance(value, dict) else f"{folder}/{value}"
 
 
@@ -77,9 +76,9 @@ class SpeciesProjection:
     rule: str | None
     options: ProjectOptions
     cases: list[Case]
-    across: list[dict[str, Any]] = field(default_factory=list)
-    variance: dict[str, Any] | None = None
-    files: dict[str, Any] = field(default_factory=dict)
+    across: list[Numbers] = field(default_factory=list)
+    variance: Numbers | None = None
+    files: Numbers = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)  # what could mislead
     notices: list[str] = field(default_factory=list)  # what is to be known of the layers
 
@@ -128,7 +127,7 @@ class SpeciesProjection:
         return [(dict(shared), cases) for shared, cases in groups.items() if len(cases) > 1]
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """Everything as JSON values."""
         reference = self.reference
         return {

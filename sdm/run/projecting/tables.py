@@ -4,11 +4,12 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdm.data.crs import WGS84, reproject
+from sdm.data.nodata import NodataGiven
 from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
 from sdm.data.records.columns import coordinate_pair, named_column
 from sdm.data.records.occurrences import Occurrences, as_text
@@ -23,7 +24,10 @@ from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
 from sdm.report.tables import write_rows
 from sdm.storage.commit import publishing
-from sdm.types import Array, Index
+from sdm.types import AnyArray, Array, Index, Numbers, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 DEGREES = ("lon", "lng", "wgs84")  # in the names of columns of longitudes
@@ -34,7 +38,7 @@ class PointLayers:
     """Layers that the values at points are taken from, and how they and the points are read."""
 
     files: Sequence[str] = ()
-    nodata: float | None = None
+    nodata: NodataGiven = None
     align: str | None = None
     rename: Mapping[str, str] | None = None
     x_column: str | None = None
@@ -74,7 +78,7 @@ def predict_table(
     beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if given.novelty else {}
     free = (lambda: row_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
-    whole = ~np.isnan(base).any(axis=0)
+    whole = np.asarray(~np.isnan(base).any(axis=0))
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
     possible = task.row_communities(model, columns, known, text, row, clamped) if communities else []
     files = {"table": output} | ({"communities": communities_place(output)} if communities else {})
@@ -148,7 +152,7 @@ def _coordinate_columns(text: TextTable, layers: PointLayers) -> list[str | None
 
 
 def _in_region(
-    model: FittedModel, frame: Any, row: Index, text: TextTable, pair: Sequence[str | None], crs: str | None
+    model: FittedModel, frame: "pd.DataFrame", row: Index, text: TextTable, pair: Sequence[str | None], crs: str | None
 ) -> dict[str, Array]:
     """Return the coordinates of a table as variables of place: in the coordinates of the fit, as longitude and latitude
     are brought to them."""
@@ -183,7 +187,7 @@ def _from_layers(model: FittedModel, text: TextTable, layers: PointLayers, notic
     return values, row
 
 
-def _texts(model: FittedModel, name: str, values: Any) -> list[Any]:
+def _texts(model: FittedModel, name: str, values: AnyArray) -> list[object]:
     """Return a column of novelty: variables by their names, empty where there is none."""
     if name in OF_VARIABLES:
         return ["" if k in (0, NONE) else model.names[k - 1] for k in values.tolist()]
@@ -192,7 +196,7 @@ def _texts(model: FittedModel, name: str, values: Any) -> list[Any]:
     return list(values.tolist())
 
 
-def _outside(model: FittedModel, columns: Sequence[Any], known: Any) -> Outside | None:
+def _outside(model: FittedModel, columns: Sequence[Array], known: AnyArray) -> Outside | None:
     """Return how many of the rows are outside the training range; a row has no area."""
     seen = model.training_range
     if seen is None:
@@ -204,10 +208,10 @@ def _outside(model: FittedModel, columns: Sequence[Any], known: Any) -> Outside 
     return Outside(int(known.sum()), 0.0, int(outside.sum()), 0.0, continuous, {name: each[name] for name in listed})
 
 
-def _row_numbers(outside: Outside) -> dict[str, Any]:
+def _row_numbers(outside: Outside) -> Row:
     """Return what was counted as JSON values, of rows in place of cells."""
 
-    def named(part: Mapping[str, Any]) -> dict[str, Any]:
+    def named(part: Numbers) -> Numbers:
         return {"rows": part["cells"], "share": part["share"]}
 
     numbers = outside.numbers
@@ -217,7 +221,7 @@ def _row_numbers(outside: Outside) -> dict[str, Any]:
     return {"of_rows": numbers["of_cells"], **named(numbers), **groups}
 
 
-def _write(place: Path, text: TextTable, row: Index, made: Mapping[str, Sequence[Any]]) -> None:
+def _write(place: Path, text: TextTable, row: Index, made: Mapping[str, Sequence[object]]) -> None:
     """Write the rows of a table as they are, with new columns behind its own."""
     names = _free_names(text, list(made))
     at = {int(number): k for k, number in enumerate(row)}
@@ -238,7 +242,7 @@ def _free_names(text: TextTable, names: Sequence[str]) -> list[str]:
     return out
 
 
-def _word(value: Any, decimal: str) -> str:
+def _word(value: object, decimal: str) -> str:
     """Return a value as a table has it; empty where there is none."""
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.9g}".replace(".", decimal)

@@ -5,6 +5,7 @@ from typing import Any
 
 from sdm.maps.outside import Outside
 from sdm.run.projecting.summary import Case, SpeciesProjection
+from sdm.types import Numbers, Row
 
 NOTABLE = 0.01  # share outside the training range that is warned of
 MOST_LINES = 30  # of scenarios in the terminal
@@ -136,15 +137,15 @@ def _line(found: SpeciesProjection, case: Case) -> str:
     return f"{numbers['title']}: {'; '.join(parts)}"
 
 
-def projection_rows(found: SpeciesProjection) -> list[dict[str, Any]]:
+def projection_rows(found: SpeciesProjection) -> list[Row]:
     """Return one row per scenario and measure."""
-    out: list[dict[str, Any]] = []
+    out: list[Numbers] = []
     for case in found.cases:
         numbers = case.numbers
         head = {"species": found.name, "scenario": numbers["scenario"]}
         head |= {field_column(name): numbers["fields"].get(name, "") for name in found.fields}
 
-        def add(measure: str, of: str, value: Any, unit: str, head: dict[str, Any] = head) -> None:
+        def add(measure: str, of: str, value: Any, unit: str, head: Numbers = head) -> None:
             if value is not None:
                 out.append({**head, "measure": measure, "of": of, "value": value, "unit": unit})
 

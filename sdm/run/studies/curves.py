@@ -20,7 +20,7 @@ from sdm.progress.telling import species_stage
 from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.storage.files import output_folder, safe_names
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 KINDS = ("learning", "sensitivity")
 
@@ -101,7 +101,7 @@ def measure_curve(
         raise DataError(f"{table.species}: {error}") from error
 
 
-def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
+def sets(options: RunOptions) -> dict[str, Numbers]:
     """Return the feature classes to compare, each with its multiplier, by a label."""
     words = [word.partition(":") for word in options.curve.sets]
     classes = [name.upper() for name, _, _ in words]

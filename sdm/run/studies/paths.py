@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sdm.assess.paths.multiplier import (
     MultiplierChoice,
@@ -18,7 +17,7 @@ from sdm.kinds.choosing import refuse_choice
 from sdm.kinds.registry import task_for
 from sdm.kinds.species.methods.registry import method_of
 from sdm.kinds.splitting import with_default_folds
-from sdm.kinds.task import Prepared, Task
+from sdm.kinds.task import AnyTask, Prepared
 from sdm.maxent.paths.multiplier import CertifiedPath, pair_gap
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
@@ -26,7 +25,7 @@ from sdm.run.job import Chosen
 from sdm.run.run import RunResult, run
 from sdm.run.studies.strata_path import StrataTask
 from sdm.storage.files import safe_name
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
 
 def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
@@ -49,7 +48,7 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
 
 
 def choose_multiplier(
-    task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
+    task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
 ) -> Chosen:
     """Follow the path of a species, and choose its multiplier; records set aside for testing are left out."""
     plan = task.plan(prepared, name, with_default_folds(options))
@@ -75,7 +74,7 @@ def choose_multiplier(
 
 def _numbers(
     path: CertifiedPath, validation: MultiplierValidation, split: Split, options: RunOptions, chosen: MultiplierChoice
-) -> dict[str, Any]:
+) -> Numbers:
     return {
         "fits": len(path.knots),
         "from": path.knots[0].multiplier,
@@ -94,7 +93,7 @@ def _numbers(
     }
 
 
-def _described(path: CertifiedPath, choice: MultiplierChoice) -> dict[str, Any]:
+def _described(path: CertifiedPath, choice: MultiplierChoice) -> Numbers:
     knot = path.knots[choice.index]
     return {
         "multiplier": choice.multiplier,
@@ -106,7 +105,7 @@ def _described(path: CertifiedPath, choice: MultiplierChoice) -> dict[str, Any]:
     }
 
 
-def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[dict[str, Any]]:
+def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[Row]:
     """Return one row per fit, from the empty model down."""
     marks: dict[int, list[str]] = {}
     for name, choice in (("best", validation.best), ("one_se", validation.one_error)):
@@ -130,7 +129,7 @@ def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[dic
     ]
 
 
-def coefficient_rows(whole: TablePath) -> list[dict[str, Any]]:
+def coefficient_rows(whole: TablePath) -> list[Row]:
     """Return every weight of every fit that is not zero."""
     names = whole.names
     return [

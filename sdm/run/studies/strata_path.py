@@ -35,7 +35,7 @@ from sdm.options.rules import ON_STRATA, broken
 from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
 from sdm.storage.files import safe_name
-from sdm.types import Array, Index, Progress
+from sdm.types import Array, Index, Numbers, Progress, Row
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
 
@@ -78,7 +78,7 @@ class StrataFit:
 
     name: str
     path: StrataPath
-    numbers: dict[str, Any]
+    numbers: Numbers
     notes: list[str]
 
 
@@ -152,7 +152,7 @@ class StrataTask(SpeciesTask):
         from sdm.report.figures.maps.plan import suitability
 
         table, raster = prepared.tables[fit.name], maps.folder / maps.files["map"]
-        places: dict[str, Any] = {"x": table.presence_x, "y": table.presence_y, "area": prepared.area_of(fit.name)}
+        places: Numbers = {"x": table.presence_x, "y": table.presence_y, "area": prepared.area_of(fit.name)}
         common: dict[str, Any] = {"title": fit.name, "species": True, "paper": paper_of(options.output)}
         shades = suitability("density")
         return {"picture": draw_map(raster, raster.with_suffix(".png"), shades=shades, **places, **common).name}
@@ -254,7 +254,7 @@ def follow_strata(plan: SpeciesPlan, strata: Strata, options: RunOptions, stack:
     return StrataPath(strata, records, path(records), validation, split, chosen)
 
 
-def breakpoint_rows(found: StrataPath) -> list[dict[str, Any]]:
+def breakpoint_rows(found: StrataPath) -> list[Row]:
     """Return one row per move: where, which stratum, from which set to which."""
     path, names = found.path, found.strata.names
     sign = np.zeros(path.atoms.n, dtype=np.int64)
@@ -267,7 +267,7 @@ def breakpoint_rows(found: StrataPath) -> list[dict[str, Any]]:
     return rows
 
 
-def stratum_rows(found: StrataPath) -> list[dict[str, Any]]:
+def stratum_rows(found: StrataPath) -> list[Row]:
     """Return one row per stratum: what it is, what was recorded, and what was chosen."""
     strata, path = found.strata, found.path
     sign = path.solution(found.chosen.nu).sign
@@ -285,7 +285,7 @@ def stratum_rows(found: StrataPath) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def validation_rows(validation: PathValidation) -> list[dict[str, Any]]:
+def validation_rows(validation: PathValidation) -> list[Row]:
     """Return the held-out loss at the breakpoints of all folds; between two it is convex in the tolerance."""
     columns = zip(validation.nu.tolist(), validation.mean.tolist(), validation.error.tolist())
     return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
@@ -298,9 +298,7 @@ STRATA_TABLES: tuple[Artefact[StrataPath], ...] = (
 )
 
 
-def _numbers(
-    found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions
-) -> dict[str, Any]:
+def _numbers(found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions) -> Numbers:
     choices = {
         name: {"nu": c.nu, "tolerance": _tolerance(c), "held_out_loss": c.mean, "standard_error": c.error}
         for name, c in (("best", found.validation.best), ("one_se", found.validation.one_error))

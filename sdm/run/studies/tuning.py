@@ -12,7 +12,7 @@ from sdm.features.by_variable import capitals
 from sdm.features.classes import has_growing, parse_families
 from sdm.kinds.registry import task_of
 from sdm.kinds.splitting import with_default_folds
-from sdm.kinds.task import Prepared, Task
+from sdm.kinds.task import AnyTask, Prepared
 from sdm.options.definitions import RunOptions
 from sdm.options.studies import TuneOptions
 from sdm.report.chart_files import make_plots
@@ -20,7 +20,7 @@ from sdm.report.paper import paper_of
 from sdm.report.tables import write_rows
 from sdm.run.job import Chosen
 from sdm.run.run import RunResult, run
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
 # Options of a model that can be tuned, and the lists of what to try.
 LISTS = {
@@ -45,7 +45,7 @@ def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | N
     return run(options, task=task, command=command, progress=progress, choose=choose_setting)
 
 
-def settings_to_try(task: Task, options: RunOptions) -> list[Setting]:
+def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
     """Return the settings to try: every combination, or as many at random as the budget allows.
 
     Feature classes that were given for the model itself stay, unless sets of them were given too.
@@ -74,7 +74,7 @@ def settings_to_try(task: Task, options: RunOptions) -> list[Setting]:
     return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
 
 
-def check_choice(task: Task, tune: TuneOptions) -> None:
+def check_choice(task: AnyTask, tune: TuneOptions) -> None:
     """Raise for a measure that nothing is chosen by."""
     known = [*fold_measures(task), *WHOLE]
     for name in tune.choose_by:
@@ -84,7 +84,7 @@ def check_choice(task: Task, tune: TuneOptions) -> None:
         raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
 
 
-def fold_measures(task: Task) -> list[str]:
+def fold_measures(task: AnyTask) -> list[str]:
     """Return the measures of a kind of model that need folds."""
     return [f"{name}.avg" for name in task.assessor.higher if not name.endswith(".train")]
 
@@ -97,7 +97,9 @@ def _space(values: list[Any]) -> list[Any] | Range:
     return values
 
 
-def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Chosen:
+def choose_setting(
+    task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
+) -> Chosen:
     """Try the settings on one model; what is set aside for testing is left out.
 
     Where no folds were asked for there are five, unless the choice needs none.
@@ -123,7 +125,7 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     )
 
 
-def _notes(tuning: Tuning, task: Task, options: RunOptions, tested: bool) -> list[str]:
+def _notes(tuning: Tuning, task: AnyTask, options: RunOptions, tested: bool) -> list[str]:
     """Say that folds which chose a setting praise it, where nothing else tests it."""
     by_folds = any(name in fold_measures(task) for name in options.tune.choose_by)
     if tested or not by_folds or len(tuning.settings) < 2 or options.test.division is None:
@@ -135,7 +137,7 @@ def _notes(tuning: Tuning, task: Task, options: RunOptions, tested: bool) -> lis
     ]
 
 
-def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
+def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> Numbers:
     split = tuning.split
     divided = {} if split is None else {"method": split.method, "background": split.background}
     return {
@@ -179,7 +181,7 @@ _ENMEVAL = (
 )  # fmt: skip  # of its tables `results` and `results.partitions`
 
 
-def _named(row: dict[str, Any]) -> dict[str, Any]:
+def _named(row: Row) -> Row:
     """Return a row under ENMeval's names and in its order, feature classes in capitals; what it has not comes last."""
     named = {_NAMES.get(key, key): value for key, value in row.items()}
     named |= {"fc": capitals(str(named["fc"]))} if "fc" in named else {}

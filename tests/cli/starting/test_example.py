@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from terminal import as_json, fail, files, rows, succeed
 
-from sdm_cli.shipped import GUIDE, SAMPLE, shipped
+from sdm_cli.commands.starting import GUIDE, SAMPLE, shipped
 
 ROOT = Path(__file__).parents[3]
 

@@ -10,8 +10,8 @@ import pytest
 from terminal import fail, succeed
 
 from sdm_cli.commands.starting.guide import topics
+from sdm_cli.options import USED_MOST
 from sdm_cli.shipped import GUIDE, shipped
-from sdm_cli.short_help import USED_MOST
 
 
 def shown(*words: str) -> set[str]:

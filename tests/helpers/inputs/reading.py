@@ -9,7 +9,7 @@ from sdm.errors import DataError, SdmError
 from sdm.kinds.registry import task_of
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import WHERE, leaves
-from sdm.run.projecting.after_fit import open_for_run
+from sdm.run.projecting.projection import open_for_run
 from sdm_cli.options import from_words
 
 

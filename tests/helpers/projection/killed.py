@@ -17,13 +17,13 @@ import geopandas  # noqa: F401 - so that children need not load it
 
 import sdm.storage.commit
 import sdm_cli.commands.project  # noqa: F401
-from sdm.run.projecting import joining, projection
+from sdm.run.projecting import joining, mapping
 from sdm_cli.main import main
 
 WHERE = {
-    "scenario": (projection.ScenarioPass, "write"),
+    "scenario": (mapping.ScenarioPass, "write"),
     "commit": (sdm.storage.commit, "_commit"),
-    "numbers": (projection, "to_json"),
+    "numbers": (mapping, "to_json"),
     "over": (joining, "write_agreement"),
 }
 

@@ -15,8 +15,8 @@ from threading import Event, Thread
 from typing import Any, Protocol, cast
 
 from sdm.errors import ClusterError, OptionError, SchedulerLost, SdmError
-from sdm.executors.clusters.remote import look_around, version_fault, versions_here, work
-from sdm.executors.clusters.slurm import slurm_cluster
+from sdm.executors.remote import look_around, version_fault, versions_here, work
+from sdm.executors.slurm import slurm_cluster
 
 log = logging.getLogger("sdm")
 

@@ -8,7 +8,7 @@ import typer
 
 from sdm_cli.console import Console, command_line
 from sdm_cli.help_text import PlainCommand, PlainGroup
-from sdm_cli.options import Inputs, from_words, with_run_options
+from sdm_cli.options import Given, Inputs, from_words, with_run_options
 
 curve = typer.Typer(
     no_args_is_help=True,
@@ -19,7 +19,7 @@ curve = typer.Typer(
 
 
 @partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve learning")
-def learning(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
+def learning(console: Console, given: Given, inputs: Inputs = None) -> None:
     """Held-out loss against the number of training records, for several sets of feature classes.
 
     **Example**:  sdm curve learning records.csv layers/ --sets l:0.1,lq:0.1,t:1 --partitions 10 -o curves
@@ -28,7 +28,7 @@ def learning(console: Console, given: dict[str, Any], inputs: Inputs = None) -> 
 
 
 @partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve sensitivity")
-def sensitivity(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
+def sensitivity(console: Console, given: Given, inputs: Inputs = None) -> None:
     """Held-out loss against the regularisation multiplier, for several sets of feature classes.
 
     **Example**:  sdm curve sensitivity records.csv layers/ --sets lq,t --strengths 0.1,0.3,1,3 -o curves
@@ -40,7 +40,7 @@ for command in (learning, sensitivity):
     curve.command(cls=PlainCommand, context_settings=command.settings)(command)
 
 
-def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kind: str) -> None:
+def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -> None:
     options = from_words(inputs, given)
     from dataclasses import asdict
 

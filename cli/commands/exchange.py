@@ -1,4 +1,4 @@
-"""`sdm maxent`: the command line of maxent.jar."""
+"""Models of other programs: `sdm maxent`, the command line of maxent.jar; `sdm convert`, its model files."""
 
 from functools import partial
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import with_console
+from sdm_cli.options import BRIEF, Overwrite, with_console
 
 _SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}  # -h and others are Java Maxent's
 
@@ -70,3 +70,30 @@ def maxent(
     console.result(folder=str(done.folder), models=[{"name": name, "kind": "species"} for name in done.names])
     if done.failed:
         raise typer.Exit(1)
+
+
+@partial(with_console, common=BRIEF)
+def convert(
+    console: Console,
+    model: Annotated[Path, typer.Argument(help="A model file: .npz of sdm, or .lambdas of Java Maxent.")],
+    output: Annotated[Path, typer.Argument(help="The file to write; its ending says of which program.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a model of one species for Java Maxent (`.lambdas`), or a model of Java Maxent for sdm (`.npz`).
+
+    Java Maxent keeps the cumulative scale in another file: `sp_omission.csv` beside `sp.lambdas` is read and written
+    too. All commands that take a model file take `.lambdas` as it is.
+
+    **Examples**
+
+    sdm convert old/Bradypus.lambdas Bradypus.npz
+
+    sdm convert results/Bradypus_variegatus.npz Bradypus.lambdas
+    """
+    from sdm.models.file import convert_model
+
+    notices = convert_model(model, output, overwrite=overwrite)
+    for notice in notices:
+        console.log.info(notice)
+    console.say(f"written: {output}")
+    console.result(files=[str(output)], notices=notices)

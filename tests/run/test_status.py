@@ -1,6 +1,12 @@
 """`sdm status` of a batch, from another terminal: whether to wait, to worry, or to resume."""
 
-from sdm.progress.status import status_lines
+from pathlib import Path
+
+from sdm.run.status import BatchStatus
+
+
+def status_lines(done, failed, running, planned, seconds, ended, since) -> list[str]:
+    return BatchStatus(Path(), planned, done, failed, running, seconds, ended, since).lines
 
 
 def test_a_batch_at_work() -> None:
@@ -9,7 +15,7 @@ def test_a_batch_at_work() -> None:
         "the solver did not converge": ["Erica carnea"],
     }
     running = [("Fagus sylvatica", 1.0), ("Gagea lutea", 12.4)]
-    lines = status_lines(394, failed, running, 1000, [2.0, 4.0, 3.0, 3.0], 2, False, 600.0)
+    lines = status_lines(394, failed, running, 1000, [2.0, 4.0, 3.0, 3.0], False, 600.0)
     assert lines == [
         "done         394 of 1,000 species (39.4 %)",
         "failed       6",
@@ -25,28 +31,29 @@ def test_a_batch_at_work() -> None:
 
 
 def test_time_left_is_that_of_the_work_shared_by_the_processes() -> None:
-    one, four = (status_lines(10, {}, [], 110, [5.0] * 10, workers, False, 50.0)[-1] for workers in (1, 4))
+    running = [(name, 0.0) for name in "abcd"]
+    one, four = (status_lines(10, {}, running[:n], 110, [5.0] * 10, False, 50.0)[-1] for n in (1, 4))
     assert one.endswith("about 8 min left")
     assert four.endswith("about 2 min left")
-    last = status_lines(99, {}, [("Zea mays", 1.0)], 100, [5.0] * 99, 8, False, 99.0)
-    assert last[-1].endswith("about 4 s left"), "one species is not shared by eight processes"
+    last = status_lines(99, {}, [("Zea mays", 1.0)], 100, [5.0] * 99, False, 99.0)
+    assert last[-1].endswith("about 4 s left"), "one species is not shared by several processes"
 
 
 def test_before_the_first_species_is_finished() -> None:
-    lines = status_lines(0, {}, [("Abies alba", 70.0)], 20, [], 1, False, 70.0)
+    lines = status_lines(0, {}, [("Abies alba", 70.0)], 20, [], False, 70.0)
     assert lines[0] == "done         0 of 20 species (0 %)"
     assert "running      1, with 1 process" in lines
     assert lines[-1] == "time         70 s so far; the time left is known when the first species is finished"
 
 
 def test_a_batch_that_is_over() -> None:
-    lines = status_lines(19, {"no records": ["Abies alba"]}, [], 20, [1.0] * 19, 2, True, 30.0)
+    lines = status_lines(19, {"no records": ["Abies alba"]}, [], 20, [1.0] * 19, True, 30.0)
     assert lines[-1] == "time         finished after 30 s"
     assert not [line for line in lines if line.startswith(("waiting", "running"))]
 
 
 def test_a_batch_that_was_interrupted_says_how_to_go_on() -> None:
-    lines = status_lines(999, {}, [("Abies alba", 5.0)], 1001, [1.0] * 999, 2, True, 7200.0)
+    lines = status_lines(999, {}, [("Abies alba", 5.0)], 1001, [1.0] * 999, True, 7200.0)
     assert lines[0] == "done         999 of 1,001 species (99.8 %)"
     assert "waiting      2" in lines, "what was running when it ended is not running any more"
     assert not [line for line in lines if line.startswith("running")]
@@ -54,6 +61,6 @@ def test_a_batch_that_was_interrupted_says_how_to_go_on() -> None:
 
 
 def test_all_but_one_is_not_all() -> None:
-    assert status_lines(99_999, {}, [], 100_000, [], 1, False, 1.0)[0].endswith("(99.9 %)")
-    assert status_lines(100_000, {}, [], 100_000, [], 1, False, 1.0)[0].endswith("(100 %)")
-    assert status_lines(100_000, {}, [], 100_000, [], 1, False, 1.0)[-1].endswith("writing the summary")
+    assert status_lines(99_999, {}, [], 100_000, [], False, 1.0)[0].endswith("(99.9 %)")
+    assert status_lines(100_000, {}, [], 100_000, [], False, 1.0)[0].endswith("(100 %)")
+    assert status_lines(100_000, {}, [], 100_000, [], False, 1.0)[-1].endswith("writing the summary")

@@ -1,0 +1,220 @@
+"""The commands that fit models: `sdm fit`, `tune`, `path`, `classify` and `joint`."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sdm.errors import OptionError
+from sdm_cli.console import Console, command_line
+from sdm_cli.options import INPUTS, Given, Inputs, from_words, with_run_options
+
+if TYPE_CHECKING:
+    from sdm.run.run import RunResult
+
+
+@with_run_options
+def fit(
+    console: Console,
+    given: Given,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(help="An occurrence file and a folder of layers; or a run file (run.yaml).", metavar=INPUTS),
+    ] = None,
+) -> None:
+    """Fit a model, and write its map, curves, numbers and model file.
+
+    **Examples**
+
+    sdm fit records.csv layers/ -o results
+
+    sdm fit gbif.csv layers/ --categorical landcover --fc LQH --rm 2 -o results
+
+    sdm fit records.gpkg "climate/bio*.tif" --crs EPSG:25833 --test-percent 25 --threshold maxsss -o results
+
+    sdm fit records.csv layers/ --model structural --families l,q,p,h,trees:8 -o results   (trees inside maxent)
+
+    sdm fit survey.csv layers/ --response presence -o results   (presence and absence: one model per species)
+
+    sdm fit run.yaml --fit.multiplier 2 -o results2
+
+    sdm fit presences_swd.csv background_swd.csv -o results   (tables of samples with data)
+
+    sdm fit points.csv --bounds 0,0,1000,800 --model structural -o results   (a density of points, without layers)
+
+    Every option can also be written as in a run file (--fit.multiplier 2) or as in Maxent (--betamultiplier 2).
+    """
+    do_run(console, inputs, given)
+
+
+@partial(with_run_options, sections=["tune", "classes"], short="tune")
+def tune(console: Console, given: Given, inputs: Inputs = None) -> None:
+    """Try settings by cross-validation, choose one, and fit it; what was tried is in tune.csv.
+
+    **Examples**
+
+    sdm tune records.csv layers/ --feature-sets l,lq,lqh --multipliers 0.5,1,2,4 --processes 2 -o results
+
+    sdm tune records.csv layers/ --split block --block-size 100 --choose-by or.10p.avg,auc.val.avg -o results
+
+    sdm tune records.csv layers/ --budget 20 --entropies 1,2 --choose-rule one_se -o results
+
+    sdm tune records.csv layers/ --model structural --lambdas 0.01,0.1 --betas 0.01,0.1 -o results
+
+    sdm tune survey.csv layers/ --response presence --choose-by tss.val.avg -o results   (presence and absence)
+    """
+
+    from sdm.run.studies.tuning import run_tuning
+
+    do_run(console, inputs, given, run_tuning)
+
+
+@partial(with_run_options, sections=["path"], kinds=["species"], short="path")
+def path(console: Console, given: Given, inputs: Inputs = None) -> None:
+    """Follow the whole path: every multiplier of a model, or every tolerance over strata, chosen by held-out loss.
+
+    Without --strata: fits from the empty model down, with a gap that is proved between them too; coefficients, gain and
+    held-out loss against the multiplier; and the fit of the chosen one, as by 'sdm fit'.
+
+    With --strata: the exact path from the prior (area, or effort by --bias) to what was recorded, its breakpoints, and
+    the map of the chosen distribution.
+
+    **Examples**
+
+    sdm path records.csv layers/ --fc LQH -o results
+
+    sdm path records.csv layers/ --epsilon 0.01 --smallest 0.5 --folds 10 --choice one_se -o results
+
+    sdm path records.csv --strata ecoregions.tif -o results
+
+    sdm path records.csv layers/ --strata grid:50km --bias effort.tif -o results
+    """
+    from sdm.run.studies.paths import run_path
+
+    do_run(console, inputs, given, run_path)
+
+
+@partial(
+    with_run_options,
+    sections=["classes"],
+    kinds=["classes"],
+    short="classes",
+    needs="sites with their class, and layers",
+)
+def classify(
+    console: Console,
+    given: Given,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="A file of points and a folder of layers; with --classes, layers alone; a table of points with their "
+            "values; or a run file.",
+            metavar="POINTS [LAYERS] | LAYERS | RUN.YAML",
+        ),
+    ] = None,
+) -> None:
+    """Model classes from the environment, and write probabilities, the class map, its entropy, tests and the model.
+
+    **Examples**
+
+    sdm classify plots.csv layers/ --class-column habitat -o results
+
+    sdm classify plots.gpkg layers/ --class-column vegetation --features l,q,trees:8 --folds 5 -o results
+
+    sdm classify layers/ --classes landcover.tif --points 5000 --test-percent 25 -o results
+
+    sdm classify cover.csv layers/ --proportions forest,meadow,bog --entropy 2 -o results   (cover fractions)
+    """
+    do_run(console, inputs, given, kind="classes")
+
+
+@partial(with_run_options, sections=["joint"], kinds=["community"], short="joint", needs="sites with their species")
+def joint(
+    console: Console,
+    given: Given,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="A table of sites with one 0/1 column per species (blank: nobody looked), or one row per species "
+            "and site with a column 'presence'; then layers, or a table of the environment, unless the sites' own "
+            "columns are the environment. Or a run file.",
+            metavar="SITES [LAYERS | TABLE] | RUN.YAML",
+        ),
+    ] = None,
+) -> None:
+    """Learn several species at the same sites together: what each asks of the environment, and who is found with whom.
+
+    Features are linear and quadratic unless --features says otherwise, and the strength of regularisation (--cost) is
+    chosen by cross-validation. Every measure is given for the joint model, for stacked single models, and for a
+    logistic regression per species (GLM). Max-margin learners (laplace, m3n) give weight to an association only where
+    that saves wrong labels, so it can be almost zero for species that are found together: a conditional random field
+    shows associations better.
+
+    **Examples**
+
+    sdm joint sites.csv layers/ --categorical landcover --folds 5 -o results
+
+    sdm joint species.csv environment.csv --split block --block-size 50 -o results
+
+    sdm joint survey.csv --species "sp_*" --environment heat,rain --graph edges.csv --cost 1 -o results
+    """
+    do_run(console, inputs, given, kind="community")
+
+
+def do_run(
+    console: Console,
+    inputs: list[str] | None,
+    given: Given,
+    run: "Callable[..., RunResult] | None" = None,
+    **chosen: Any,
+) -> None:
+    """Do a run of the command's words and options, of which some are `chosen` by the command; say what it did. `run`
+    does it, if that is not a fit.
+
+    Fails if a model does.
+    """
+    for name, value in chosen.items():
+        if given.get(name, value) != value:
+            raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
+    options = from_words(inputs, {**given, **chosen})
+    if run is None:
+        from sdm.run.run import run as fit_all
+
+        run = fit_all
+    with console.progress(options.output.folder) as progress:
+        result = run(options, command=command_line(), progress=progress)
+    warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
+    several = len(result.models) > 1
+    for model in result.models:
+        console.lines(model.lines)
+        for note in model.notes:
+            console.log.info("  note        %s", note)
+        for text in model.warnings:
+            if text not in warnings:
+                console.log.warning("warning: %s", text)
+            warnings[text] = None
+    if result.projection is not None:
+        for text in result.projection.warnings:
+            if text not in warnings:
+                console.log.warning("warning: %s", text)
+            warnings[text] = None
+        console.lines(result.projection.lines)
+        console.say(f"scenarios: {result.projection.folder}")
+    for model in result.failed:
+        reason = str(model.error)
+        console.log.error("error: %s", reason if reason.startswith(model.name) else f"{model.name}: {reason}")
+    console.lines(result.lines)
+    if several:
+        good = len(result.models) - len(result.failed)
+        console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")
+        if result.index is not None:
+            console.say(f"index: {result.index}")
+    answers: list[dict[str, Any]] = []
+    for model in result.models if console.as_json else ():
+        fields = {key: value for key, value in asdict(model.whole()).items() if key not in ("lines", "warnings")}
+        answers.append({**fields, "folder": None if model.folder is None else str(model.folder)})
+    console.result(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])
+    if result.failed:
+        raise typer.Exit(1)

@@ -1,0 +1,234 @@
+"""To begin with: `sdm example`, `init`, `schema`, `help`, `cite` and `version`."""
+
+import difflib
+import json
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import sdm
+from sdm._version import __version__
+from sdm_cli.console import Console
+from sdm_cli.options import BRIEF, Overwrite, with_console
+
+_HERE = Path(__file__).parents[1]
+_CHECKOUT = Path(sdm.__file__).parents[1]
+SAMPLE, GUIDE = "sample", "guide"
+# Installed, they are folders of this package; in a checkout, folders of the project (pyproject.toml, package-dir).
+_HOMES = {SAMPLE: "sample_data", GUIDE: "docs"}
+
+
+def shipped(name: str) -> Path:
+    """Return the folder of the sample data (`SAMPLE`), or of the documentation (`GUIDE`)."""
+    installed = _HERE / name
+    return installed if installed.is_dir() else _CHECKOUT / _HOMES[name]
+
+
+@with_console
+def example(
+    console: Console,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            show_default=False,
+            help="Where to put the sample data: a new or an empty folder. Without one they are put into this folder, "
+            "beside what is there.",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Copy the sample data and a run file into a folder, to try everything without data of your own.
+
+    The species are virtual: where they really live is known, so you can see how well a model finds it.
+
+    **Examples**
+
+    sdm example, then  sdm fit run.yaml
+
+    sdm example first, then  sdm fit first/run.yaml
+    """
+    from sdm.storage.commit import claim, staging
+
+    here = folder is None
+    place = Path() if folder is None else folder
+    if here and not overwrite:
+        _refuse_taken(place)
+    replace = overwrite or here
+    with claim(place, overwrite=replace), staging(place, overwrite=replace, keep=here) as stage:
+        shutil.copytree(shipped(SAMPLE), stage, dirs_exist_ok=True)
+    files = sorted(path for each in _names() for path in (place / each, *(place / each).rglob("*")) if path.is_file())
+    console.say(f"records      {place / 'occurrences.csv'} (three species)")
+    console.say(f"layers       {place / 'layers'} (today), {place / 'warmer'} (two degrees warmer)")
+    console.say(f"survey       {place / 'presence_absence.csv'} (where each species was found and not found)")
+    console.say(f"read first   {place / 'README.md'}, or: sdm help first_model")
+    console.say(f"\nnow: sdm fit {place / 'run.yaml'}")
+    console.result(folder=str(place), files=[str(path) for path in files])
+
+
+def _names() -> list[str]:
+    """Return the files and folders of the sample data."""
+    return sorted(path.name for path in shipped(SAMPLE).iterdir() if not path.name.startswith(("__", ".")))
+
+
+def _refuse_taken(place: Path) -> None:
+    """Raise if this folder has something under one of the names already: nothing is replaced, nothing is mixed."""
+    from sdm.errors import OutputError
+
+    taken = [name for name in _names() if (place / name).exists()]
+    if taken:
+        raise OutputError(
+            f"this folder has {taken[0]} already, which the sample data would replace: name a new folder, "
+            "as in 'sdm example first'"
+        )
+
+
+@partial(with_console, common=BRIEF)
+def init(
+    console: Console,
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("run.yaml"),
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a commented run file with every option and its default.
+
+    **Example**:  sdm init run.yaml, fill in the first lines, then  sdm fit run.yaml
+    """
+    from sdm.options.reading import template
+    from sdm.storage.files import write_text
+
+    write_text(path, template(), overwrite=overwrite)
+    console.say(f"written: {path}; fill in occurrences.file, layers.files and output.folder, then: sdm fit {path}")
+    console.result(files=[str(path)])
+
+
+@partial(with_console, common=["debug"])
+def schema(
+    console: Console,
+    of: Annotated[
+        str,
+        typer.Argument(
+            help="run: of run files, for editors. answer: of what commands print with --json.", metavar="run|answer"
+        ),
+    ] = "run",
+) -> None:
+    """Print a JSON Schema: of run files, or of the answers that all commands give with --json.
+
+    **Examples**
+
+    sdm schema > sdm.schema.json
+
+    sdm schema answer
+    """
+    from sdm.errors import OptionError
+
+    if of == "run":
+        from sdm.options.reading import run_file_schema as made
+    elif of == "answer":
+        from sdm.run.outcome import outcome_schema as made
+    else:
+        raise OptionError(f"schema {of!r}: expected run or answer")
+    console.say(json.dumps(made(), indent=1))
+
+
+NOT_TOPICS = ("index", "api")  # the first page of the site, and the reference of Python (help() of Python shows it)
+
+
+def topics() -> dict[str, str]:
+    """Return the title of every page that can be shown, by its topic."""
+    found = {}
+    for path in sorted(shipped(GUIDE).glob("*.md")):
+        if path.stem not in NOT_TOPICS:
+            with path.open(encoding="utf-8") as lines:
+                found[path.stem] = lines.readline().lstrip("# ").strip()
+    return found
+
+
+@partial(with_console, common=["debug"])
+def help(
+    console: Console,
+    topic: Annotated[str | None, typer.Argument(help="The topic; without one, all topics are listed.")] = None,
+) -> None:
+    """Show a page of the documentation in the terminal: how to do something, what a file or a word means.
+
+    **Examples**
+
+    sdm help
+
+    sdm help bias
+
+    sdm help glossary
+    """
+    from sdm.errors import OptionError
+
+    known = topics()
+    if topic is None:
+        width = max(map(len, known))
+        console.lines(f"{name:<{width}}  {title}" for name, title in known.items())
+        console.say("\nnow: sdm help TOPIC; for the options of a command: sdm fit --help")
+        return
+    name = topic.lower().removesuffix(".md").replace("-", "_")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 3)
+        like = f"did you mean {' or '.join(near)}?" if near else "'sdm help' lists all topics"
+        raise OptionError(f"there is no topic {topic!r}: {like} (for the options of a command: sdm fit --help)")
+    text = (shipped(GUIDE) / f"{name}.md").read_text(encoding="utf-8")
+    if sys.stdout is None or not sys.stdout.isatty():
+        console.say(text)
+        return
+    from rich.console import Console as Terminal
+    from rich.markdown import Markdown
+
+    Terminal().print(Markdown(text, hyperlinks=False))  # links are names of other topics
+
+
+YEAR = 2026
+_ENTRIES = """@software{{sdm,
+  author  = {{{{The sdm developers}}}},
+  title   = {{sdm: species distribution models by maximum entropy}},
+  version = {{{version}}},
+  year    = {{{year}}}
+}}
+
+@article{{phillips2006,
+  author  = {{Phillips, Steven J. and Anderson, Robert P. and Schapire, Robert E.}},
+  title   = {{Maximum entropy modeling of species geographic distributions}},
+  journal = {{Ecological Modelling}},
+  volume  = {{190}},
+  pages   = {{231--259}},
+  year    = {{2006}}
+}}
+
+@article{{dudik2007,
+  author  = {{Dud{{\\'i}}k, Miroslav and Phillips, Steven J. and Schapire, Robert E.}},
+  title   = {{Maximum entropy density estimation with generalized regularization and an application to species
+             distribution modeling}},
+  journal = {{Journal of Machine Learning Research}},
+  volume  = {{8}},
+  pages   = {{1217--1260}},
+  year    = {{2007}}
+}}"""
+
+
+@partial(with_console, common=BRIEF)
+def cite(
+    console: Console,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print the entries for BibTeX alone.")] = False,
+) -> None:
+    """Print how to cite sdm, with entries for BibTeX: of the program, and of the method (docs/references.md has more).
+
+    **Example**:  sdm cite --bibtex > sdm.bib
+    """
+    entries = _ENTRIES.format(version=__version__, year=YEAR)
+    if not bibtex:
+        title = "sdm: species distribution models by maximum entropy"
+        console.say(f"The sdm developers ({YEAR}). {title}, version {__version__}.\n")
+    console.say(entries)
+    console.result(notices=[entries])
+
+
+def version() -> None:
+    """Print the version."""
+    print(f"sdm {__version__}")

@@ -1,0 +1,352 @@
+"""The scenarios of a projection, mapped one by one: in this process, or by the workers of a run.
+
+Every scenario is a folder that appears as a whole, with the digest of everything it depends on in `scenario.json`;
+`--resume` keeps those whose digest is still the same. Tables, pages and maps over scenarios are made at the end.
+"""
+
+import hashlib
+import json
+import logging
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from sdm._version import __version__
+from sdm.errors import HIDDEN, hide_secrets
+from sdm.executors.opening import Here, as_done, workers
+from sdm.maps.gis.package import PACKAGE
+from sdm.maps.gis.styles import style_folder
+from sdm.maps.projection.change import Change, Ground, shift
+from sdm.maps.projection.dispersal import limit_change
+from sdm.maps.projection.scenario import PRESENT, ScenarioPass, group_models
+from sdm.maps.projection.targets import ProjectedModel
+from sdm.options.applies import PROJECTING
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import dump_yaml
+from sdm.progress.telling import StepCount, step_by_step
+from sdm.run.projecting.joining import write_pages, write_projections
+from sdm.run.projecting.opening import REFERENCE, Opened, OpenScenario
+from sdm.run.projecting.scenarios import period_order
+from sdm.run.projecting.summary import Case, SpeciesProjection
+from sdm.run.projecting.telling import common_warnings, projection_lines
+from sdm.run.run_folder import RunFolder, load_job
+from sdm.storage.commit import staging
+from sdm.storage.files import safe_names, to_json
+from sdm.storage.reading import load_json
+from sdm.storage.written_files import sdm_files
+from sdm.types import Numbers, Progress, Row
+
+log = logging.getLogger("sdm")
+
+NUMBERS = "scenario.json"
+TABLES = ("scenarios.csv", "mapping.csv", PACKAGE, "run.yaml", "command.txt", "index.html", "across")
+
+
+@dataclass
+class ProjectionResult:
+    """What a projection did: its folder, the results of every species, and messages for the user."""
+
+    folder: Path
+    species: list[SpeciesProjection]
+    notices: list[str]
+    warnings: list[str]
+    lines: list[str] = field(default_factory=list)
+    kept: int = 0  # scenarios that were there already
+    index: Path | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One scenario to map. Those of a wave need the results of earlier waves alone."""
+
+    scenario: OpenScenario
+    before: OpenScenario | None  # where dispersal begins: the period before, or the reference
+    wave: int
+    digest: str
+
+    @property
+    def title(self) -> str:
+        """The title of the scenario."""
+        return self.scenario.title
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A projection whose inputs are open and checked."""
+
+    options: RunOptions
+    models: Sequence[ProjectedModel]
+    opened: Opened
+    passes: ScenarioPass
+    measures: Sequence[str]
+    command: str
+    progress: Progress | None
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folder of every scenario, by title."""
+        names = safe_names([one.title for one in self.opened.scenarios], taken=[*TABLES, REFERENCE, *self._of_pages])
+        return {REFERENCE: REFERENCE, **names}
+
+    @property
+    def species(self) -> list[str]:
+        """The names of all targets."""
+        return list(dict.fromkeys(target.name for target in self.passes.files.targets))
+
+    @property
+    def pages(self) -> list[str]:
+        """What the files of species begin with."""
+        return list(safe_names(self.species, taken=["scenarios", "mapping", "run", "command", "index"]).values())
+
+    @property
+    def planned(self) -> list[str]:
+        """Names of files and folders (with a `/`) that may be written."""
+        files = [name for name in TABLES if name != "across"]
+        return [*files, *self._of_pages, "across/", *(f"{name}/" for name in self.folders.values())]
+
+    @property
+    def _of_pages(self) -> list[str]:
+        """The files of species that are beside the folders of scenarios."""
+        figures = ("_scenarios", "_change", "_change_maps", "_novelty")
+        ends = (".json", ".html", *(f"{end}.{kind}" for end in figures for kind in ("png", "pdf", "svg")))
+        return [f"{page}{end}" for page in self.pages for end in ends]
+
+    @property
+    def reach_km(self) -> float | None:
+        """How far the species gets in a period; None without a limit."""
+        dispersal = self.options.project.dispersal
+        return {"unlimited": None, "none": 0.0}[dispersal] if isinstance(dispersal, str) else dispersal
+
+    def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
+        """Map every scenario, then what concerns all of them."""
+        found, kept = self._map_all(place, resume)
+        earlier_maps = {name for name in sdm_files(place) if name.startswith("across/")} if resume else set()
+        with staging(place, overwrite=True, keep=True) as stage:
+            species = self._together(found, place, stage)
+            earlier_maps -= {path.relative_to(stage).as_posix() for path in stage.glob("across/*")}
+        for name in earlier_maps:  # of other groups of scenarios
+            (place / name).unlink(missing_ok=True)
+        index = write_pages(species, place, self.progress) if self.options.output.report else None
+        result = ProjectionResult(target, species, self.opened.notices, [], kept=kept)
+        result.index = None if index is None else target / index
+        result.warnings = common_warnings(species)
+        result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
+        return result
+
+    def steps(self) -> list[Step]:
+        """Return every scenario, the reference first. All need the reference, and with limited dispersal the period
+        before."""
+        first = self.opened.reference
+        by_title = {one.title: one for one in self.opened.scenarios}
+        pairs: list[tuple[OpenScenario, OpenScenario | None]] = [] if first is None else [(first, None)]
+        for title, earlier in period_order([one.scenario for one in self.opened.scenarios]):
+            pairs.append((by_title[title], first if earlier is None else by_title[earlier]))
+        done: dict[str, Step] = {}
+        for one, before in pairs:
+            needed = [REFERENCE] if one is not first and first is not None else []
+            needed += [before.title] if before is not None and self.reach_km is not None else []
+            wave = 1 + max((done[title].wave for title in needed), default=-1)
+            digest = self._digest(one, [done[title].digest for title in needed])
+            done[one.title] = Step(one, before, wave, digest)
+        return list(done.values())
+
+    def _digest(self, one: OpenScenario, needed: Sequence[str]) -> str:
+        """Return what is the same as long as a scenario's results are, from the digests of the scenarios it needs."""
+        area, predict = self.options.project.area, self.options.predict
+        models = [
+            [a.title, a.identity, group, a.cutoffs, a.shown_scale]
+            for a, group in zip(self.models, group_models(self.models))
+        ]
+        grid = self.opened.grid
+        # The reference has no novelty and no change.
+        beside = [] if one.title == REFERENCE else [list(self.measures), self.options.project.dispersal]
+        everything = [
+            __version__, models, predict.extrapolation, beside,
+            None if area is None else [area, Path(area).stat().st_mtime_ns if Path(area).exists() else 0],
+            one.files, needed, [grid.width, grid.height, list(grid.transform)[:6], str(grid.crs)],
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(everything, default=str).encode()).hexdigest()
+
+    def _map_all(self, place: Path, resume: bool) -> tuple[dict[str, Numbers], int]:
+        """Map every scenario that is not finished, several at a time where there are workers; return the numbers of all
+        of them in their order, and how many were finished."""
+        steps = self.steps()
+        count = StepCount(self.progress, "scenarios", len(steps))
+        found: dict[str, Numbers] = {}
+        kept = 0
+        with workers(self.options) as executor, self._calls(place, executor) as call:
+            for wave in sorted({step.wave for step in steps}):
+                missing: dict[str, Step] = {}
+                for number, step in enumerate(steps, start=1):
+                    if step.wave != wave:
+                        continue
+                    text = f"{step.title} ({number} of {len(steps)})"
+                    known = finished(place / self.folders[step.title], step.digest) if resume else None
+                    if known is None:
+                        log.info(text)
+                        missing[text] = step
+                    else:
+                        log.info("%s: kept, for nothing has changed", text)
+                        found[step.title], kept = known, kept + 1
+                        count.step()
+                for title, numbers in self._retried(executor, call, missing):
+                    found[title] = numbers
+                    count.step()
+        return {step.title: found[step.title] for step in steps}, kept
+
+    def _retried(
+        self, executor: Executor, call: Callable[[Step], Numbers], missing: Mapping[str, Step]
+    ) -> Iterator[tuple[str, Numbers]]:
+        """Yield the title and the numbers of each step as it is done; a worker that dies costs one try."""
+        left, tries = list(missing), Counter[str]()
+        while left:
+            broken = []
+            for k, future in as_done(executor, call, [(missing[text],) for text in left]):
+                try:
+                    yield missing[left[k]].title, future.result()
+                except BrokenExecutor:
+                    tries[left[k]] += 1
+                    if tries[left[k]] > self.options.retries:
+                        raise
+                    log.warning("%s: its worker died; it is tried again", left[k])
+                    broken.append(left[k])
+            left = broken
+
+    @contextmanager
+    def _calls(self, place: Path, executor: Executor) -> Iterator[Callable[[Step], Numbers]]:
+        """Give the function that an executor calls with a step."""
+        if isinstance(executor, Here):
+            yield partial(self.make_scenario, place=place)
+            return
+        folder = RunFolder(place)
+        token = folder.begin(replace(self, progress=None), sent=True)  # other processes show no progress
+        try:
+            if (check := getattr(executor, "check", None)) is not None:
+                check(folder.path)
+            yield partial(make_sent_scenario, str(place.absolute()), token)
+        finally:
+            folder.remove()
+
+    def make_scenario(self, step: Step, place: Path, before_commit: Callable[[], None] | None = None) -> Numbers:
+        """Map one scenario into its folder in one step, and return its numbers; those that it needs are there."""
+        beside = self.opened.reference is not None and step.title != REFERENCE
+        reference = load_json(place / REFERENCE / NUMBERS) if beside else None
+        with staging(place / self.folders[step.title], overwrite=True) as stage:
+            known = self._scenario(step, stage, place, reference)
+            known |= {"title": step.title, "fields": dict(step.scenario.scenario.fields), "digest": step.digest}
+            known["checksums"] = {name: file_checksum(stage / name) for name in _map_names(known)}
+            (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
+            found: Numbers = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
+            if before_commit is not None:
+                before_commit()
+        return found
+
+    def _scenario(self, step: Step, stage: Path, place: Path, reference: Numbers | None) -> Numbers:
+        """Write the maps of one scenario; return its numbers. `reference` are the numbers of the reference."""
+        before: dict[str, Path] = {}
+        for target in self.passes.files.targets if reference is not None else ():
+            if target.presence:
+                before[target.title] = place / REFERENCE / next(iter(target.presence.values()))
+        fields = {f"field_{name}": value for name, value in step.scenario.scenario.fields.items()}
+        numbers = self.passes.write(
+            step.scenario.stack,
+            stage,
+            before=before,
+            tags={"scenario": step.title, **fields},
+            novelty=step.title != REFERENCE,
+            progress=self.progress,
+            doing=f"scenario {step.title}",
+        )
+        numbers["layers"] = [[row["variable"], row["file"], row["band"]] for row in step.scenario.mapping]
+        km, earlier = self.reach_km, step.before
+        if km is not None and reference is not None and earlier is not None and (km or earlier.title != REFERENCE):
+            self._limit(numbers, stage, place, earlier, km)
+        style_folder(stage)
+        for title, target in numbers["targets"].items():
+            was = None if reference is None else reference["targets"][title]
+            target["shift"] = None if was is None else shift(was.get("centroid"), target.get("centroid"))
+        return numbers
+
+    def _limit(self, numbers: Numbers, stage: Path, place: Path, earlier: OpenScenario, km: float) -> None:
+        """Leave out of the gain what lies too far from where the species was in the period before."""
+        folder = place / self.folders[earlier.title]
+        grid = self.opened.grid
+        reached = [target for target in self.passes.files.targets if target.presence]
+        for target in step_by_step(reached, self.progress, "dispersal"):
+            at_first = earlier.title == REFERENCE
+            past = folder / (next(iter(target.presence.values())) if at_first else target.change)
+            codes = (1,) if at_first else PRESENT
+            total = limit_change(stage / target.change, past, codes, km, grid, self.options.threads)
+            known = numbers["targets"][target.title]
+            known["change"], known["centroid"] = Change.of(total).numbers, Ground(grid).centroid(total)
+
+    def _together(self, found: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
+        """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""
+        species = [self._species(name, page, found) for name, page in zip(self.species, self.pages)]
+        head = "# Repeat with: sdm project run.yaml -o FOLDER\n"
+        text = dump_yaml(self.options.alone(), PROJECTING)
+        if HIDDEN in text:
+            head += f"# Secrets of addresses are not stored: write them in place of {HIDDEN}.\n"
+        (stage / "run.yaml").write_text(head + text, encoding="utf-8")
+        (stage / "command.txt").write_text(hide_secrets(self.command) + "\n", encoding="utf-8")
+        first = [] if self.opened.reference is None else [self.opened.reference]
+        rows: list[Row] = [row for one in (*first, *self.opened.scenarios) for row in one.mapping]
+        write_projections(species, rows, self.options, self.opened, place, stage, self.progress)
+        return species
+
+    def _species(self, name: str, page: str, found: Mapping[str, Numbers]) -> SpeciesProjection:
+        """Return what was found of one species, in every scenario and by every model of it."""
+        mine = [target for target in self.passes.files.targets if target.name == name]
+        one = self.models[mine[0].model]
+        cases = [
+            Case.of(scenario, target.title, self.folders[scenario["title"]], found.get(REFERENCE))
+            for title, scenario in found.items()
+            for target in mine
+        ]
+        rule = next(iter(one.cutoffs), None)
+        return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, self.options.project, cases)
+
+
+def make_sent_scenario(place: str, token: str, step: Step) -> Numbers:
+    """Map a scenario in a process of its own."""
+    job: Projection = load_job(place, token)
+    return job.make_scenario(step, Path(place), partial(RunFolder(Path(place)).check, token))
+
+
+def finished(folder: Path, digest: str) -> Numbers | None:
+    """Return the numbers of a scenario that is finished and unchanged, else None."""
+    try:
+        known = load_json(folder / NUMBERS)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(known, dict) or known.get("digest") != digest:
+        return None
+    try:
+        same = all(file_checksum(folder / name) == value for name, value in known["checksums"].items())
+    except OSError:
+        return None  # one is gone
+    return known if same else None
+
+
+def file_checksum(path: Path) -> int:
+    """Return what tells whether a file is still as it was written."""
+    found = 0
+    with path.open("rb") as source:
+        while part := source.read(1 << 20):
+            found = zlib.crc32(part, found)
+    return found
+
+
+def _map_names(known: Numbers) -> list[str]:
+    """Return the maps of a scenario, each once."""
+    parts = (one for part in ("models", "targets") for one in known[part].values())
+    return list(dict.fromkeys(name for one in parts for name in _leaves(one["files"])))
+
+
+def _leaves(files: Numbers) -> list[str]:
+    return [name for part in files.values() for name in (_leaves(part) if isinstance(part, dict) else [part])]
