@@ -139,32 +139,46 @@ def predict_files(
         "communities": communities or None,
     }
     words |= {} if chosen == "clamp" else {"extrapolation": chosen}
-    wanted = MapOptions(**chosen_options(loaded, words, task.maps_with), overwrite=overwrite)
+    wanted = MapOptions(
+        **chosen_options(loaded, words, task.maps_with), overwrite=overwrite, threads=threads, progress=progress
+    )
+    points = PointLayers(values_from, nodata, align, rules, x_column, y_column, crs)
     if is_swd(layers):
         for name, value in (("threshold", threshold), ("study-area", area)):
             if value is not None:
                 raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
-        points = PointLayers(values_from, nodata, align, rules, x_column, y_column, crs)
         return _predict_rows(task, loaded, Path(layers[0]), output, points, wanted)
     if communities:
         raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
     if values_from or (known is None and (x_column or y_column or crs)):
         raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
+    return _predict_map(task, loaded, replace(points, files=layers), output, area, wanted)
+
+
+def _predict_map(
+    task: ModelTask[Any],
+    model: FittedModel,
+    layers: PointLayers,
+    output: Path,
+    area: str | Path | None,
+    wanted: MapOptions,
+) -> Prediction:
+    """Write the maps of a model over layers."""
     files = task.map_places(output)
-    files += list(novelty_places(measures, output).values()) if files else []
+    files += list(novelty_places(wanted.novelty, output).values()) if files else []
     for file in files:
         map_format(file)
-    _check_places([*files, *(place for file in files for place in style_places(file))], overwrite)
+    _check_places([*files, *(place for file in files for place in style_places(file))], wanted.overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
-            held.enter_context(claim(file, overwrite=overwrite, folder=not files))
-        stack = open_for(loaded, layers, nodata=nodata, align=align, rename=rules)
+            held.enter_context(claim(file, overwrite=wanted.overwrite, folder=not files))
+        stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
         inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
-        check_region(loaded, stack, inside)
-        maps = task.map(loaded, stack, output, replace(wanted, study_area=inside, threads=threads, progress=progress))
-    return Prediction(**vars(maps), kind=loaded.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
+        check_region(model, stack, inside)
+        maps = task.map(model, stack, output, replace(wanted, study_area=inside))
+    return Prediction(**vars(maps), kind=model.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
 
 
 def _predict_rows(
