@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.maxent.solvers.descent import Curved, density, minimise_by_newton
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.solvers.descent import Curved, minimise_by_newton
 from sdm.models.group import GroupModel
 from sdm.shared.factors import Factors
 from sdm.types import Array
@@ -55,9 +56,10 @@ def place_species(group: GroupModel, axes: Array, q0: Array, sample: Array, size
     wanted = z @ sample
 
     def evaluate(b: Array) -> Curved:
-        normaliser, p = density(b @ z, q0)
+        gibbs = Entropy().gibbs(b @ z, q0)
+        p = q0 * gibbs.ratio
         mean = z @ p
-        value = normaliser - float(wanted @ b) + 0.5 * ridge * float(b @ b)
+        value = gibbs.tau - float(wanted @ b) + 0.5 * ridge * float(b @ b)
         curvature = (z * p) @ z.T - np.outer(mean, mean) + ridge * np.eye(len(b))
         return value, mean - wanted + ridge * b, curvature
 

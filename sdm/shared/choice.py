@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.maxent.solvers.descent import density
+from sdm.maxent.entropy import Entropy
 from sdm.shared.factors import Factors
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
@@ -69,7 +69,7 @@ def _loss_of_scores(
 ) -> tuple[float, float]:
     records, at = problem.records, np.flatnonzero(held)
     q = problem.q[at] / problem.q[at].sum()
-    normaliser = np.array([density(column, q)[0] for column in theta.T])
+    normaliser = np.asarray(Entropy().gibbs(theta, q[:, None]).tau)
     inside = held[records.site]
     place = np.cumsum(held) - 1
     site, species = place[records.site[inside]], records.species[inside]
