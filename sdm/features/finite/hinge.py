@@ -40,14 +40,6 @@ class HingeFamily(KnottedFamily):
         square *= self._inverse_span**2
         return mean, square
 
-    def expectations(self, measure: Measure) -> Array:
-        """Sweep every variable once from its far end, without the squares."""
-        mean = np.empty(self.size)
-        domain = self.domain
-        _sweep_means(domain.values, domain.start, measure.marginals, self.knots, self.start, self.sign, mean)
-        mean *= self._inverse_span
-        return mean
-
     def profile(self, j: int, x: Array) -> Array:
         """Return feature `j` as a function of its variable."""
         return np.maximum(self.sign * (x - self.knots[j]), 0.0) * self._inverse_span[j]
@@ -55,7 +47,12 @@ class HingeFamily(KnottedFamily):
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the piecewise linear sum of the hinges in use."""
         slopes = weights * self._inverse_span
-        _tabulate(self.domain.values, self.domain.start, self.knots, self.start, self.sign, slopes, table)
+        for knots, values in self.spans():
+            used = knots.start + np.flatnonzero(slopes[knots])[:: int(self.sign)]
+            if used.size:
+                bends = self.sign * np.append(self.knots[used], self.end[self.var[used[0]]])
+                heights = np.cumsum(np.cumsum(slopes[used]) * np.diff(bends))
+                table[values] += np.interp(self.sign * self.domain.values[values], bends, np.append(0.0, heights))
 
     def terms(self) -> Terms:
         """Return the definition of every feature."""
@@ -95,56 +92,3 @@ def _sweep(values, start, mass, knots, knot_start, sign, first, second):  # type
             at = knot
             first[k] = s1
             second[k] = s2
-
-
-@jit
-def _sweep_means(values, start, mass, knots, knot_start, sign, first):  # type: ignore[no-untyped-def]
-    """The `first` of `_sweep`, by the same sums."""
-    for v in range(start.size - 1):
-        a, b = start[v], start[v + 1]
-        d, step_d = (b - 1, -1) if sign > 0 else (a, 1)
-        k_from, k_to, step_k = knot_start[v + 1] - 1, knot_start[v] - 1, -1
-        if sign < 0:
-            k_from, k_to, step_k = knot_start[v], knot_start[v + 1], 1
-        at = values[d]
-        s0, s1 = 0.0, 0.0
-        for k in range(k_from, k_to, step_k):
-            knot = knots[k]
-            while a <= d < b and sign * (values[d] - knot) > 0:
-                s1 += sign * (at - values[d]) * s0
-                s0 += mass[d]
-                at = values[d]
-                d += step_d
-            s1 += sign * (at - knot) * s0
-            at = knot
-            first[k] = s1
-
-
-@jit
-def _tabulate(values, start, knots, knot_start, sign, slopes, table):  # type: ignore[no-untyped-def]
-    """table[d] += Σ_k slopes[k] (sign·(values[d] − knots[k]))₊, walking away from the near end."""
-    for v in range(start.size - 1):
-        a, b = start[v], start[v + 1]
-        used = False
-        for k in range(knot_start[v], knot_start[v + 1]):
-            if slopes[k] != 0.0:
-                used = True
-                break
-        if not used:
-            continue
-        k, k_end, step_k = knot_start[v], knot_start[v + 1], 1
-        d_from, d_to, step_d = a, b, 1
-        if sign < 0:
-            k, k_end, step_k = knot_start[v + 1] - 1, knot_start[v] - 1, -1
-            d_from, d_to, step_d = b - 1, a - 1, -1
-        slope, height, at = 0.0, 0.0, values[d_from]
-        for d in range(d_from, d_to, step_d):
-            x = values[d]
-            while k != k_end and sign * (x - knots[k]) > 0:
-                height += slope * sign * (knots[k] - at)
-                slope += slopes[k]
-                at = knots[k]
-                k += step_k
-            height += slope * sign * (x - at)
-            at = x
-            table[d] += height

@@ -1,6 +1,7 @@
 """Families with one feature per knot: any number of knots per variable at the cost of one sorted pass."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -21,6 +22,11 @@ class KnottedFamily(Family):
         self.knots = np.concatenate([*knots, np.empty(0)]).astype(np.float64)
         self.start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.var = np.repeat(np.arange(len(sizes)), sizes)
+
+    def spans(self) -> list[tuple[slice, slice]]:
+        """Return where the knots, and where the distinct values, of every variable with knots are."""
+        each = [[slice(a, b) for a, b in pairwise(start.tolist())] for start in (self.start, self.domain.start)]
+        return [(knots, values) for knots, values in zip(*each) if knots.stop > knots.start]
 
     @property
     def groups(self) -> NDArray[np.int64]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sdm._jit import jit
 from sdm.features.domain import Domain, Measure
 from sdm.features.finite.knotted import KnottedFamily
 from sdm.features.terms import THRESHOLD, Terms
@@ -21,10 +20,8 @@ class ThresholdFamily(KnottedFamily):
             domain, [k[(k > variable.lo) & (k <= variable.hi)] for k, variable in zip(knots, domain.variables)]
         )
         self._first = np.empty(self.size, dtype=np.int64)
-        for v in range(len(knots)):
-            where = slice(int(self.start[v]), int(self.start[v + 1]))
-            values = domain.values[domain.start[v] : domain.start[v + 1]]
-            self._first[where] = domain.start[v] + np.searchsorted(values, self.knots[where], side="left")
+        for where, values in self.spans():
+            self._first[where] = values.start + np.searchsorted(domain.values[values], self.knots[where], side="left")
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Sum each variable's marginal from its top; a step is its own square."""
@@ -34,7 +31,9 @@ class ThresholdFamily(KnottedFamily):
     def expectations(self, measure: Measure) -> Array:
         """Sum each variable's marginal from its top."""
         mean = np.empty(self.size)
-        _suffix_sums(self.domain.start, measure.marginals, self.start, self._first, mean)
+        for knots, values in self.spans():
+            above = np.cumsum(measure.marginals[values][::-1])[::-1]
+            mean[knots] = above[self._first[knots] - values.start]
         return mean
 
     def profile(self, j: int, x: Array) -> Array:
@@ -43,36 +42,11 @@ class ThresholdFamily(KnottedFamily):
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the staircase of the thresholds in use."""
-        _staircase(self.domain.start, self.start, self._first, weights, table)
+        for knots, values in self.spans():
+            if np.any(weights[knots]):
+                steps = np.bincount(self._first[knots] - values.start, weights[knots], values.stop - values.start)
+                table[values] += np.cumsum(steps)
 
     def terms(self) -> Terms:
         """Return the definition of every feature."""
         return Terms.build(THRESHOLD, self.var, knot=self.knots)
-
-
-@jit
-def _suffix_sums(start, mass, knot_start, first, out):  # type: ignore[no-untyped-def]
-    """out[k] = mass on the distinct values from `first[k]` to the end of its variable."""
-    for v in range(start.size - 1):
-        d = start[v + 1] - 1
-        total = 0.0
-        for k in range(knot_start[v + 1] - 1, knot_start[v] - 1, -1):
-            while d >= first[k]:
-                total += mass[d]
-                d -= 1
-            out[k] = total
-
-
-@jit
-def _staircase(start, knot_start, first, weights, table):  # type: ignore[no-untyped-def]
-    """table[d] += Σ weights[k] over the knots with first[k] ≤ d."""
-    for v in range(start.size - 1):
-        k, k_end = knot_start[v], knot_start[v + 1]
-        height = 0.0
-        if k == k_end:
-            continue
-        for d in range(first[k], start[v + 1]):
-            while k < k_end and first[k] <= d:
-                height += weights[k]
-                k += 1
-            table[d] += height

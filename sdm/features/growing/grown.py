@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit, jit_sum
 from sdm.errors import DataError
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
@@ -120,7 +119,7 @@ class GrownFamily(Family):
         """Sum every column, and its square."""
         means = self.expectations(measure)
         squares = means.copy()  # of zeros and ones
-        squares[~self._binary()] = [_dot(column * column, measure.mass) for column in self._plain]
+        squares[~self._binary()] = [np.square(column) @ measure.mass for column in self._plain]
         return means, squares
 
     def expectations(self, measure: Measure, first: int = 0) -> Array:
@@ -130,7 +129,7 @@ class GrownFamily(Family):
         packed, plain = self._place[first]
         out, binary = np.empty(self.size - first), self._binary(first)
         out[binary] = self._packed.sums(measure.mass, packed)
-        out[~binary] = [_dot(column, measure.mass) for column in self._plain[plain:]]
+        out[~binary] = [column @ measure.mass for column in self._plain[plain:]]
         return out
 
     def column(self, j: int) -> Array:
@@ -144,7 +143,7 @@ class GrownFamily(Family):
         self._packed.add_scores(weights[binary], theta)
         for column, weight in zip(self._plain, weights[~binary]):
             if weight:
-                _add(column, weight, theta)
+                theta += weight * column
 
     def terms(self) -> Terms:
         """Refuse: these features have shapes of their own."""
@@ -164,19 +163,3 @@ class GrownFamily(Family):
             out._keys.append(self._keys[j])
         out._known = set(out._keys)
         return out
-
-
-@jit_sum
-def _dot(column, mass):  # type: ignore[no-untyped-def]
-    """Return Σ mass f."""
-    total = 0.0
-    for i in range(mass.size):
-        total += mass[i] * column[i]
-    return total
-
-
-@jit
-def _add(column, weight, theta):  # type: ignore[no-untyped-def]
-    """theta += weight · column."""
-    for i in range(theta.size):
-        theta[i] += weight * column[i]

@@ -7,7 +7,6 @@ one look-up, so that eight trees cost what one would, and an eighth of the memor
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
 from sdm.types import Array
 
 BITS = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.float64)  # the eight bits of each byte
@@ -38,9 +37,7 @@ class PackedColumns:
         """Return the mass on the ones of each column, from the `first` on."""
         out = np.empty(8 * len(self._bytes))
         for k in range(first // 8, len(self._bytes)):
-            histogram = np.zeros((4, 256))
-            _histogram(self._bytes[k], mass, histogram)
-            out[8 * k : 8 * k + 8] = histogram.sum(axis=0) @ BITS
+            out[8 * k : 8 * k + 8] = np.bincount(self._bytes[k], mass, 256) @ BITS
         return out[first : self.size]
 
     def add_scores(self, weights: Array, theta: Array) -> None:
@@ -49,7 +46,7 @@ class PackedColumns:
         padded[: self.size] = weights
         for codes, eight in zip(self._bytes, padded.reshape(-1, 8)):
             if np.any(eight):
-                _look_up(codes, BITS @ eight, theta)
+                theta += (BITS @ eight)[codes]
 
     def subset(self, keep: NDArray[np.int64]) -> "PackedColumns":
         """Return the columns with the given numbers."""
@@ -57,23 +54,3 @@ class PackedColumns:
         for j in keep:
             out.add(self.column(int(j)))
         return out
-
-
-@jit
-def _histogram(codes, mass, out):  # type: ignore[no-untyped-def]
-    """out[·, code] += mass, in four turns so that equal codes in a row do not wait for each other."""
-    n = codes.size
-    for i in range(0, n - 3, 4):
-        out[0, codes[i]] += mass[i]
-        out[1, codes[i + 1]] += mass[i + 1]
-        out[2, codes[i + 2]] += mass[i + 2]
-        out[3, codes[i + 3]] += mass[i + 3]
-    for i in range(n - n % 4, n):
-        out[0, codes[i]] += mass[i]
-
-
-@jit
-def _look_up(codes, table, theta):  # type: ignore[no-untyped-def]
-    """theta += table[code]."""
-    for i in range(codes.size):
-        theta[i] += table[codes[i]]
