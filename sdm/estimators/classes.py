@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
 from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
-from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder, NamedNumbers
@@ -28,6 +27,7 @@ from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import Terms
 from sdm.maxent.confidence import PENALTY_OF
+from sdm.maxent.entropy import ClassEntropy
 from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting

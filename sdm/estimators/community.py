@@ -21,8 +21,7 @@ from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.shrinking import METHODS
-from sdm.joint.learners.spread import choose_spread
-from sdm.joint.learners.tuning import choose_regularization, hamming
+from sdm.joint.learners.tuning import choose_regularization, choose_spread, hamming
 from sdm.joint.levels import Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities

@@ -25,10 +25,9 @@ from sdm.features.terms import PRODUCT
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.models.group import GroupModel
 from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
-from sdm.shared.factors import Factors
+from sdm.shared.factors import Factors, shown_axes
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
-from sdm.shared.shown import shown_axes
 from sdm.types import Array, Progress, TableLike
 
 _NUMBERS = {

@@ -82,6 +82,29 @@ class Entropy:
         return np.asarray(q0 * (ratio > 0.0 if self.alpha == 2.0 else ratio ** (2.0 - self.alpha)))
 
 
+class ClassEntropy(Entropy):
+    """The entropy of order `alpha` in [1, 2] over the classes of each site, without a base measure: order 1 is the
+    logistic loss and softmax, 2 sparsemax. All arrays are `(C, n)`, one row per class."""
+
+    def distributions(self, theta: Array) -> tuple[Array, Array]:
+        """Return each site's distribution `∇Ω*(θ_i)`, and `Ω*(θ_i)`; NaN where a score is."""
+        gibbs = self.gibbs(theta, np.ones((len(theta), 1)))
+        return gibbs.ratio, np.asarray(gibbs.conjugate)
+
+    def values(self, p: Array) -> Array:
+        """Return `Ω(p_i)` of every site."""
+        return np.asarray(self.phi(p).sum(axis=0))
+
+    def bends(self, p: Array) -> Array:
+        """Return `w_ic = p_ic^{2−α}` (zero where `p_ic` is): a site's Hessian is `diag(w) − w wᵀ / Σw`."""
+        return self.curvature(p, 1.0)
+
+    def losses(self, theta: Array, targets: Array) -> Array:
+        """Return the Fenchel–Young loss `Ω*(θ_i) − ⟨θ_i, y_i⟩ + Ω(y_i)` of every site."""
+        _, conjugate = self.distributions(theta)
+        return conjugate - np.sum(theta * targets, axis=0) + self.values(targets)
+
+
 def find_tau(theta: Array, q0: Array, alpha: float, guess: float = np.nan) -> tuple[Any, int]:
     """Return the τ at which Σ q0_i r_i(τ) = 1, of each column of `theta`, and how many passes over the cells it took.
 

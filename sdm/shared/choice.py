@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.maxent.entropy import Entropy
-from sdm.shared.factors import Factors
+from sdm.shared.factors import Factors, shown_axes
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
-from sdm.shared.shown import shown_axes
 from sdm.types import Array
 
 STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.tools.exhaustive_trees import best_violation, small_case
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
-from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.monomial import MonomialOracle
+from sdm.features.growing.oracles import ExactTreeOracle
 from sdm.features.growing.search_error import found_shares
 from sdm.features.growing.tree import Tree, TreeOracle, systematic
 

@@ -122,7 +122,7 @@ class _Search:
     def root(self, cells: Index, v: int, split: int) -> Marks:
         """Return the bins that a split of the cells sends right."""
         out = np.zeros(int(self.counts.max()), dtype=np.bool_)
-        sums = np.bincount(self.codes[cells, v], self.g[cells], int(self.counts[v]))
+        sums: Array = np.bincount(self.codes[cells, v], self.g[cells], int(self.counts[v])).astype(np.float64)
         out[: sums.size] = self.right(sums, v)[split]
         return out
 
