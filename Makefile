@@ -19,6 +19,8 @@ $(VENV)/.base: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade pip
 	$(PIP) install -c $(CONSTRAINTS) -e .
+	@$(BIN)/python -m tools.option_reference  # pages of `sdm help`, which a wheel has too
+	@$(BIN)/python -m tools.message_reference
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base
@@ -100,7 +102,7 @@ format: $(VENV)/.test  ## put the code in its standard form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, options.md, messages.md), and build the site
+docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, options.md, messages.md: not in git), and build the site
 	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.option_reference
 	$(BIN)/python -m tools.message_reference

@@ -1,6 +1,32 @@
-"""The packages: every folder of `sdm`, every folder of `cli` as `sdm_cli`. Everything else is in pyproject.toml."""
+"""The packages: every folder of `sdm`, every folder of `cli` as `sdm_cli`; and the pages of `sdm help` that are made
+from the code. Everything else is in pyproject.toml."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+
+class BuildWithPages(build_py):
+    """Copies the packages, and writes the references of options and of messages among the pages of documentation."""
+
+    def run(self) -> None:
+        """Build; of an editable installation, make writes them."""
+        super().run()
+        if self.editable_mode:
+            return
+        built = Path(self.build_lib).resolve()
+        paths = os.pathsep.join(filter(None, [str(built), os.environ.get("PYTHONPATH")]))
+        for tool in ("option_reference", "message_reference"):
+            command = [sys.executable, "-m", f"tools.{tool}", str(built / "sdm_cli" / "guide")]
+            subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": paths})  # noqa: S603
+
 
 commands = ["sdm_cli" + name.removeprefix("cli") for name in find_packages(include=["cli", "cli.*"])]
-setup(packages=[*find_packages(include=["sdm", "sdm.*"]), *commands, "sdm_cli.guide", "sdm_cli.sample"])
+setup(
+    packages=[*find_packages(include=["sdm", "sdm.*"]), *commands, "sdm_cli.guide", "sdm_cli.sample"],
+    cmdclass={"build_py": BuildWithPages},
+)

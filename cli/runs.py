@@ -24,7 +24,7 @@ def do_run(
     **chosen: Any,
 ) -> None:
     """Do a run of the command's words and options, of which some are `chosen` by the command; say what it did. `run`
-    does it, if that is not a fit, and loads what it needs: processes that help have been started by then.
+    does it, if that is not a fit.
 
     Fails if a model does.
     """
@@ -32,16 +32,12 @@ def do_run(
         if given.get(name, value) != value:
             raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
-    from sdm.executors.opening import kept_workers
+    if run is None:
+        from sdm.run.run import run as fit_all
 
-    output = options.output
-    with kept_workers(options):
-        if run is None:
-            from sdm.run.run import run as fit_all
-
-            run = fit_all
-        with console.progress(output.folder) as progress:
-            result = run(options, command=command_line(), progress=progress)
+        run = fit_all
+    with console.progress(options.output.folder) as progress:
+        result = run(options, command=command_line(), progress=progress)
     warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
     several = len(result.models) > 1
     for model in result.models:

@@ -8,6 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+AnyArray = NDArray[Any]
+Numbers = dict[str, Any]
+"""What was measured or is stored, by name: JSON values."""
+Row = dict[str, Any]
+"""A row of a table, by column."""
 Label = str | int | float
 """The name of a class."""
 Colour = tuple[int, int, int]

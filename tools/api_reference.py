@@ -15,7 +15,6 @@ from sdm.estimators.params import Parameters
 from sdm.estimators.species import SpeciesEstimator
 
 ROOT = Path(__file__).parents[1]
-PLACE = ROOT / "docs" / "api.md"
 WIDTH = 110
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 # Members that are there for those who add a kind of model (CONTRIBUTING.md), not for users.
@@ -34,13 +33,9 @@ features, `C` classes, `S` species. A table is an array `(n, V)` or a data frame
 
 
 def main() -> None:
-    """Write the reference, or with `--check` tell whether it is as it should be."""
-    text = reference()
-    if "--check" in sys.argv:
-        sys.exit(
-            None if PLACE.read_text(encoding="utf-8") == text else f"{PLACE.name} is not up to date: run make docs"
-        )
-    PLACE.write_text(text, encoding="utf-8")
+    """Write the reference into a folder, by default `docs`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    (folder / "api.md").write_text(reference(), encoding="utf-8")
 
 
 def reference() -> str:

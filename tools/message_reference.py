@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PLACE = ROOT / "docs" / "messages.md"
 GAP = "…"
 PROBLEMS = ("problems", "misplaced")  # functions that yield what is wrong with options
 LEAST = 3  # words without which a message cannot be searched for
@@ -50,12 +49,9 @@ Made from the code (`make docs`).
 
 
 def main() -> None:
-    """Write the reference, or with `--check` tell whether it is as it should be."""
-    text = reference()
-    if "--check" in sys.argv:
-        there = PLACE.read_text(encoding="utf-8")
-        sys.exit(None if there == text else f"{PLACE.name} is not up to date: run make docs")
-    PLACE.write_text(text, encoding="utf-8")
+    """Write the reference into a folder, by default `docs`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    (folder / "messages.md").write_text(reference(), encoding="utf-8")
 
 
 def reference() -> str:

@@ -12,7 +12,7 @@ from sdm.options.reading import SECTIONS, Leaf, leaves
 from sdm_cli.app import whole_app
 from sdm_cli.options import OF_ONE, PANELS, value_words
 
-PLACE = Path(__file__).parents[1] / "docs" / "options.md"
+ROOT = Path(__file__).parents[1]
 RUN = {leaf.dotted.replace(".", "__") for leaf in leaves()}
 COMMON = ("quiet", "verbose", "as_json", "debug", "log_file", "help_all", "help")  # those of most commands
 ANOTHER = "threshold"  # in Java Maxent the threshold features, here the cutoff of a map
@@ -50,13 +50,9 @@ where there are many options.
 
 
 def main() -> None:
-    """Write the reference, or with `--check` tell whether it is as it should be."""
-    text = reference()
-    if "--check" in sys.argv:
-        sys.exit(
-            None if PLACE.read_text(encoding="utf-8") == text else f"{PLACE.name} is not up to date: run make docs"
-        )
-    PLACE.write_text(text, encoding="utf-8")
+    """Write the reference into a folder, by default `docs`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    (folder / "options.md").write_text(reference(), encoding="utf-8")
 
 
 def reference() -> str:

@@ -80,7 +80,7 @@ class Plots:
         """Draw permutation importance and percent contribution of the variables."""
         from sdm.report.figures.charts import plot_bars
 
-        permuted, contributed = stored_charts.importance_rows(self._results)
+        permuted, contributed = stored_charts.stored_importance(self._results)
         self._need(permuted, "importance", "importance=False")
         return plot_bars(charts.importance_chart(permuted, contributed), ax)
 

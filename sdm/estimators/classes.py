@@ -38,7 +38,7 @@ from sdm.maxent.solvers.newton import solve_newton, solve_structural
 from sdm.maxent.structural import FamilyPenalty, Growth
 from sdm.models.classes import ClassModel
 from sdm.models.interface import limits_of
-from sdm.types import Array, Index, Progress, TableLike
+from sdm.types import AnyArray, Array, Index, Numbers, Progress, TableLike
 
 log = logging.getLogger("sdm")
 
@@ -239,7 +239,7 @@ class ConditionalMaxent(Classifier):
         self.solution_: Solution = halved(self.solution_, len(classes))
         weights = self.solution_.weights.reshape(len(classes), -1)
         self.intercept_, self.coef_ = weights[:, 0] - weights[:, 0].mean(), weights[:, 1:].copy()
-        record: dict[str, Any] = {
+        record: Numbers = {
             "sites": domain.n,
             "effective_sites": size,
             "shares": (targets @ domain.q0).tolist(),
@@ -465,7 +465,7 @@ class ConditionalMaxent(Classifier):
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
         self.check_numbers(_NUMBERS | TABLE_LIMITS, words | dict.fromkeys(TABLE_LIMITS))
 
-    def _model(self, domain: Domain, record: dict[str, Any]) -> ClassModel:
+    def _model(self, domain: Domain, record: Numbers) -> ClassModel:
         """Return the model that predicts, from the results of the fit."""
         solution = self.solution_
         terms, shapes, weights = used_features(self.feature_set_.families[1:], self.coef_)
@@ -499,7 +499,7 @@ class ConditionalMaxent(Classifier):
         scores = self.model_.scores(table, clamp)
         return scores[1] - scores[0] if len(scores) == 2 else np.ascontiguousarray(scores.T)
 
-    def predict(self, X: TableLike, clamp: bool = True) -> NDArray[Any]:
+    def predict(self, X: TableLike, clamp: bool = True) -> AnyArray:
         """Return the most probable class of every site."""
         table = self._checked(X)
         return self.model_.predict(table, clamp)

@@ -27,7 +27,7 @@ from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
 from sdm.joint.traits import Traits, corner_rows
 from sdm.models.community import FittedJoint
-from sdm.types import Array, Progress, TableLike
+from sdm.types import Array, Numbers, Progress, Row, TableLike
 
 log = logging.getLogger("sdm")
 
@@ -232,7 +232,7 @@ class JointModel(Classifier):
         levels = Levels.learn(level_names(X[self.random_effect]), self.random_effect)
         return X.drop(columns=[self.random_effect]), levels
 
-    def _record(self, learner: Learner, sites: LabelledSites) -> dict[str, Any]:
+    def _record(self, learner: Learner, sites: LabelledSites) -> Numbers:
         solution = self.solution_
         return {
             "learner": learner.name,
@@ -270,7 +270,7 @@ class JointModel(Classifier):
         title: str,
         groups: Any,
         progress: Progress | None,
-    ) -> tuple[Learner, list[dict[str, Any]]]:
+    ) -> tuple[Learner, list[Row]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
         limits = (self.tolerance, self.max_iterations)
@@ -278,7 +278,7 @@ class JointModel(Classifier):
         quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
         group = None if groups is None else np.asarray(groups)
         fixed = (discriminant, sites, bias, self.folds, self.used_seed, group)
-        tried: list[dict[str, Any]] = []
+        tried: list[Row] = []
         said: dict[str, Any] = {"title": title, "progress": progress}
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_PATH]

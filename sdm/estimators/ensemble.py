@@ -2,7 +2,7 @@
 have features of place, axes of the environment alone are a third member, and the committee does without place."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, Solution
 from sdm.models.interface import ModelVariable, with_weights
 from sdm.models.species import Model
-from sdm.types import Progress, TableLike
+from sdm.types import Numbers, Progress, TableLike
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +52,7 @@ class Ensemble(SpeciesEstimator):
     environment: OnAxes | None = None
     max_iterations: int | None = None
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Numbers:
         """Return the parameters as JSON can hold them."""
         names = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen", "temperature")
         axes = {"axes": self.axes.settings()}

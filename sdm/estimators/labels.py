@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from sdm.errors import DataError
 from sdm.estimators.params import warn_of_column
+from sdm.types import AnyArray
 
 EXPECTED = "expected 1 for presences and 0 for background"
 
 
-def read_presences(y: Any, rows: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def read_presences(y: Any, rows: int) -> tuple[AnyArray, NDArray[np.bool_]]:
     """Return the two labels `(2,)` and a mask `(rows,)` of the presences.
 
     Labels are 1 and 0, True and False, or any two numbers: the larger is the presence. Which of two words would be it
@@ -40,7 +41,7 @@ def read_presences(y: Any, rows: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return classes, values == classes[1]
 
 
-def _distinct(values: NDArray[Any]) -> NDArray[Any]:
+def _distinct(values: AnyArray) -> AnyArray:
     """Return the distinct values in their order; where there are two, as there should be, nothing is sorted."""
     if values.size:
         low, high = values.min(), values.max()
@@ -49,7 +50,7 @@ def _distinct(values: NDArray[Any]) -> NDArray[Any]:
     return np.unique(values)
 
 
-def presences_among(y: Any, rows: int, classes: NDArray[Any]) -> NDArray[np.bool_]:
+def presences_among(y: Any, rows: int, classes: AnyArray) -> NDArray[np.bool_]:
     """Return a mask of the presences, of labels that a fit had: there may be presences alone, or background alone."""
     values = one_label_per_row(y, rows)
     if odd := [value for value in np.unique(values).tolist() if value not in classes.tolist()]:
@@ -58,7 +59,7 @@ def presences_among(y: Any, rows: int, classes: NDArray[Any]) -> NDArray[np.bool
     return mask
 
 
-def one_label_per_row(y: Any, rows: int) -> NDArray[Any]:
+def one_label_per_row(y: Any, rows: int) -> AnyArray:
     """Return labels as an array `(rows,)`; a column of them is taken with a warning."""
     if y is None:
         raise DataError("y is None: this estimator requires y to be passed, but the target y is None")

@@ -32,7 +32,7 @@ from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 from sdm.models.species import Model
-from sdm.types import Array, Progress, TableLike
+from sdm.types import Array, Numbers, Progress, TableLike
 
 log = logging.getLogger("sdm")
 
@@ -264,7 +264,7 @@ class Maxent(SpeciesEstimator):
 
     def _solve(self, problem: Problem, start: SpeciesEstimator | Model | Array | None = None) -> Solution:
         """Solve a problem with the chosen solver, from earlier weights, or those of an earlier model."""
-        options: dict[str, Any] = {"tolerance": self.tolerance}
+        options: Numbers = {"tolerance": self.tolerance}
         if self.max_iterations is not None:
             options["max_iterations"] = int(self.max_iterations)
         if isinstance(start, np.ndarray):

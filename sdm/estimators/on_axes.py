@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from sdm.maxent.solution import CONVERGED, STALLED, Solution
 from sdm.models.group import GroupModel
 from sdm.models.interface import ModelVariable
 from sdm.models.species import Model
-from sdm.types import Progress, TableLike
+from sdm.types import Numbers, Progress, TableLike
 
 
 @dataclass(eq=False, repr=False)
@@ -52,9 +52,9 @@ class OnAxes(SpeciesEstimator):
     _: KW_ONLY
     without: Mapping[str, GroupModel] | None = None
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Numbers:
         """Return the parameters as JSON can hold them: the group by what it was fitted with."""
-        settings: dict[str, Any] = {"species": self.species, "group": self.group.identity, "axes": self.group.rank}
+        settings: Numbers = {"species": self.species, "group": self.group.identity, "axes": self.group.rank}
         names = ("tolerance", "add_presences", "prevalence", "unseen", "temperature")
         return settings | {"categorical": list(self.categorical)} | {name: getattr(self, name) for name in names}
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder, as_table, column_names
 from sdm.errors import DataError, OptionError
-from sdm.types import Array, TableLike
+from sdm.types import Array, Numbers, TableLike
 
 Limits = Mapping[str, tuple[float, float, str]]
 """Parameters that are numbers: their limits (exclusive), and the words for them."""
@@ -59,7 +59,7 @@ def _of_sklearn(name: str) -> Any:
 class Parameters:
     """An estimator whose constructor arguments are its attributes of the same names."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Numbers:
         """Return the constructor's arguments."""
         return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
 
@@ -80,7 +80,7 @@ class Parameters:
         """Return the estimator for a fold; most are the same for all."""
         return self
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Numbers:
         """Return the parameters as JSON can hold them; the seed is the one in use."""
         params = self.get_params()
         if "random_state" in params:

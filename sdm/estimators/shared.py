@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
 from sdm.shared.factors import Factors, shown_axes
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
-from sdm.types import Array, Progress, TableLike
+from sdm.types import AnyArray, Array, Progress, TableLike
 
 _NUMBERS = {
     "tolerance": (0.0, np.inf, "a positive gap in nats per record, such as 1e-4"),
@@ -148,7 +148,7 @@ class SharedMaxent(Estimator):
         self.group_ = group_data(encoder, x, one_label_per_row(y, len(x)), sample_weight, base_weight)
         return self._fit_group(self.group_, None if blocks is None else np.asarray(blocks), progress)
 
-    def _fit_group(self, group: "GroupData", blocks: NDArray[Any] | None, progress: Progress | None) -> Self:
+    def _fit_group(self, group: "GroupData", blocks: AnyArray | None, progress: Progress | None) -> Self:
         self.species_ = group.species
         classes, rectified = parse_features(self.features, float(group.counts.sum()))
         self.features_ = Standardised.of(self._features(group, classes, rectified))
@@ -180,7 +180,7 @@ class SharedMaxent(Estimator):
         return built.subset(keep)
 
     def _choose(
-        self, problem: SharedProblem, group: "GroupData", blocks: NDArray[Any] | None, progress: Progress | None
+        self, problem: SharedProblem, group: "GroupData", blocks: AnyArray | None, progress: Progress | None
     ) -> tuple[list[PathRow], Factors | None, float]:
         """Return the path, the factors to start from, and the strength."""
         if not isinstance(self.strength, str):
@@ -352,7 +352,7 @@ class GroupData:
         """Return a random block for each cell."""
         return np.random.default_rng(1).permutation(np.arange(self.domain.n) % folds)
 
-    def block_of_cells(self, blocks: NDArray[Any]) -> NDArray[np.int64]:
+    def block_of_cells(self, blocks: AnyArray) -> NDArray[np.int64]:
         """Return the block of each cell, numbered from 0 on: that of the first of its rows."""
         if blocks.shape != self.cell.shape:
             raise DataError(f"blocks has shape {blocks.shape}, expected one for each of the {self.cell.size:,} rows")

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from sdm.maxent.penalty_weights import TABLE_LIMITS
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
-from sdm.types import Array, Progress, TableLike
+from sdm.types import AnyArray, Array, Numbers, Progress, TableLike
 
 Rows = tuple[Array, NDArray[np.bool_], Array | None, Array | None]
 """Values, presences, weights and base measures of labelled rows."""
@@ -54,7 +54,7 @@ class FittedSpecies(Classifier):
 
     multi_class = False
 
-    classes_: NDArray[Any]
+    classes_: AnyArray
     model_: Model
     solution_: Solution
     coef_: Array
@@ -177,7 +177,7 @@ class SpeciesEstimator(FittedSpecies):
         """Return which presences join the background by default."""
         return "all"
 
-    def _problem_model(self, problem: Problem, record: dict[str, Any]) -> Model:
+    def _problem_model(self, problem: Problem, record: Numbers) -> Model:
         """Return the model that predicts, from the features and weights of a problem that was solved."""
         features, weights, objective = problem.features, self.coef_, self.solution_.objective
         record = {
@@ -188,9 +188,7 @@ class SpeciesEstimator(FittedSpecies):
         terms, shapes = weighted_features(features.families, weights)
         return self._species_model(terms, shapes, record, lambda: features.scores(weights))
 
-    def _species_model(
-        self, terms: Terms, shapes: Shapes, record: dict[str, Any], scores: Callable[[], Array]
-    ) -> Model:
+    def _species_model(self, terms: Terms, shapes: Shapes, record: Numbers, scores: Callable[[], Array]) -> Model:
         """Return the model of weighted features; `scores` returns their scores at the cells of the domain."""
         solution, data, domain = self.solution_, self._data, self._data.domain
         used, raw = solution.p > 0, solution.p / domain.q0 / domain.n_base

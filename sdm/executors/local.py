@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -102,22 +101,6 @@ def give_memory_back() -> None:
         for name, parameter in _MALLOPT.items():
             if name not in os.environ:
                 mallopt(parameter, int(LEAN_MEMORY[name]))
-
-
-def load_modules(*modules: str) -> None:
-    """Import modules."""
-    for module in modules:
-        import_module(module)
-
-
-def load_meanwhile(*modules: str) -> None:
-    """Import modules in a thread. Errors are left to the import that needs a module."""
-
-    def load() -> None:
-        with suppress(Exception):
-            load_modules(*modules)
-
-    Thread(target=load, daemon=True).start()
 
 
 def _carry_out(task: Any, out: Any, back: Any) -> Any:

@@ -1,15 +1,16 @@
 """Who does the work of a run: this process, several processes of this machine, or a cluster."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sdm.errors import SdmError
-from sdm.executors.here import Here
-from sdm.executors.local import LocalProcesses, load_modules
+from sdm.executors.local import LocalProcesses
+
+if TYPE_CHECKING:
+    from sdm.executors.clusters.cluster import Addressed
 
 
 class Wanted(Protocol):
@@ -20,21 +21,23 @@ class Wanted(Protocol):
         """How many processes of this machine."""
 
     @property
-    def cluster(self) -> Any:
-        """Where a cluster is, or how it is started (`sdm.options.sharing`); its `address` is None for none."""
+    def cluster(self) -> "Addressed":
+        """Where a cluster is, or how it is started."""
 
 
-@dataclass(frozen=True)
-class _NoCluster:
-    address: str | None = None
+class Here(Executor):
+    """An executor that calls every function at once, in this thread."""
 
+    size, ahead = 1, 1
 
-@dataclass(frozen=True)
-class Processes:
-    """A number of processes of this machine, and no cluster."""
-
-    processes: int = 1
-    cluster: Any = field(default_factory=_NoCluster)
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Call a function; what it raises is in the future, but for what ends a program."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 def check_workers(wanted: Wanted) -> None:
@@ -48,21 +51,16 @@ def check_workers(wanted: Wanted) -> None:
 _kept: ContextVar[LocalProcesses | None] = ContextVar("_kept", default=None)
 
 
-FITTING = ("sdm.assess.tuning", "numba")  # what processes load that fit parts of the data
-
-
 @contextmanager
-def kept_workers(wanted: Wanted, modules: Sequence[str] = FITTING) -> Iterator[None]:
-    """Start the processes of this machine that a run asks for, and have them load modules; `workers` gives the same
-    ones for every piece of work in this block. Inside another such block, those of that one stay."""
+def kept_workers(wanted: Wanted) -> Iterator[None]:
+    """Let `workers` give the same processes of this machine for every piece of work in this block. Inside another such
+    block, the processes of that one stay."""
     if wanted.cluster.address is not None or wanted.processes < 2 or _kept_for(wanted) is not None:
         yield
         return
     pool = LocalProcesses(wanted.processes)
     before = _kept.set(pool)
     try:
-        for _ in range(wanted.processes):
-            pool.submit(load_modules, *modules)
         yield
     finally:
         _kept.reset(before)

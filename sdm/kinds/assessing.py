@@ -13,7 +13,7 @@ from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
 from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 
 @dataclass
@@ -28,16 +28,16 @@ class Assessed:
     contribution: list[Contribution] = field(default_factory=list)
     jackknife: list[Jackknife] = field(default_factory=list)
     nulls: NullModels | None = None
-    survey: dict[str, Any] | None = None
+    survey: Numbers | None = None
 
     @property
     def replicates(self) -> list[Any]:
         """The models of the folds or replicates, where maps of their spread are wanted."""
         return [] if self.validation is None else self.validation.models
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Numbers:
         """Return it for the numbers of a model; what was not asked for is left out."""
-        numbers: dict[str, Any] = {}
+        numbers: Numbers = {}
         if self.validation is not None:
             split = self.validation.split
             numbers["cross_validation"] = {
@@ -61,7 +61,7 @@ class Assessed:
 class AssessedModel(Protocol):
     """A measured model of any kind, with what its tables and pictures of the assessment are made from."""
 
-    numbers: dict[str, Any]
+    numbers: Numbers
     assessed: Assessed
     bands: list[Band]  # responses over the replicates, where their models were kept
     surfaces: list[Surface]  # responses to two variables at a time
@@ -101,7 +101,7 @@ def assess(
     """
     assessed, own = Assessed(), options.test
     with workers(options) as pool:
-        common: dict[str, Any] = {"assessor": assessor, "executor": pool, "progress": progress}
+        common: Numbers = {"assessor": assessor, "executor": pool, "progress": progress}
         if split is not None:
             keep = options.output.uncertainty
             whole, folds = (table, split) if nested is None else nested

@@ -19,6 +19,7 @@ from sdm.options.definitions import RunOptions
 from sdm.report.chart_files import make_plots
 from sdm.report.paper import Paper, paper_of
 from sdm.storage.files import safe_name
+from sdm.types import Numbers, Row
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
@@ -49,7 +50,7 @@ def cutoff(
     return on_scale(find_threshold(thresholds, wanted).raw)
 
 
-def importance_rows(model: AssessedModel) -> list[dict[str, Any]]:
+def importance_rows(model: AssessedModel) -> list[Row]:
     """Return one row per variable with both kinds of importance, the one that contributes most first.
 
     Classes have one kind: by how much the log loss rises when a variable is shuffled.
@@ -74,7 +75,7 @@ def importance_rows(model: AssessedModel) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -float(row["contribution"]))
 
 
-def fold_rows(model: AssessedModel) -> list[dict[str, Any]]:
+def fold_rows(model: AssessedModel) -> list[Row]:
     """Return the fold of every presence, and of the background where it is divided; empty if folds overlap."""
     validation = model.assessed.validation
     split = None if validation is None else validation.split
@@ -90,14 +91,14 @@ def fold_rows(model: AssessedModel) -> list[dict[str, Any]]:
     ]
 
 
-def variogram_rows(model: AssessedModel) -> list[dict[str, Any]]:
+def variogram_rows(model: AssessedModel) -> list[Row]:
     """Return the variograms that the size of blocks comes from; none if it was given."""
     validation = model.assessed.validation
     blocks = None if validation is None else validation.split.blocks
     return [] if blocks is None else blocks.rows()
 
 
-def band_rows(model: AssessedModel) -> list[dict[str, Any]]:
+def band_rows(model: AssessedModel) -> list[Row]:
     """Return the responses over the replicates in long form."""
     return [
         {
@@ -112,7 +113,7 @@ def band_rows(model: AssessedModel) -> list[dict[str, Any]]:
     ]
 
 
-def surface_rows(model: AssessedModel) -> list[dict[str, Any]]:
+def surface_rows(model: AssessedModel) -> list[Row]:
     """Return the responses to two variables at a time in long form."""
     return [
         {
@@ -228,7 +229,7 @@ def write_value_maps(
     stack: "Stack",
     raster: Path,
     of: str,
-    common: dict[str, Any],
+    common: Numbers,
 ) -> Files:
     """Write presence and absence by a cutoff, and the spread over replicates, beside a map; return their names.
 

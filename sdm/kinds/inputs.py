@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.area import StudyArea
@@ -20,6 +19,7 @@ from sdm.features.by_variable import FeatureChoice, named_alone
 from sdm.kinds.task import Findings, Prepared
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.storage.addresses import place_suffix
+from sdm.types import Numbers
 
 SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
@@ -117,7 +117,7 @@ def with_layers(stack: Stack, names: Sequence[str]) -> Stack:
     return replace(stack, layers=tuple(layer for layer in stack.layers if layer.name in names))
 
 
-def narrow_layers(prepared: Prepared, names: Sequence[str]) -> dict[str, Any]:
+def narrow_layers(prepared: Prepared, names: Sequence[str]) -> Numbers:
     """Return the layers of a run with some of the variables, as fields of its inputs."""
     return {"stack": None if prepared.stack is None else with_layers(prepared.stack, names)}
 

@@ -21,7 +21,7 @@ from sdm.data.untagged import refuse_values
 from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
 from sdm.models.interface import FittedModel
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Numbers
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class SurveyFile:
     crs: str | None = None
 
 
-def chosen_options(model: FittedModel, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+def chosen_options(model: FittedModel, given: Mapping[str, Any], known: Sequence[str]) -> Numbers:
     """Return the options that were given (are neither None nor empty); raise for one that does not apply."""
     chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
     for name in chosen:

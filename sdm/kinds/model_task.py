@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from sdm.errors import OptionError
 from sdm.kinds.artefacts import Artefact
 from sdm.models.interface import FittedModel
-from sdm.types import Array, Index, Progress
+from sdm.types import Array, Index, Numbers, Progress, Row
 
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sdm.options.definitions import RunOptions
 
 ModelT = TypeVar("ModelT", bound=FittedModel)
-Numbers = dict[str, Any]  # JSON values
 RowValues = Callable[..., Array]  # like `FittedModel.column_values`
 
 
@@ -128,7 +127,7 @@ class ModelTask(ABC, Generic[ModelT]):
         text: "TextTable",
         row: Index,
         clamp: bool,
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return the possible communities of the rows of a table; none of a model that has no communities."""
         return []
 

@@ -21,7 +21,7 @@ from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import WHOLE_BACKGROUND
 from sdm.options.testing import TestOptions
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Numbers
 
 log = logging.getLogger("sdm")
 
@@ -169,7 +169,7 @@ def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stac
     at = np.unique(member, return_index=True)[1]
     x, y, values = sites.x[at], sites.y[at], sites.values[at]
     table = SampleTable(sites.title, sites.names, sites.categorical, values, values, x, y, x, y)
-    arguments: dict[str, Any] = {"noun": "sites"}
+    arguments: Numbers = {"noun": "sites"}
     if how == "bootstrap":
         arguments["strata"] = kind
     split = _divide(table, options, how, stack, **arguments)
@@ -220,7 +220,7 @@ def _asked(own: TestOptions) -> int:
     return own.folds or (own.replicates if own.replicates > 1 else FOLDS)
 
 
-def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> dict[str, Any]:
+def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> Numbers:
     """Return what a division takes beside the table."""
     own = options.test
     folds = _asked(own)
@@ -248,7 +248,7 @@ def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack |
     return {}
 
 
-def _board(stack: Stack | None) -> dict[str, Any]:
+def _board(stack: Stack | None) -> Numbers:
     """Return the corner and the cells of the layers, for a checkerboard."""
     if stack is None:
         raise OptionError("test.split=checkerboard needs layers, whose cells make its squares: use --split block")

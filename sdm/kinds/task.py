@@ -20,7 +20,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.rules import RULES, broken
 from sdm.storage.files import safe_name
 from sdm.storage.reading import load_json
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,7 @@ class Measured(Protocol):
     def name(self) -> str:
         """What the model is of."""
 
-    numbers: dict[str, Any]
+    numbers: Numbers
     notes: list[str]
 
 
@@ -114,7 +114,7 @@ class ModelMaps:
 
     folder: Path
     files: Files
-    numbers: dict[str, Any]
+    numbers: Numbers
 
     def move(self, folder: Path) -> Self:
         """Return the same in another folder, after the files are moved there."""
@@ -130,8 +130,8 @@ class ModelResult:
     name: str  # the species, the title of the classes, or the community
     kind: str
     folder: Path | None = None
-    numbers: dict[str, Any] = field(default_factory=dict)  # everything that was measured, as in the JSON file
-    files: dict[str, Any] = field(default_factory=dict)  # in the folder, by what they are
+    numbers: Numbers = field(default_factory=dict)  # everything that was measured, as in the JSON file
+    files: Files = field(default_factory=dict)  # in the folder, by what they are
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -302,7 +302,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         """Say in a few lines of text what was fitted and how good it is."""
 
     @abstractmethod
-    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+    def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers of a model, for the table of a batch."""
 
     def file_name(self, name: str) -> str:
@@ -313,7 +313,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         """Return the options that repeat the run for one model."""
         return options
 
-    def records(self, prepared: PreparedT, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+    def records(self, prepared: PreparedT, name: str) -> tuple[list[Row], dict[str, int]] | None:
         """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
         return None
 

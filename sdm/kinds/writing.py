@@ -42,7 +42,7 @@ def write_model(
 ) -> ModelResult:
     """Write the results of one model into the folder of its maps; `also` writes more."""
     name, folder = task.file_name(measured.name), maps.folder
-    files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt", **maps.files}
+    files: Files = {"run": "run.yaml", "command": "command.txt", **maps.files}
     measured.numbers |= maps.numbers
     notes = [*measured.notes, *task.write(measured, prepared, options, folder, files, progress)]
     write_run(task, task.repeat(options, measured.name), folder, command)
@@ -88,7 +88,7 @@ def write_model(
     return ModelResult(measured.name, task.kind, folder, measured.numbers, files, notes, warnings, records=counts)
 
 
-def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
+def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files: Files) -> None:
     """Add the folds, and the ranges of thresholded maps with their centroids, to the GeoPackage of a model."""
     import pandas as pd
 
@@ -104,7 +104,7 @@ def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files:
 
 
 def write_fate(
-    prepared: Prepared, fate: "pd.DataFrame | None", options: RunOptions, folder: Path, files: dict[str, Any]
+    prepared: Prepared, fate: "pd.DataFrame | None", options: RunOptions, folder: Path, files: Files
 ) -> None:
     """Write the fate of every record, and note the names of the files."""
     if fate is not None:

@@ -89,7 +89,6 @@ def write_class_maps(
     check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
     stack = stack.within(None if study_area is None else study_area.bounds)
     codes = np.array(map_codes(model), dtype=np.uint8)
-
     clamped = extrapolation != "free"
     if novelty is not None:
         novelty.start(stack)

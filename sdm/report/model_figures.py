@@ -66,6 +66,8 @@ def has_range(results: Results) -> bool:
 
 def draw_model(results: Results, paper: Paper) -> None:
     """Draw the figures of a model of one species again: its charts and map, the folds, and the choice of settings."""
+    from sdm.report.figures.stored import draw_stored
+
     write_figures(results, paper)
     raster = results.path("map")
     if raster is not None:
@@ -76,12 +78,4 @@ def draw_model(results: Results, paper: Paper) -> None:
         picture, shades = raster.with_suffix(".png"), suitability(results.scale)
         places: dict[str, Any] = {"x": x, "y": y, "test": records.get("test"), "edges": has_range(results)}
         draw_map(raster, picture, title=results.title, species=True, shades=shades, paper=paper, **places)
-    draw_validation(results, paper)
-
-
-def draw_validation(results: Results, paper: Paper) -> None:
-    """Draw the folds and the choice of settings again, where a model has them."""
-    if results.table("folds") or results.table("tune"):
-        from sdm.report.figures.stored import draw_stored
-
-        draw_stored(results, paper)
+    draw_stored(results, paper)

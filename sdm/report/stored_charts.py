@@ -127,11 +127,11 @@ def share_charts(results: Results) -> dict[str, CurveChart]:
 
 def importance_of(results: Results) -> BarChart | None:
     """Return the importance of the variables; None where it was not measured."""
-    permuted, contributed = importance_rows(results)
+    permuted, contributed = stored_importance(results)
     return importance_chart(permuted, contributed) if permuted or contributed else None
 
 
-def importance_rows(results: Results) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def stored_importance(results: Results) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows of permutation importance, and those of contributions."""
     found = results.tree("importance")
     permuted = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))

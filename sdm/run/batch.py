@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sdm.errors import OutputError, SdmError
-from sdm.executors.here import Here
 from sdm.executors.local import give_memory_back
-from sdm.executors.opening import as_done, workers
+from sdm.executors.opening import Here, as_done, workers
 from sdm.kinds.task import Prepared
 from sdm.kinds.writing import write_fate, write_run
 from sdm.maps.gis.package import PACKAGE

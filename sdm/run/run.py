@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from sdm.errors import DataError
 from sdm.executors.ahead import run_threads
-from sdm.executors.local import load_meanwhile
 from sdm.executors.opening import check_workers, kept_workers
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import ModelResult, Prepared, Task
@@ -85,7 +84,6 @@ def run(
         refuse_partial(target)
     replacing = output.overwrite or output.resume
     with claim(target, overwrite=replacing), kept_workers(options), run_threads(options.threads):
-        load_meanwhile(*_drawing(options))  # half a second, while layers are read
         began = perf_counter()
         with going_on(progress, "reading records and layers"):
             prepared = task.prepare(options)
@@ -179,10 +177,3 @@ def _whole(model: ModelResult, target: Path) -> ModelResult:
     """Return a model of several with everything that is in its folder, which will be in the target."""
     model = model.whole()
     return replace(model, folder=model.folder and target / model.folder.name)
-
-
-def _drawing(options: RunOptions) -> list[str]:
-    """Return the modules that draw the map of a run and write its page."""
-    output = options.output
-    modules = ["sdm.report.figures.maps.drawn"] if output.map and output.map_picture else []
-    return [*modules, "sdm.kinds.pages"] if output.report else modules

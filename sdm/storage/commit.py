@@ -3,13 +3,14 @@
 A stage is a folder `.sdm-<digits>.part` next to its target, with the new result in `new/`. Where the system can
 exchange two folders, that is the commit: whoever looks finds the whole old result or the whole new one. Then the user's
 files move from the old folder, which is in the stage, to the new one. Where folders cannot be exchanged (a mounted
-folder, the current one, a disk without that call), files are moved one by one, and an error moves them back.
+folder, the current one, a disk without that call), and where files are added to a result, the new files are moved one
+by one.
 
-A stage whose target is not locked was left behind by a run that was killed: the next run finishes it by its journal.
-Its name and its journal are sealed with the key of the user, so that nobody else's stage is used.
+A stage whose target is not locked was left behind by a run that was killed, or that met an error of the disk: the next
+run finishes it by its journal. Its name and its journal are sealed with the key of the user, so that nobody else's
+stage is used.
 """
 
-import errno
 import json
 import logging
 import os
@@ -20,10 +21,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 
 from sdm.errors import OutputError
-from sdm.storage.disk import exchange_folders, link_or_copy, rename_new, sync, sync_after, sync_tree
+from sdm.storage.disk import exchange_folders, rename_new, sync, sync_after, sync_tree
 from sdm.storage.files import refuse_existing, remove_empty
 from sdm.storage.locks import lock, lock_of, place_digest
 from sdm.storage.user_cache import user_seal
@@ -44,8 +44,6 @@ from sdm.storage.written_files import (
 log = logging.getLogger("sdm")
 
 _ANY_STAGE = ".sdm-????????-*.part"
-_in_place = set[Path]()  # targets of this process whose new results are in place
-_NO_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES}
 
 
 @contextmanager
@@ -56,17 +54,17 @@ def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[Non
     refuse_existing(target, overwrite=overwrite or bool(stages_of(target)))  # what is unfinished is finished first
     if folder:
         _refuse_file(target)
-    absent = _absent(target.parent)
-    _in_place.discard(target)
+    absent, complete = _absent(target.parent), False
     try:
         _make(target.parent, given)
         with lock(target):
             _recover(target)
             refuse_existing(target, overwrite=overwrite)  # a run may have ended between the look and the lock
             yield
+            complete = True
     except KeyboardInterrupt as interrupt:
-        if target in _in_place:
-            interrupt.add_note(f"the new results are in {given}")
+        if complete:
+            _note_results(interrupt, given)
         raise
     finally:
         remove_empty(absent)
@@ -80,15 +78,10 @@ def staging(target: Path, *, overwrite: bool, keep: bool = False) -> Iterator[Pa
     given, target = target, _real(target)
     refuse_existing(target, overwrite=overwrite)
     _refuse_file(target)
-    absent = _absent(target)
-    try:
-        _make(target.parent, given)
-        inside = target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK))
-        with _staged(target if inside else target.parent, place_digest(target), target, given) as stage:
-            yield stage.new
-            _commit(stage, keep)
-    finally:
-        remove_empty(absent)
+    inside = target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK))
+    with _staged(target if inside else target.parent, place_digest(target), target, given) as stage:
+        yield stage.new
+        _commit(stage, keep)
 
 
 @contextmanager
@@ -137,19 +130,25 @@ def _refuse_file(target: Path) -> None:
 
 
 class _Stage:
-    """A folder with a new result, and what its commit does; the journal keeps that for the next run."""
+    """A folder with a new result, and the plan of its commit; the journal keeps that for the next run."""
 
     def __init__(self, path: Path, target: Path) -> None:
         self.path, self.target = path, target  # the folder where files go
-        self.new, self.old, self.journal = path / "new", path / "old", path / "commit"
+        self.new, self.journal = path / "new", path / "commit"
         self.inode = 0  # of the new result
-        self.gone: Mapping[str, int] | None = None  # files of the old result that go, with their times; None before
-        self.moved = False  # whether all files were moved one by one
+        self.gone: Mapping[str, int] = {}  # files of the old result that go, with their times
+        self.stale: Mapping[str, int] = {}  # those of them that no new file replaces
+        self.moving = False  # whether new files move one by one
 
     @property
     def exchanged(self) -> bool:
         """Whether the folder in the stage is that of the old result."""
-        return self.gone is not None and _inode(self.new) not in (None, self.inode)
+        return self.inode != 0 and _inode(self.new) not in (None, self.inode)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the new result is in its place."""
+        return _inode(self.target) == self.inode or (self.moving and not self.new.exists())
 
     def make(self) -> None:
         """Make the folder."""
@@ -158,10 +157,13 @@ class _Stage:
         self.inode = self.new.stat().st_ino
 
     def begin(self, gone: Mapping[str, int]) -> None:
-        """Store what is to be done."""
+        """Store the plan."""
+        names = files_in(self.new)
         self.gone = gone
+        self.stale = {name: time for name, time in gone.items() if name not in names}
         into = os.path.relpath(self.target, self.path.parent)
-        text = json.dumps({"into": into, "inodes": [self.inode, _inode(self.target)], "gone": gone})
+        inodes = [self.inode, _inode(self.target)]
+        text = json.dumps({"into": into, "inodes": inodes, "gone": self.gone, "stale": self.stale})
         part = self.path / "journal"
         part.write_text(json.dumps([text, user_seal(str(self.path), text)]), encoding="utf-8")
         sync(part)
@@ -178,18 +180,18 @@ class _Stage:
                 raise ValueError("its journal was not made by a run of yours")
             plan = json.loads(text)
             stage.target = path.parent / plan["into"]
-            (stage.inode, replaced), stage.gone = plan["inodes"], plan["gone"]
-            if any(place.is_symlink() for place in (stage.target, stage.new, stage.old)):
+            (stage.inode, replaced), stage.gone, stage.stale = plan["inodes"], plan["gone"], plan["stale"]
+            if any(place.is_symlink() for place in (stage.target, stage.new)):
                 raise ValueError("it has a link in the place of a folder")
             if _inode(stage.new) not in (None, stage.inode, replaced):
                 raise ValueError("its files are copies")
         return stage
 
     def close(self) -> None:
-        """Remove the folder, unless its journal says that it is not done with."""
+        """Remove the folder, unless there is something in it that has not come to its place."""
         if self.exchanged:
             _bring_over(self)
-        if self.moved or not (self.journal.exists() and self.new.exists()):
+        if not (self.exchanged or (self.moving and self.new.exists())):
             with suppress(OSError):
                 self.journal.unlink(missing_ok=True)  # first: a part of a stage must not be finished
                 shutil.rmtree(self.path, ignore_errors=True)
@@ -200,22 +202,35 @@ def _staged(beside: Path, digest: str, target: Path, given: Path) -> Iterator[_S
     """Make a stage for a target, and remove it at the end."""
     # Named before it is made, so that a signal at any moment finds what to remove.
     stage = _Stage(beside / _sealed_name(beside, digest, secrets.token_hex(6)), target)
+    absent = _absent(target)
     try:
         try:
-            stage.make()
-        except OSError as error:
-            raise OutputError(f"{beside} cannot be written ({error.strerror}): choose another folder") from error
-        with _explained(given, stage.new):
-            yield stage
-    finally:
-        try:
-            stage.close()
-        except KeyboardInterrupt:
-            stage.close()
-            raise
+            _make(target.parent, given)
+            try:
+                stage.make()
+            except OSError as error:
+                raise OutputError(f"{beside} cannot be written ({error.strerror}): choose another folder") from error
+            with _explained(given, stage.new):
+                yield stage
         finally:
-            if stage.moved or _inode(target) == stage.inode:
-                _in_place.add(_real(given))
+            try:
+                stage.close()
+            except KeyboardInterrupt:
+                stage.close()
+                raise
+            finally:
+                remove_empty(absent)
+    except KeyboardInterrupt as interrupt:
+        if stage.in_place:
+            _note_results(interrupt, given)
+        raise
+
+
+def _note_results(interrupt: KeyboardInterrupt, target: Path) -> None:
+    """Let an interrupt name the new results, unless they are a part of results that are not complete."""
+    note = f"the new results are in {target}"
+    if not any(is_temporary(part) for part in target.parts) and note not in getattr(interrupt, "__notes__", ()):
+        interrupt.add_note(note)
 
 
 def _sealed_name(beside: Path, digest: str, token: str) -> str:
@@ -252,7 +267,7 @@ def _recover(target: Path) -> None:
 def _recover_stage(path: Path) -> None:
     try:
         stage = _Stage.left(path)
-        if stage.gone is not None and stage.new.exists() and not stage.exchanged:
+        if stage.inode and stage.new.exists() and not stage.exchanged:
             _move_in(stage)
             log.warning("an earlier run was killed while its results were moved in place: they are complete now")
         stage.close()
@@ -285,32 +300,15 @@ def _commit(stage: _Stage, keep: bool) -> None:
 
 
 def _replace(stage: _Stage, gone: Mapping[str, int], keep: bool) -> None:
-    """Exchange the folders; or move files one by one, and on an error back again."""
-    new, target, names = stage.new, stage.target, files_in(stage.new)
-    if len(names) == 1 and set(gone) <= set(names):
-        _move(names, new, target, gone)
-        stage.moved = True
-        return
-    made = [path for name in names for path in _parents(target, name) if not path.exists()]
-    try:
-        stage.begin(gone)
-        if keep or not (_can_exchange(target) and _exchange(stage)):
-            _move_in(stage)
-    except BaseException:
-        if not (stage.exchanged or stage.moved):
-            try:
-                moved = [name for name in names if not os.path.lexists(new / name)]
-                _move([name for name in gone if name in moved], stage.old, target, _times(target, moved), new)
-                _move([name for name in gone if name not in names], stage.old, target)
-                _move([name for name in moved if not os.path.lexists(new / name)], target, new)
-                remove_empty(reversed(made))
-                stage.journal.unlink(missing_ok=True)
-            except OSError as error:
-                raise OutputError(
-                    f"{target} has files of the old and of the new result ({error.strerror or error}): "
-                    "repeat the command with --overwrite, which finishes this first"
-                ) from error
-        raise
+    """Exchange the folders, or move files one by one."""
+    exchange = not keep and _can_exchange(stage.target)
+    if not exchange:
+        for folder in {parent for name in (*files_in(stage.new), *gone) for parent in _parents(stage.target, name)}:
+            if folder.exists() and not os.access(folder, os.W_OK):
+                raise OutputError(f"{folder} cannot be written (Permission denied): choose another folder")
+    stage.begin(gone)
+    if not (exchange and _exchange(stage)):
+        _move_in(stage)
 
 
 def _can_exchange(target: Path) -> bool:
@@ -329,93 +327,80 @@ def _exchange(stage: _Stage) -> bool:
     for folder in (new, *(path for path in new.rglob("*") if path.is_dir())):
         with suppress(OSError):
             shutil.copystat(target / folder.relative_to(new), folder)
-    try:
+    with suppress(OSError):
         exchange_folders(new, target)
-    except OSError as error:
-        if error.errno not in _NO_EXCHANGE and not stage.exchanged:
-            raise
     return stage.exchanged
 
 
+def _move_in(stage: _Stage) -> None:
+    """Move new files to their places one by one."""
+    stage.moving = True
+    try:
+        try:
+            _finish(stage)
+        except KeyboardInterrupt:
+            _finish(stage)
+            raise
+    except OSError as error:
+        raise OutputError(
+            f"{stage.target} has files of the old and of the new result ({error.strerror or error}): "
+            "repeat the command with --overwrite, which finishes this first"
+        ) from error
+
+
 def _bring_over(stage: _Stage) -> None:
-    """Remove the old files of sdm from the folder that was exchanged, and move the user's to the new one."""
+    """Move the user's files out of the old folder, which was exchanged."""
     reason: OSError | None = None
     for _ in range(3):  # whoever has the old folder open may write to it at any moment
         try:
-            _remove(stage.new, stage.gone or {})
-            stage.gone = {}
-            stage.target.mkdir(exist_ok=True)
-            _merge(stage.new, stage.target)
-            sync_after(stage.target)
+            _finish(stage)
             return
         except OSError as error:
             reason = error
     log.warning("files of yours are in %s, and could not be moved to %s (%s)", stage.new, stage.target, reason)
 
 
-def _merge(old: Path, new: Path) -> None:
-    """Move what a folder holds to another one, and remove it."""
+def _finish(stage: _Stage) -> None:
+    """Move the files of a stage to their places, and remove the old ones of sdm."""
+    if not stage.new.exists():
+        return
+    stage.target.mkdir(parents=True, exist_ok=True)
+    if stage.exchanged:
+        _remove(stage.new, stage.gone)
+        _merge(stage.new, stage.target)
+    else:
+        _merge(stage.new, stage.target, {stage.target / name: time for name, time in stage.gone.items()})
+        _remove(stage.target, stage.stale)
+    stage.new.rmdir()
+    sync_after(stage.target)
+
+
+def _merge(source: Path, target: Path, replaced: Mapping[Path, int] | None = None) -> None:
+    """Move the content of a folder to another one: the user's files, or new ones. Of those in their places the ones to
+    be `replaced`, which have their times, go. Every other file is the user's, and gets another name."""
     failed: OSError | None = None
-    for path in sorted(old.iterdir()):
-        place = new / path.name
+    for path in sorted(source.iterdir()):
+        place = target / path.name
         try:
             if is_temporary(path.name) and not path.match(_ANY_STAGE):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             elif all(one.is_dir() and not one.is_symlink() for one in (path, place)):
-                _merge(path, place)
-            else:
+                _merge(path, place, replaced)
+                path.rmdir()
+            elif replaced is None:
                 _move_beside(path, place)
+            elif place in replaced and _time(place) == replaced[place]:
+                os.replace(path, place)  # so that a file of this name is there at any moment
+            else:
+                with suppress(FileExistsError):
+                    rename_new(path, place)
+                    continue
+                _move_beside(place, place)
+                rename_new(path, place)
         except OSError as error:
             failed = error
     if failed is not None:
         raise failed
-    old.rmdir()
-
-
-def _move_in(stage: _Stage) -> None:
-    """Move files to their places one by one, and what they replace to `old/`."""
-    gone, names = stage.gone or {}, files_in(stage.new)
-    stale = [name for name in gone if name not in names and _time(stage.target / name) == gone[name]]
-    _move(stale, stage.target, stage.old)
-    _move(names, stage.new, stage.target, gone, stage.old)
-    remove_empty(reversed([path for name in gone for path in _parents(stage.target, name)]))
-    sync_after(stage.target)
-    stage.moved = True
-
-
-def _move(
-    names: Sequence[str],
-    source: Path,
-    target: Path,
-    replaced: Mapping[str, int] = MappingProxyType({}),
-    old: Path | None = None,
-) -> None:
-    """Move files of a folder to another one, as far as they are there. A file in their place that is to be `replaced`,
-    and has its time, is stored in `old`; any other one is the user's and gets another name."""
-    for name in names:
-        if not os.path.lexists(source / name) or is_linked(source, name):
-            continue
-        _make_parents(target, name)
-        if name in replaced and _time(target / name) == replaced[name]:
-            if old is not None and not os.path.lexists(old / name):
-                _make_parents(old, name)
-                link_or_copy(target / name, old / name)
-            os.replace(source / name, target / name)  # so that a file of this name is there at any moment
-            continue
-        try:
-            rename_new(source / name, target / name)
-        except FileExistsError:
-            _move_beside(target / name, target / name)
-            rename_new(source / name, target / name)
-
-
-def _make_parents(target: Path, name: str) -> None:
-    """Make the folders of a file; a link or file of the user's in their place gets another name."""
-    for folder in (target, *_parents(target, name)):
-        if folder.is_symlink() or not folder.is_dir():
-            if os.path.lexists(folder):
-                _move_beside(folder, folder)
-            folder.mkdir(parents=True)
 
 
 def _move_beside(path: Path, place: Path) -> None:

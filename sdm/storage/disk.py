@@ -4,7 +4,6 @@ import ctypes
 import errno
 import logging
 import os
-import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -44,14 +43,6 @@ def _rename(a: Path, b: Path, flags: dict[str, int]) -> None:
     if failed:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(b))
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name; where the disk cannot, copy it."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def sync_tree(folder: Path) -> None:

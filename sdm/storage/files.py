@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import OptionError, OutputError
+from sdm.storage.disk import rename_new
 from sdm.storage.reading import special
 
 _RESERVED = {"con", "prn", "aux", "nul", *(f"com{k}" for k in range(1, 10)), *(f"lpt{k}" for k in range(1, 10))}
@@ -136,19 +137,11 @@ def write_bytes(path: Path, content: bytes, *, overwrite: bool = False) -> Path:
             if overwrite:
                 os.replace(part, path)
             else:
-                _move_to_new(part, path)
+                rename_new(part, path)
         finally:
             part.unlink(missing_ok=True)
+    except FileExistsError:  # another process has made it meanwhile
+        raise OutputError(f"{path} exists already: choose another name, or use --overwrite") from None
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
     return path
-
-
-def _move_to_new(part: Path, path: Path) -> None:
-    """Give a file its name, unless another process has made a file of that name meanwhile."""
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        raise OutputError(f"{path} exists already: choose another name, or use --overwrite") from None
-    except OSError:  # a disk without links
-        os.replace(part, path)

@@ -45,15 +45,15 @@ def test_a_page_that_is_there_is_replaced(fit, results: Path) -> None:
 
 def test_figures_are_drawn_again_for_print(fit, results: Path) -> None:
     """Every chart has its file for print, of the model and of its scenarios; what pages show stays as it was."""
-    before = {name: (results / name).read_bytes() for name in files(results)}
+    before = {name: (results / name).read_bytes() for name in files(results) if (results / name).is_file()}
     said = succeed("report", results, "--figures", "pdf").stdout.split()
-    new = {name for name in files(results) if name not in before}
+    new = {name for name in files(results) if name not in before and (results / name).is_file()}
     charts = {path.with_suffix(".pdf").relative_to(results).as_posix() for path in (results / "plots").glob("*.svg")}
     scenarios = {f"scenarios/{fit.name}_{what}.pdf" for what in ("scenarios", "change", "change_maps", "novelty")}
     assert new == {f"{fit.name}.pdf", *charts, *scenarios}
     assert {str(results / name) for name in new} < set(said)
     assert {name: (results / name).read_bytes() for name in before} == before
-    assert "expected png, pdf, svg" in fail("report", results, "--figures", "gif", code=2).stderr
+    assert "expected png, pdf, svg" in fail("report", results, "--figures", "gif", code=2)
 
 
 def test_no_page_where_none_is_wanted(world, tmp_path: Path) -> None:

@@ -14,15 +14,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from clusters.machines import Machines, Where, machines, on_cluster, until
+from clusters.machines import Machines, machines, on_cluster, until
 from clusters.tasks import divide, fail_with_advice, process_id, square, wait_for_go
 from distributed import Client
 
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, DataError, OptionError, SchedulerLost
 from sdm.executors.clusters import cluster as cluster_room
-from sdm.executors.here import Here
-from sdm.executors.opening import workers
+from sdm.executors.opening import Here, workers
+from sdm.options.sharing import ClusterOptions
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ class OwnScheduler:
 def test_a_worker_without_heartbeats_is_named_and_then_removed(caplog: pytest.LogCaptureFixture) -> None:
     """Otherwise a run waits for a paused worker for as long as the scheduler does: five minutes, without a word."""
     scheduler = OwnScheduler()
-    opened: Any = cluster_room.ClusterExecutor(Where("tcp://there:8786"))
+    opened: Any = cluster_room.ClusterExecutor(ClusterOptions(address="tcp://there:8786"))
     link = SimpleNamespace(closed=lambda: False)
     opened._client = SimpleNamespace(scheduler=scheduler, rpc=scheduler, status="running", scheduler_comm=link)
     opened._workers = {"tcp://a": 1, "tcp://b": 1}
@@ -245,7 +245,7 @@ def test_a_cluster_that_never_has_a_worker_exhausts_patience(tmp_path: Path) -> 
 @pytest.mark.thorough
 def test_a_cluster_whose_workers_were_all_killed_exhausts_patience(tmp_path: Path) -> None:
     with machines(tmp_path, 1) as started, suppress(ClusterError), workers(on_cluster(started.file)) as opened:
-        opened._cluster = Where(str(started.file), patience=1.0)
+        opened._cluster = ClusterOptions(address=str(started.file), patience=1.0)
         future = opened.submit(wait_for_go, str(tmp_path), "a")
         until(lambda: list(tmp_path.glob("*.began")))
         started.processes[1].kill()
@@ -255,9 +255,9 @@ def test_a_cluster_whose_workers_were_all_killed_exhausts_patience(tmp_path: Pat
 
 @pytest.mark.thorough
 def test_jobs_that_wait_in_a_queue_do_not_exhaust_patience() -> None:
-    assert cluster_room.ClusterExecutor(Where("tcp://there:8786"))._patience == 300
-    assert cluster_room.ClusterExecutor(Where("slurm"))._patience == float("inf")
-    assert cluster_room.ClusterExecutor(Where("slurm", patience=60.0))._patience == 60
+    assert cluster_room.ClusterExecutor(ClusterOptions(address="tcp://there:8786"))._patience == 300
+    assert cluster_room.ClusterExecutor(ClusterOptions(address="slurm"))._patience == float("inf")
+    assert cluster_room.ClusterExecutor(ClusterOptions(address="slurm", patience=60.0))._patience == 60
 
 
 @pytest.mark.thorough

@@ -8,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -20,19 +19,20 @@ from terminal import hearing_ctrl_c
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
 from sdm.executors import process
-from sdm.executors.local import load_meanwhile
-from sdm.executors.opening import Processes, workers
+from sdm.executors.opening import workers
+from sdm.options.definitions import RunOptions
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from sdm.assess.fits import run_all
-from sdm.executors.opening import Processes, workers
+from sdm.executors.opening import workers
+from sdm.options.definitions import RunOptions
 from clusters.tasks import busy
 
 if __name__ == "__main__":
     try:
-        with workers(Processes(2)) as pool:
+        with workers(RunOptions(processes=2)) as pool:
             run_all(busy, [(sys.argv[1],)] * 8, pool)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -98,7 +98,7 @@ def test_killing_the_first_process_ends_its_workers(run) -> None:
 
 def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do() -> None:
     said = r"one of 2 worker processes was killed.*--processes 1"
-    with pytest.raises(SdmError, match=said), workers(Processes(2)) as pool:
+    with pytest.raises(SdmError, match=said), workers(RunOptions(processes=2)) as pool:
         run_all(die, [("",)], pool)
 
 
@@ -142,13 +142,3 @@ def test_a_batch_in_this_process_gives_memory_back() -> None:
     """Otherwise freed arrays leave holes among small blocks, and the memory of a batch grows with its species."""
     done = subprocess.run([sys.executable, "-c", MAPPED], capture_output=True, text=True, check=True)
     assert done.stdout == "2\n"
-
-
-def test_a_thread_that_imports_ahead_leaves_errors_to_the_import_that_needs_the_module(monkeypatch) -> None:
-    raised = list[object]()
-    monkeypatch.setattr(threading, "excepthook", raised.append)
-    before = set(threading.enumerate())
-    load_meanwhile("sdm.no_such_module")
-    for thread in set(threading.enumerate()) - before:
-        thread.join()
-    assert raised == []

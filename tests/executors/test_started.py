@@ -1,6 +1,7 @@
 """Clusters that are started for a run do its work and end with it: jobs of SLURM; workers that die are replaced."""
 
 import asyncio
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
@@ -11,10 +12,11 @@ from clusters.tasks import process_id, square, square_but_die_at_13, threads_of_
 
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, OptionError
-from sdm.executors.clusters.quiet import quiet_dask
+from sdm.executors.ahead import MANY, threads_for
+from sdm.executors.clusters.cluster import quiet_dask
+from sdm.executors.clusters.remote import versions_here, work
 from sdm.executors.clusters.slurm import make_jobs
-from sdm.executors.here import Here
-from sdm.executors.opening import check_workers, workers
+from sdm.executors.opening import Here, check_workers, workers
 from sdm.options.reading import make_options, read_yaml
 
 JOBS = [(k,) for k in range(12)]
@@ -40,7 +42,7 @@ def test_a_task_that_kills_its_workers_is_an_error_that_says_what_to_do(
         started.add_nanny()
         said = "^the workers of the cluster at .* were killed .*: use fewer workers per machine, or more memory"
         with pytest.raises(ClusterError, match=said), workers(on_cluster(started.file)) as opened:  # noqa: PT012
-            assert run_all(square_but_die_at_13, JOBS, opened) == run_all(square, JOBS, Here())  # short, so bundled
+            assert run_all(square_but_die_at_13, JOBS, opened) == run_all(square, JOBS, Here())
             futures = [opened.submit(square_but_die_at_13, k) for k in (12, 13, 14)]
             assert isinstance(futures[1].exception(), BrokenExecutor)
             assert [futures[0].result(), futures[2].result()] == [square(12), square(14)]
@@ -148,3 +150,9 @@ def test_a_scheduler_file_is_found_beside_the_run_file(tmp_path: Path) -> None:
 def test_settings_that_slurm_jobs_do_not_have_are_a_sentence(settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence), workers(on_cluster("slurm", **settings)):
         pass
+
+
+def test_a_worker_beside_others_fits_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SDM_THREADS", raising=False)
+    answer = work(pickle.dumps((threads_for, (MANY,), {})), versions_here())
+    assert pickle.loads(answer) == (True, 1)  # noqa: S301

@@ -177,7 +177,6 @@ def test_smoothing_and_ridge_of_each_feature(world):
     parts = [SmoothedL1(beta[[j]], float(a[j])) for j in range(2)]
     assert one.value(w) == pytest.approx(sum(part.value(w[[j]]) for j, part in enumerate(parts)))
     assert one.potential(u) == pytest.approx(sum(part.potential(u[[j]]) for j, part in enumerate(parts)))
-    assert one.subset(np.array([1])).value(w[[1]]) == pytest.approx(parts[1].value(w[[1]]))
     np.testing.assert_allclose(Elastic(beta, ridge=0.3).ridge, [0.3, 0.3])
     with pytest.raises(OptionError, match="smoothing"):
         SmoothedL1(beta, np.array([0.1, 0.0]))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sdm.assess.profiles import Profile
 from sdm.report.results import read_rows
-from sdm.report.tables import table_text, write_frame, write_profiles, write_rows
+from sdm.report.tables import curve_rows, table_text, write_frame, write_rows
 
 
 def test_text_with_delimiters_quotes_and_line_breaks_comes_back(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_numbers_keep_ten_digits() -> None:
 def test_curves_in_long_form(tmp_path: Path) -> None:
     wide = Profile("heat", "marginal", np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.2, 0.3]), 0.0, 1.0)
     named = Profile("soil", "only", np.array([0.0, 1.0]), np.array([0.5, 0.6]), 0.0, 1.0, ("clay", "sand"))
-    path = write_profiles(tmp_path / "curves.csv", [wide, named])
+    path = write_rows(tmp_path / "curves.csv", curve_rows([wide, named]))
     with path.open(newline="") as source:
         rows = list(csv.DictReader(source))
     assert [row["in training range"] for row in rows] == ["False", "True", "False", "True", "True"]

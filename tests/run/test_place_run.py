@@ -398,7 +398,7 @@ def test_maps_of_a_group_know_where_they_are(made: Simulation, tmp_path: Path) -
     other = predict_files(tmp_path / "plain.npz", [str(made.folder / "layers")], tmp_path / "plain", novelty="mess")
     np.testing.assert_array_equal(band_of(tmp_path / "maps" / "mess.tif"), band_of(tmp_path / "plain" / "mess.tif"))
     assert other.numbers["outside"] == found.numbers["outside"]
-    with pytest.raises(OptionError, match="cannot be projected to scenarios: the model has features of place"):
+    with pytest.raises(OptionError, match="species are projected one by one"):
         project_models(tmp_path / "group.npz", str(made.folder / "warmer"), tmp_path / "out")
     far = replace(group, meta={**group.meta, "region": {"box": [100, 0, 110, 10], "crs": ""}})
     save_model(far, tmp_path / "far.npz")

@@ -1,15 +1,11 @@
 """`sdm tune`: settings chosen by cross-validation, and the model that they give."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdm_cli.console import Console
 from sdm_cli.options import Inputs, with_run_options
 from sdm_cli.runs import do_run
-
-if TYPE_CHECKING:
-    from sdm.options.definitions import RunOptions
-    from sdm.run.run import RunResult
 
 
 @partial(with_run_options, sections=["tune", "classes"], short="tune")
@@ -29,9 +25,6 @@ def tune(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None
     sdm tune survey.csv layers/ --response presence --choose-by tss.val.avg -o results   (presence and absence)
     """
 
-    def run(options: "RunOptions", **ways: Any) -> "RunResult":
-        from sdm.run.studies.tuning import run_tuning
+    from sdm.run.studies.tuning import run_tuning
 
-        return run_tuning(options, **ways)
-
-    do_run(console, inputs, given, run)
+    do_run(console, inputs, given, run_tuning)

@@ -38,13 +38,12 @@ class PerformanceBound:
     informs: bool
 
 
-def performance_bound(
-    fitted: "Maxent | StructMaxent", delta: float = 0.05, growth: Growth | None = None
-) -> PerformanceBound | None:
-    """Return the bound of a fitted maxent or structural model (with its `growth`), wherever its penalties come from;
-    None for an entropy above 1, whose loss is another and whose true log loss can be infinite."""
+def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> PerformanceBound | None:
+    """Return the bound of a fitted maxent or structural model, wherever its penalties come from; None for an entropy
+    above 1, whose loss is another and whose true log loss can be infinite."""
     if fitted.entropy_ != 1.0:
         return None
+    growth: Growth | None = getattr(fitted, "growth_", None)  # the trees and monomials of a structural model
     n_grown, oracles = (growth.grown.size, growth.oracles) if growth is not None else (0, [])
     n_finite = fitted.coef_.size - n_grown
     share = delta / 2 if n_finite and oracles else delta

@@ -5,16 +5,16 @@ import json
 import logging
 import pickle
 import secrets
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from sdm.errors import ClusterError, OptionError, SchedulerLost, SdmError
-from sdm.executors.clusters.bundles import Bundles, Call
-from sdm.executors.clusters.quiet import quiet_dask
 from sdm.executors.clusters.remote import look_around, version_fault, versions_here, work
 from sdm.executors.clusters.slurm import slurm_cluster
 
@@ -26,7 +26,8 @@ ABANDONED = 60.0  # seconds without a heartbeat after which the tasks of a worke
 PATIENCE = 300.0  # seconds without any worker after which a run fails
 CLOSING = 5.0  # seconds for farewells
 LOOK = 0.5  # seconds between looks at who is there
-TOGETHER = 0.003  # seconds in which calls are sent together
+_LOUD = ("distributed", "tornado")
+_MUTE = logging.CRITICAL + 1
 
 
 class Addressed(Protocol):
@@ -34,7 +35,7 @@ class Addressed(Protocol):
 
     @property
     def address(self) -> str | None:
-        """`slurm`, a scheduler file, or an address."""
+        """`slurm`, a scheduler file, or an address; None for no cluster."""
 
     @property
     def workers(self) -> int:
@@ -68,6 +69,24 @@ def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
             executor.close()
         if executor.lost_work is not None:
             raise executor.lost_work
+
+
+@contextmanager
+def quiet_dask() -> Iterator[None]:
+    """Keep Dask from writing to standard error: users read sentences of ours. A log that Dask had before comes back."""
+    known = "distributed" in sys.modules
+    import distributed  # noqa: F401 - sets up its log
+
+    loggers = [log for name, log in logging.root.manager.loggerDict.items() if name.split(".")[0] in _LOUD]
+    levels = [(log, log.level) for log in loggers if isinstance(log, logging.Logger) and log.level]
+    for log, _ in levels:
+        log.setLevel(_MUTE)
+    with warnings.catch_warnings():
+        for name in (*_LOUD, "dask", "dask_jobqueue"):
+            warnings.filterwarnings("ignore", module=name)
+        yield
+    for log, level in levels if known else ():
+        log.setLevel(level)
 
 
 def check_cluster(address: str) -> None:
@@ -108,8 +127,6 @@ class ClusterExecutor(Executor):
         self._silence: dict[str, tuple[float, float]] = {}
         self._lost: SdmError | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._waiting: list[Call] = []
-        self._bundles = Bundles()
         self._begun, self._opened = Event(), Future[None]()
         self._thread = Thread(target=self._live, daemon=True, name="sdm-cluster")
         self._loop: asyncio.AbstractEventLoop
@@ -124,13 +141,11 @@ class ClusterExecutor(Executor):
     @property
     def ahead(self) -> int:
         """How many tasks to hold at a time: those at work, and the next of each worker."""
-        return 2 * max(self.size, 1) * self._bundles.most
+        return 2 * max(self.size, 1)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         """Have a function called by the next worker that is free; it is sent by its name."""
-        call = Call(getattr(fn, "__qualname__", ""), pickle.dumps((fn, args, kwargs)), self._loop)
-        self._loop.call_soon_threadsafe(self._take, call)
-        return call
+        return asyncio.run_coroutine_threadsafe(self._answer(pickle.dumps((fn, args, kwargs))), self._loop)
 
     def check(self, folder: str | Path) -> None:
         """Find out whether all workers have the versions of this machine, and see the files of a folder. A
@@ -194,7 +209,6 @@ class ClusterExecutor(Executor):
             finally:
                 for task in self._tasks:
                     task.cancel()
-                self._give_up(self._waiting)
         await self._ended.wait()  # until then futures fail
 
     async def _enter(self, stack: AsyncExitStack) -> None:
@@ -319,65 +333,46 @@ class ClusterExecutor(Executor):
         if not self._opened.done():
             self._opened.set_exception(error)
 
-    def _take(self, call: Call) -> None:
-        """Send a call with those that follow it in this moment."""
-        self._waiting.append(call)
-        if len(self._waiting) == 1:
-            self._loop.call_later(TOGETHER, self._send_waiting)
+    async def _answer(self, task: bytes) -> Any:
+        """Have a task done by one worker; return or raise what comes back."""
+        me = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._tasks.add(me)
+        me.add_done_callback(self._tasks.discard)
+        try:
+            went_well, answer = pickle.loads(await self._sent(task))  # noqa: S301 - from the user's own cluster
+        except asyncio.CancelledError:
+            if self._lost is None:
+                raise
+            raise self._failure(self._lost) from None
+        if went_well:
+            return answer
+        raise answer
 
-    def _send_waiting(self) -> None:
-        calls, self._waiting = self._waiting, []
-        for bundle in self._bundles.divide(calls):
-            self._send(bundle)
-
-    def _send(self, bundle: list[Call]) -> None:
-        task = asyncio.ensure_future(self._have_done(bundle))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        for call in bundle:
-            call.dropped = lambda: all(call.cancelled() for call in bundle) and task.cancel()
-
-    async def _have_done(self, bundle: list[Call]) -> None:
-        """Have calls done by one worker, and say so in their futures."""
+    async def _sent(self, task: bytes) -> bytes:
+        """Return the answer of a worker to a task."""
         from distributed import KilledWorker
 
-        try:
-            seconds, answers = pickle.loads(await self._answers([call.body for call in bundle]))  # noqa: S301
-        except KilledWorker as error:
-            if len(bundle) > 1:  # at one of them
-                for call in bundle:
-                    self._send([call])
-            else:
-                bundle[0].fail(BrokenExecutor(f"the workers that began a task were killed ({error.allowed_failures})"))
-        except (asyncio.CancelledError, CancelledError) as error:
-            if isinstance(error, CancelledError) and self._lost is None:  # Dask has dropped it
-                self._lose(self._loss())
-            self._give_up(bundle)
-        except Exception as error:
-            for call in bundle:
-                call.fail(ClusterError(f"a worker of the cluster at {self.name} {self._cannot(error)}"))
-        else:
-            self._bundles.learn(bundle, seconds)
-            for call, answer in zip(bundle, answers):
-                call.settle(*pickle.loads(answer))  # noqa: S301 - from the user's own cluster
-            if rest := bundle[len(answers) :]:  # they took longer than was thought
-                self._send(rest)
-
-    def _give_up(self, calls: list[Call]) -> None:
-        for call in calls:
-            if self._lost is None:
-                call.cancel()
-            elif call.fail(type(self._lost)(*self._lost.args)):
-                self.lost_work = self._lost
-
-    async def _answers(self, bodies: list[bytes]) -> bytes:
         if self._lost is not None:
-            raise asyncio.CancelledError
-        remote = self._client.submit(work, bodies, self._versions, pure=False, retries=0)
+            raise self._failure(self._lost)
+        remote = self._client.submit(work, task, self._versions, pure=False, retries=0)
         try:
-            return await remote
+            answer: bytes = await remote
+        except KilledWorker as error:
+            killed = f"the workers that began a task were killed ({error.allowed_failures})"
+            raise BrokenExecutor(killed) from error
+        except CancelledError:  # Dask has dropped it
+            self._lose(self._loss())
+            raise self._failure(self._loss()) from None
+        except Exception as error:
+            raise ClusterError(f"a worker of the cluster at {self.name} {self._cannot(error)}") from error
         finally:
             remote.release()
+        return answer
+
+    def _failure(self, error: SdmError) -> SdmError:
+        """Note that work was lost; return the error for one future."""
+        self.lost_work = error
+        return type(error)(*error.args)
 
     async def _ask_all(self, path: str, content: str) -> dict[str, Any]:
         return await self._client.run(look_around, path, content, on_error="return")

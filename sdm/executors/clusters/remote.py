@@ -13,7 +13,6 @@ from time import monotonic
 from sdm._version import __version__
 from sdm.errors import ClusterError
 from sdm.executors.ahead import run_threads
-from sdm.executors.clusters.bundles import SECONDS
 from sdm.executors.process import answer_task
 
 Versions = dict[str, str]
@@ -39,19 +38,12 @@ def version_fault(worker: str, there: Versions, here: Versions) -> str | None:
     return None
 
 
-def work(tasks: list[bytes], wanted: Versions) -> bytes:
-    """Answer tasks as a process of this machine does, until they have taken long, and one at a time: drawing is not
-    made for several threads. Return the seconds and the answer of each."""
+def work(task: bytes, wanted: Versions) -> bytes:
+    """Answer a task as a process of this machine does, one at a time: drawing is not made for several threads."""
     if fault := version_fault(socket.gethostname(), versions_here(), wanted):
-        return pickle.dumps(([], [pickle.dumps((False, ClusterError(fault)))] * len(tasks)))
-    taken: list[float] = []
-    answers: list[bytes] = []
+        return pickle.dumps((False, ClusterError(fault)))
     with _ALONE, run_threads(1):  # a worker beside others; what is sent may say more
-        while len(answers) < len(tasks) and sum(taken) < 2 * SECONDS:
-            begun = monotonic()
-            answers.append(answer_task(tasks[len(answers)]))
-            taken.append(monotonic() - begun)
-    return pickle.dumps((taken, answers))
+        return answer_task(task)
 
 
 async def look_around(path: str, content: str) -> tuple[str, Versions, str | None]:

@@ -28,10 +28,10 @@ from sdm.models.classes import ClassModel
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.options.several import ClassOptions
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 
-def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOptions) -> dict[str, Any]:
+def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOptions) -> Numbers:
     """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own."""
     notices: list[str] = []
     where = _where(model, given.class_column, given.proportions)
@@ -68,7 +68,7 @@ def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOp
     }
 
 
-def _where(model: ClassModel, class_column: str | None, proportions: Sequence[str]) -> dict[str, Any]:
+def _where(model: ClassModel, class_column: str | None, proportions: Sequence[str]) -> Numbers:
     """Return where a file has the classes: as the user says, or else as the model's file does."""
     if class_column and proportions:
         raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
@@ -121,7 +121,7 @@ def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> t
     shares = [named_column(name, text.header, text.path.name) for name in wanted]
     check_columns(model, text)
     rows = FileRows.read(text, set() if shares else {label}, rules=row_rules(options, absences=True))
-    columns: dict[str, Any] = {
+    columns: Numbers = {
         name: rows.frame[name] if name in model.categorical else rows.numbers(name) for name in model.names
     }
     proportions = [rows.numbers(name) for name in shares]

@@ -30,7 +30,7 @@ from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress
 
 log = logging.getLogger("sdm")
 
@@ -76,7 +76,7 @@ class MeasuredClasses:
     thresholds: list[Threshold]
     roc: list[dict[str, float]]
     measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
-    numbers: dict[str, Any]
+    numbers: Numbers
     notes: list[str]
     assessed: Assessed
     profiles: list[ClassProfile] = field(default_factory=list)  # of all classes
@@ -89,7 +89,7 @@ class MeasuredClasses:
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
     """Return the estimator that the options describe."""
     fit = options.fit
-    given: dict[str, Any] = {"features": fit.feature_text, "seed": options.seed, "categorical": list(categorical)}
+    given: Numbers = {"features": fit.feature_text, "seed": options.seed, "categorical": list(categorical)}
     for name in inspect.signature(ConditionalMaxent).parameters:
         given.setdefault(name, getattr(fit, RENAMED.get(name, name), None))
     # What has no value here has the estimator's own default.
@@ -197,7 +197,7 @@ def measure_class_model(
 
 def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> ConditionalMaxent:
     """Return the estimator with the penalties that were chosen, so that fits to one variable need not choose."""
-    chosen: dict[str, Any] = {"regularization": fitted.regularization_, "entropy": fitted.entropy_}
+    chosen: Numbers = {"regularization": fitted.regularization_, "entropy": fitted.entropy_}
     if np.isfinite(fitted.multiplier_):
         chosen["multiplier"] = fitted.multiplier_
     if hasattr(fitted, "lam_"):
@@ -260,7 +260,7 @@ def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared,
         label: "#{:02x}{:02x}{:02x}".format(*c) for label, c in prepared.colours.items() if label in model.labels
     }
     classes, column = options.classes, prepared.species_column
-    record: dict[str, Any] = {
+    record: Numbers = {
         "title": table.title,
         "seed": options.seed,
         "class_column": options.occurrences.response or classes.column,
@@ -273,7 +273,7 @@ def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared,
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
-def _numbers(result: MeasuredClasses, fitted: ConditionalMaxent, sites: int) -> dict[str, Any]:
+def _numbers(result: MeasuredClasses, fitted: ConditionalMaxent, sites: int) -> Numbers:
     solution, model = fitted.solution_, result.model
     warnings = [text for kind, measures in result.measures.items() if (text := measures.warning(kind))]
     return {
@@ -302,7 +302,7 @@ def _numbers(result: MeasuredClasses, fitted: ConditionalMaxent, sites: int) -> 
     }
 
 
-def _cutoff_numbers(thresholds: Sequence[Threshold]) -> dict[str, Any]:
+def _cutoff_numbers(thresholds: Sequence[Threshold]) -> Numbers:
     """Return the probability of every cutoff, and which share of presences and absences it gets wrong."""
     return {
         cutoff.key: {

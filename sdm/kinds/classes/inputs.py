@@ -39,7 +39,7 @@ from sdm.models.classes import label_text
 from sdm.models.interface import category_titles
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import CLASS_INPUTS, refuse_broken
-from sdm.types import Array, Colour, Index
+from sdm.types import AnyArray, Array, Colour, Index
 
 
 @dataclass
@@ -167,7 +167,7 @@ def _species_column(records: Occurrences, wanted: str | None, source: str, notic
     return known
 
 
-def _check_both(labels: NDArray[Any], species: str) -> None:
+def _check_both(labels: AnyArray, species: str) -> None:
     """Raise unless a species has presences and absences."""
     values = set(labels.tolist())
     if len(values) < 2:
@@ -264,7 +264,7 @@ def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
     return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}{lost}"
 
 
-def _labels(names: NDArray[Any]) -> NDArray[Any]:
+def _labels(names: AnyArray) -> AnyArray:
     """Return labels as numbers where all of them are, so that 2 comes before 10, and -2 before -1."""
     text = names.astype(str)
     for kind in (int, float):

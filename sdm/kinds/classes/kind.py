@@ -41,7 +41,7 @@ from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress, Row
 
 BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
 LISTED = 12  # classes whose shares are printed
@@ -118,7 +118,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
             return options
         return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
 
-    def records(self, prepared: ClassPrepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+    def records(self, prepared: ClassPrepared, name: str) -> tuple[list[Row], dict[str, int]] | None:
         """Return the record cleaning summary, one row per class."""
         ledger = prepared.ledgers.get(name)
         if ledger is None:
@@ -126,7 +126,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         rows = [{"class": row["species"], **{k: v for k, v in row.items() if k != "species"}} for row in ledger.rows()]
         return rows, ledger.total()
 
-    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+    def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers of a model."""
         if not numbers:
             return {}

@@ -22,7 +22,7 @@ from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
 from sdm.report.tables import curve_rows
 from sdm.storage.files import safe_name, safe_names
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
 
 def write_classes(
@@ -69,7 +69,7 @@ def map_classes(
 
 def _map_arguments(
     fit: ClassFit | MeasuredClasses, prepared: Prepared, options: RunOptions, progress: Progress | None
-) -> dict[str, Any]:
+) -> Numbers:
     """Return the arguments that all maps of a class model share."""
     rule = options.predict.threshold
     tags = {"title": fit.name} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
@@ -108,9 +108,7 @@ def _write_other_maps(
         _write_replicate_maps(measured, stack, folder / REPLICATES, raster.stem, common)
 
 
-def _write_replicate_maps(
-    measured: MeasuredClasses, stack: Stack, folder: Path, name: str, common: dict[str, Any]
-) -> None:
+def _write_replicate_maps(measured: MeasuredClasses, stack: Stack, folder: Path, name: str, common: Numbers) -> None:
     """Write the map of every replicate beside its model: the probability of presence; or all maps of the classes."""
     for k, model in enumerate(measured.assessed.replicates, start=1):
         place = folder / f"{name}_{k}.tif"
@@ -137,7 +135,7 @@ def draw_rasters(
     from sdm.report.figures.maps.plan import entropy, probability
 
     c, shown = shown_class(labels) if len(labels) == 2 else (0, "")
-    ways: dict[str, dict[str, Any]] = {"class map": {}, "entropy map": {"shades": entropy(len(labels))}}
+    ways: dict[str, Numbers] = {"class map": {}, "entropy map": {"shades": entropy(len(labels))}}
     if shown:
         ways["probability map"] = {"band": c + 1, "shades": probability(shown)}
     keys, drawn = {"class map": "picture"}, Files()
@@ -148,13 +146,13 @@ def draw_rasters(
     return drawn
 
 
-def _class_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
+def _class_rows(measured: MeasuredClasses) -> list[Row]:
     """Return the legend of the map, and the measures of every class."""
     model = measured.model
     kind, measures = list(measured.measures.items())[-1]
     samples = [sample for sample in (measured.table, measured.test) if sample is not None]
     counts: Any = sum(targets_of(sample, model.classes).sum(axis=1) for sample in samples)
-    columns: dict[str, Any] = {
+    columns: Numbers = {
         "code": map_codes(model),
         "class": model.labels,
         "colour": map(hex_colour, model.colours),
@@ -164,7 +162,7 @@ def _class_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def _confusion_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
+def _confusion_rows(measured: MeasuredClasses) -> list[Row]:
     """Return the confusion matrices: one row per class on record, one column per predicted class."""
     labels = measured.model.labels
     return [
@@ -174,14 +172,14 @@ def _confusion_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     ]
 
 
-def _weight_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
+def _weight_rows(measured: MeasuredClasses) -> list[Row]:
     """Return every feature with its weight in every class."""
     model = measured.model
     rows = [("(constant)", model.intercept), *zip(model.feature_names, model.weights.T)]
     return [{"feature": name, **dict(zip(model.labels, weights.tolist()))} for name, weights in rows]
 
 
-def _site_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
+def _site_rows(measured: MeasuredClasses) -> list[Row]:
     """Return the sites with their targets and the model's probabilities."""
     rows = []
     for part, sample in (("train", measured.table), ("test", measured.test)):
@@ -191,7 +189,7 @@ def _site_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
         best = np.argmax(p, axis=0)
         labelled = isinstance(sample.target, np.ndarray)
         for i in range(len(sample)):
-            row: dict[str, Any] = {"x": float(sample.x[i]), "y": float(sample.y[i]), "test or train": part}
+            row: Row = {"x": float(sample.x[i]), "y": float(sample.y[i]), "test or train": part}
             if labelled:
                 row["class"] = sample.target[i]
             else:
@@ -202,7 +200,7 @@ def _site_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
     return rows
 
 
-def _profile_rows(measured: MeasuredClasses) -> list[dict[str, Any]]:
+def _profile_rows(measured: MeasuredClasses) -> list[Row]:
     """Return the response profiles of all classes in long form."""
     return [
         {

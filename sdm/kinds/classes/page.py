@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from sdm.report.model_figures import draw_validation, write_figures
+from sdm.report.model_figures import write_figures
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import (
     WORSE,
@@ -22,6 +21,7 @@ from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, warnings, whole
 from sdm.report.paper import Paper
 from sdm.report.results import Results, number
+from sdm.types import Numbers
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW_SITES = 10  # of a class
@@ -40,7 +40,7 @@ def subject(results: Results) -> str:
     return classes + variables
 
 
-def best_measures(results: Results) -> tuple[str, dict[str, Any]]:
+def best_measures(results: Results) -> tuple[str, Numbers]:
     """Return the measures that tell most of the model, and on which sites they are."""
     known = {name: found for name, found in results.tree("measures").items() if isinstance(found, dict)}
     return next(((name, known[name]) for name in ORDER if name in known), ("", {}))
@@ -179,14 +179,15 @@ FIT_WORDS = (
 )
 
 
-def draw_again(results: Results, paper: Paper) -> None:
+def draw_classes_again(results: Results, paper: Paper) -> None:
     """Draw the charts, the maps of classes, the folds, and the choice of settings again."""
     from sdm.kinds.classes.outputs import draw_rasters
+    from sdm.report.figures.stored import draw_stored
 
     write_figures(results, paper)
     if results.path("class map") is not None:
         draw_rasters(results.folder, results.files, results.classes, results.title, paper, species=results.of_species)
-    draw_validation(results, paper)
+    draw_stored(results, paper)
 
 
 PAGE = Page(
@@ -211,5 +212,5 @@ PAGE = Page(
         sections.ODMAP,
     ),
     (stored_warnings, convergence, untested, class_skill, few_sites, outside_map, scenarios_of_model, collinear),
-    draw_again,
+    draw_classes_again,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sdm.maps.rasters import Raster
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.extrapolation import extrapolated
 from sdm.models.presence import PresenceOf
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 
 class ProjectedPresence(ProjectedModel):
@@ -46,7 +46,7 @@ class ProjectedClasses(ProjectedTargets):
         """The codes of the classes in a map."""
         return list(map_codes(cast("ClassModel", self.model)))
 
-    def compute(self, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the probabilities, those of the map, and where each class is the most probable one."""
         base = self.model.column_values(columns, None, self.extrapolation != "free")
         shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)
@@ -65,7 +65,7 @@ class ProjectedClasses(ProjectedTargets):
         labels = self.model.bands if name == "class" else ()
         return {"what": name, **{f"class_{code}": label for code, label in zip(self.codes, labels)}}
 
-    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, NDArray[Any]]:
+    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, AnyArray]:
         """Return the codes of the most probable classes, and the entropies."""
         codes = np.array(self.codes, dtype=np.uint8)
         return {"class": codes[np.argmax(present[0], axis=0)], "entropy": shannon(shown)}

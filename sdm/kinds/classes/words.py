@@ -1,12 +1,12 @@
 """Terminal text of class models: results of a run, evaluations, and model files."""
 
 import math
-from typing import Any
 
 from sdm.kinds.species import words as shared
 from sdm.kinds.task import ModelResult
 from sdm.kinds.terminal import FACT, RESULT, Rows, terminal_lines
 from sdm.models.classes import ClassModel
+from sdm.types import Numbers
 
 WIDEST = 12
 """Classes of a confusion matrix that is printed."""
@@ -72,7 +72,7 @@ def measure_text(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "–"
 
 
-def class_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
+def class_evaluation_lines(numbers: Numbers) -> list[str]:
     """Return how good a class model is on other sites."""
     values = dict(numbers)
     if count := numbers["sites_given_no_probability"]:

@@ -1,7 +1,6 @@
 """A joint model on sites that it has not seen."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from sdm.kinds.model_inputs import check_categories, check_columns, open_text
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
+from sdm.types import Numbers
 
 
-def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOptions) -> dict[str, Any]:
+def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOptions) -> Numbers:
     """Measure a joint model on a table of sites: as `sdm joint` tests its own."""
     file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)

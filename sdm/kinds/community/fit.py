@@ -25,7 +25,7 @@ from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.progress.telling import going_on, step_by_step
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
 KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
 FEATURES = "lq"  # what 'auto' means to a joint model
@@ -58,14 +58,14 @@ class MeasuredCommunity:
     """A joint model, the same without edges, and how good both and a GLM are."""
 
     name: str
-    numbers: dict[str, Any]
+    numbers: Numbers
     notes: list[str]
     community: Community
     joint: FittedJoint
     stacked: FittedJoint
-    training: dict[str, dict[str, Any]]  # measures of every model at the sites that it was fitted on, by name
+    training: dict[str, Numbers]  # measures of every model at the sites that it was fitted on, by name
     testing: SiteTest | None  # measures at held-out sites
-    tuning: dict[str, list[dict[str, Any]]]  # what cross-validation tried, for the two that have a C
+    tuning: dict[str, list[Row]]  # what cross-validation tried, for the two that have a C
 
 
 def plan_community(
@@ -105,7 +105,7 @@ def make_model(options: RunOptions, graph: Any, categorical: Sequence[str], trai
         {} if own.random_effect is None else {"random_effect": own.random_effect, "random_spread": own.random_spread}
     )
     # What has no value here has the estimator's own default.
-    chosen: dict[str, Any] = {name: value for name, value in limits.items() if value is not None} | random
+    chosen: Numbers = {name: value for name, value in limits.items() if value is not None} | random
     return JointModel(
         own.learner,
         graph,
@@ -187,7 +187,7 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
     return measure_folds(split, refit, community.edges, values, labels, joint.species, progress, levels)
 
 
-def _record(options: RunOptions, community: Community) -> dict[str, Any]:
+def _record(options: RunOptions, community: Community) -> Numbers:
     graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
     record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
     if options.joint.presence_above is not None:
@@ -195,7 +195,7 @@ def _record(options: RunOptions, community: Community) -> dict[str, Any]:
     return {**record, "source": Path(community.sites.source).name, **_category_names(community)}
 
 
-def _category_names(community: Community) -> dict[str, Any]:
+def _category_names(community: Community) -> Numbers:
     """Return the names that the layers' files have for the categories of the sites, by variable and code."""
     out = {}
     for name, known in ({} if community.stack is None else community.stack.titles).items():
@@ -205,7 +205,7 @@ def _category_names(community: Community) -> dict[str, Any]:
     return {"category_names": out} if out else {}
 
 
-def describe_fit(run: MeasuredCommunity, options: RunOptions) -> dict[str, Any]:
+def describe_fit(run: MeasuredCommunity, options: RunOptions) -> Numbers:
     """Return the numbers of a run: data, models, and their measures."""
     joint, stacked = run.joint, run.stacked
     keys = ("learner", "C", "lambda", "gap", "status", "iterations")
@@ -228,17 +228,17 @@ def describe_fit(run: MeasuredCommunity, options: RunOptions) -> dict[str, Any]:
     }
 
 
-def _described(random: RandomEffect, species: Sequence[str]) -> dict[str, Any]:
+def _described(random: RandomEffect, species: Sequence[str]) -> Numbers:
     levels = {"column": random.column, "levels": len(random.levels), "spread": random.spread}
     return {**levels, "by species": random.by_species(species)}
 
 
-def _tested(tested: SiteTest) -> dict[str, Any]:
+def _tested(tested: SiteTest) -> Numbers:
     found = {"method": tested.method, "folds": tested.folds, "mean": tested.mean}
     return found if tested.blocks is None else {**found, "blocks": tested.blocks.numbers()}
 
 
-def survivors(model: FittedJoint) -> list[dict[str, Any]]:
+def survivors(model: FittedJoint) -> list[Row]:
     """Return every species' weights, which share of the largest each is, and whether that is more than nothing.
 
     The bias of a species is no feature, and is not step_by_step.

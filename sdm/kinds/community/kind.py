@@ -37,7 +37,7 @@ from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.storage.commit import staging
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress, Row
 
 NAME = "joint"  # what the one model of a run, and its files, are called
 
@@ -103,7 +103,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
         """Return by how much a GLM with one variable alone, of all species, is better than the constant model."""
         return glm_gains(table, names, progress)
 
-    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+    def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers; a run has one community, and no table of several."""
         return {"sites": numbers.get("sites"), "gap": numbers.get("gap")}
 
@@ -137,7 +137,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
             )
             style_folder(stage)
         files: dict[str, Path] = {}
-        numbers: dict[str, Any] = {}
+        numbers: Numbers = {}
         for kind, group in (("probability", maps.species), (PRESENT, maps.present), ("richness", maps.richness)):
             for name, one in group.items():
                 key = one.path.relative_to(stage).as_posix()  # a species may have the name of another map
@@ -145,7 +145,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
                 subject = {"what": name} if kind == "richness" else {"what": kind, "species": name}
                 numbers[key] = {**subject, **one.numbers}
                 lines.append(f"written: {files[key]} ({one.text})")
-        counted: dict[str, Any] = {"maps": numbers}
+        counted: Numbers = {"maps": numbers}
         if held is not None:
             counted["known"] = {"cells": len(held.rows), "labels": int(np.isfinite(held.labels).sum())}
         places = {name: output / path.name for name, path in beside.items()}
@@ -167,7 +167,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
 
     def row_communities(
         self, model: FittedJoint, columns: Any, known: SurveyFile | None, text: Any, row: Any, clamp: bool
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return one row per possible community of every row of a table: its probability, and its species."""
         labels = None if known is None else known_rows(model, known, text, row, [])
         levels = row_levels(model, text, row, [])

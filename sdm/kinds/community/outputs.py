@@ -20,7 +20,7 @@ from sdm.models.community import FittedJoint
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress, Row
 
 MOST_PAIRS = 30  # in the numbers of a run; the table has all
 
@@ -52,9 +52,9 @@ class JointTables:
     """What the tables of a joint model are made from."""
 
     measured: MeasuredCommunity
-    edges: list[dict[str, Any]]
-    effects: list[dict[str, Any]]
-    variance: list[dict[str, Any]]  # the parts of every species' log-odds
+    edges: list[Row]
+    effects: list[Row]
+    variance: list[Row]  # the parts of every species' log-odds
     labels: States
     pairs: PairAssociations | None = None  # of all species, where they were asked for
 
@@ -81,12 +81,12 @@ class JointTables:
         return None if self.measured.testing is None else self.measured.testing.blocks
 
     @property
-    def tuning(self) -> list[dict[str, Any]]:
+    def tuning(self) -> list[Row]:
         """The costs that cross-validation tried."""
         return [{"model": name, **row} for name, rows in self.measured.tuning.items() for row in rows]
 
     @property
-    def pair_numbers(self) -> dict[str, Any]:
+    def pair_numbers(self) -> Numbers:
         """The associations of all pairs, for the file of numbers."""
         if self.pairs is None:
             return {}
@@ -94,12 +94,12 @@ class JointTables:
         sure = sum(row["q"] <= SURE for row in rows)
         return {"pairs": {"number": len(rows), "sure": sure, "gap": self.pairs.gap, "strongest": rows[:MOST_PAIRS]}}
 
-    def level_rows(self) -> list[dict[str, Any]]:
+    def level_rows(self) -> list[Row]:
         """Return the effects of the levels on every species."""
         species, sites = self.measured.joint.species, self.measured.community.sites
         return [] if self.random is None else self.random.rows(species, self.labels, sites.level)
 
-    def spread_rows(self) -> list[dict[str, Any]]:
+    def spread_rows(self) -> list[Row]:
         """Return how far the effects of the levels spread."""
         return [] if self.random is None else self.random.by_species(self.measured.joint.species)
 
@@ -125,7 +125,7 @@ JOINT_TABLES: tuple[Artefact[JointTables], ...] = (
 
 
 def draw_community(
-    joint: FittedJoint, prevalence: Mapping[str, float], variance: list[dict[str, Any]], folder: Path, paper: Paper
+    joint: FittedJoint, prevalence: Mapping[str, float], variance: list[Row], folder: Path, paper: Paper
 ) -> Files:
     """Draw the network of associations, the parts of the variance, random effects and effects of traits; return the
     names of the pictures."""
@@ -163,9 +163,9 @@ def _draw_tables(tables: JointTables, folder: Path, paper: Paper) -> Files:
     return {key: path.name for key, path in drawn.items()}
 
 
-def evaluation_rows(run: MeasuredCommunity) -> list[dict[str, Any]]:
+def evaluation_rows(run: MeasuredCommunity) -> list[Row]:
     """Return the measures of the models side by side: held-out means, each fold, and training sites."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     if run.testing is not None:
         rows += _side_by_side("held out", "mean", run.testing.mean)
         if len(run.testing.folds) > 1:
@@ -174,7 +174,7 @@ def evaluation_rows(run: MeasuredCommunity) -> list[dict[str, Any]]:
     return rows + _side_by_side("training", "", run.training)
 
 
-def _side_by_side(sites: str, fold: str, models: dict[str, Any]) -> list[dict[str, Any]]:
+def _side_by_side(sites: str, fold: str, models: Numbers) -> list[Row]:
     measured = [(key, "", {name: models[name][key] for name in WHAT}) for key in MEASURES]
     for species in models["joint"]["species"]:
         measured.append(("auc", species, {name: models[name]["species"][species] for name in WHAT}))
@@ -188,7 +188,7 @@ def map_joint(
     stack = fit.community.stack
     if stack is None or not options.output.map:
         return ModelMaps(folder, {}, {})
-    common: dict[str, Any] = {
+    common: Numbers = {
         "extrapolation": options.predict.extrapolation,
         "threads": options.threads,
         "progress": progress,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from sdm.report.pages.words import figure, whole
 from sdm.report.paper import Paper
 from sdm.report.pictures import thumbnail
 from sdm.report.results import Results, number, rows_of
+from sdm.types import Numbers
 
 TEMPLATES = Path(__file__).parent / "templates"
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ MEASURES = {
 }
 
 
-def _both(results: Results) -> dict[str, dict[str, Any]]:
+def _both(results: Results) -> dict[str, Numbers]:
     """Return the measures of the models side by side: held out where the model was tested, else of training."""
     found = results.tree("test").get("mean") or results.tree("training")
     return {name: found[name] for name in MODELS if isinstance(found.get(name), dict)}
@@ -53,7 +54,7 @@ def _both(results: Results) -> dict[str, dict[str, Any]]:
 def joint_figures(results: Results) -> list[KeyFigure]:
     """Return the figures: sites and species, and how well the joint model predicts beside single ones."""
     n = results.numbers
-    both: dict[str, dict[str, Any]] = {name: {} for name in MODELS} | _both(results)
+    both: dict[str, Numbers] = {name: {} for name in MODELS} | _both(results)
 
     def compared(title: str, key: str, digits: int) -> KeyFigure:
         joint, stacked, glm = (figure(both[name].get(key), digits) for name in MODELS)
@@ -137,7 +138,7 @@ def _has_spread(results: Results) -> bool:
     return any(row.get("sd") is not None for row in rows_of(results.numbers.get("associations")))
 
 
-def _maps(results: Results) -> dict[str, dict[str, Any]]:
+def _maps(results: Results) -> dict[str, Numbers]:
     """Return the maps by title; those of the training layers have none."""
     found = [(key, own) for key, own in results.numbers["files"].items() if isinstance(own, dict)]
     return {key.removeprefix("maps").strip(): own for key, own in found if key.startswith("maps")}
@@ -210,7 +211,7 @@ FIT_WORDS = (
 )
 
 
-def draw_again(results: Results, paper: Paper) -> None:
+def draw_community_again(results: Results, paper: Paper) -> None:
     """Draw the network, the parts of the variance, random effects, effects of traits, and the richness again."""
     from sdm.kinds.community.outputs import draw_community, draw_richness_maps
 
@@ -241,5 +242,5 @@ PAGE = Page(
         sections.ODMAP,
     ),
     (stored_warnings, convergence, untested, joint_skill, outside_map, scenarios_of_model),
-    draw_again,
+    draw_community_again,
 )

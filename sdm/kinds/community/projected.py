@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sdm.maps.projection.targets import Present, ProjectedTargets
 from sdm.maps.rasters import NODATA, Raster
 from sdm.models.community import FittedJoint
 from sdm.models.extrapolation import extrapolated
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
 
@@ -26,7 +26,7 @@ class ProjectedCommunity(ProjectedTargets):
         """The richness, expected and in the best labeling."""
         return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
 
-    def compute(self, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the probability of every species, the same on the map, and whether it is in the best labeling."""
         joint = cast("FittedJoint", self.model)
         values = np.full((len(self.targets), len(known)), np.nan)
@@ -41,6 +41,6 @@ class ProjectedCommunity(ProjectedTargets):
         shown = extrapolated(joint, values, lambda: values, columns, self.extrapolation)
         return values, shown, [present]
 
-    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, NDArray[Any]]:
+    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, AnyArray]:
         """Return the sums over species."""
         return {"richness": shown.sum(axis=0), "labeled_richness": present[0].sum(axis=0)}

@@ -14,7 +14,7 @@ from sdm.assess.variables.variogram import Autocorrelation
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
 from sdm.progress.telling import StepCount
-from sdm.types import Array, Index, Progress
+from sdm.types import Array, Index, Numbers, Progress, Row
 
 log = logging.getLogger("sdm")
 
@@ -36,8 +36,8 @@ class SiteTest:
     """What was measured on held-out sites."""
 
     method: str
-    folds: list[dict[str, Any]] = field(default_factory=list)  # `fold`, `sites`, and the measures of models by name
-    mean: dict[str, dict[str, Any]] = field(default_factory=dict)  # over folds, of every model
+    folds: list[Row] = field(default_factory=list)  # `fold`, `sites`, and the measures of models by name
+    mean: dict[str, Numbers] = field(default_factory=dict)  # over folds, of every model
     notes: list[str] = field(default_factory=list)
     blocks: Autocorrelation | None = None  # where the size of blocks comes from, if it was measured
 
@@ -67,7 +67,7 @@ def measure(
     labels: States,
     training: dict[str, list[float]] | None = None,
     levels: np.ndarray | None = None,
-) -> dict[str, Any]:
+) -> Numbers:
     """Return a model's measures, and every species' AUC; the constant model's loss and the TSS by `at_training`.
     `levels` are those of the random effect."""
     probability = model.predict_proba(values, levels=levels)
@@ -104,7 +104,7 @@ def measure_folds(
                 f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
             )
         held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
-        row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
+        row: Row = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
             for name, text in WHAT.items():
                 edges = _among(graph, names) if name == "joint" else "none"
@@ -122,7 +122,7 @@ def _among(graph: Any, names: Sequence[str]) -> Any:
     return graph if isinstance(graph, str) else [(a, b) for a, b in graph if a in names and b in names]
 
 
-def _mean(rows: Sequence[dict[str, Any]], species: Sequence[str]) -> dict[str, Any]:
+def _mean(rows: Sequence[Row], species: Sequence[str]) -> Numbers:
     """Average over folds, each measure over those where it is defined."""
     each = {name: _average([row["species"].get(name, np.nan) for row in rows]) for name in species}
     return {**{key: _average([row[key] for row in rows]) for key in MEASURES}, "species": each}

@@ -1,12 +1,11 @@
 """What the terminal shows of joint models: results of a run, evaluations, and model files."""
 
-from typing import Any
-
 from sdm.kinds.classes.words import measure_text
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import ModelResult
 from sdm.kinds.terminal import FACT, Rows, terminal_lines
 from sdm.models.community import FittedJoint
+from sdm.types import Numbers, Row
 
 LEARNER = "{learner} (C {C:g}{prior})"
 CERTIFICATE = ("certificate", "{status}: within {gap:.1e} {unit} per site of the optimum")
@@ -57,7 +56,7 @@ def joint_result_lines(result: ModelResult) -> list[str]:
     return lines
 
 
-def joint_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
+def joint_evaluation_lines(numbers: Numbers) -> list[str]:
     """Return how good a joint model is on other sites."""
     return [
         f"{'sites':<42}{numbers['sites']:>9,}",
@@ -88,9 +87,9 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
     ]
 
 
-def _texts(meta: dict[str, Any], fourth_corner: list[dict[str, Any]] | None) -> dict[str, Any]:
+def _texts(meta: Numbers, fourth_corner: list[Row] | None) -> Numbers:
     """Return the texts that the tables compose of the numbers of a model."""
-    values: dict[str, Any] = {"unit": "nats" if meta["learner"].startswith("crf") else "wrong labels"}
+    values: Numbers = {"unit": "nats" if meta["learner"].startswith("crf") else "wrong labels"}
     values["prior"] = f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""
     if isinstance(bound := meta.get("bound"), dict):
         values["bound_text"] = _bound_text(bound)
@@ -102,7 +101,7 @@ def _texts(meta: dict[str, Any], fourth_corner: list[dict[str, Any]] | None) -> 
     return values
 
 
-def _bound_text(bound: dict[str, Any]) -> str:
+def _bound_text(bound: Numbers) -> str:
     """Return the PAC-Bayes estimate of wrong labelings at new sites, or the reason why it is of no use."""
     value, needed = bound["value"], bound["sites_needed"]
     if bound["says_something"]:
@@ -112,7 +111,7 @@ def _bound_text(bound: dict[str, Any]) -> str:
     return f"the estimate says nothing of new sites here ({reason}): {many}"
 
 
-def _spread(row: dict[str, Any]) -> str:
+def _spread(row: Row) -> str:
     return f" ± {row['sd']:.3f}" if row["sd"] == row["sd"] else ""
 
 
@@ -120,7 +119,7 @@ def _folds(count: int) -> str:
     return "1 part" if count == 1 else f"mean of {count} folds"
 
 
-def _edge_lines(edges: list[dict[str, Any]], most: int) -> list[str]:
+def _edge_lines(edges: list[Row], most: int) -> list[str]:
     if not edges:
         return []
     ranked = sorted(edges, key=lambda row: -abs(row["weight"]))[:most]

@@ -17,7 +17,7 @@ from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_names
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 MAP_SCALES = tuple(scale for scale in GroupModel.scales if scale != "link")
 
@@ -91,7 +91,7 @@ class GroupTask(ModelTask[GroupModel]):
             "results/Species/Species.npz"
         )
 
-    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
+    def evaluation_lines(self, numbers: Numbers) -> list[str]:
         """Return no lines, as there are no evaluations."""
         return []
 

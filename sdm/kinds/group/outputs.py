@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.group.charts import CHART_FILES, group_charts
@@ -22,7 +22,7 @@ from sdm.report.chart_files import write_charts
 from sdm.report.paper import Paper, paper_of
 from sdm.report.results import GROUP, Results
 from sdm.storage.files import safe_names, to_json
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
@@ -83,7 +83,7 @@ def write_group(
         write_page(read_results(folder / files["numbers"]))
 
 
-def group_numbers(model: GroupModel) -> dict[str, Any]:
+def group_numbers(model: GroupModel) -> Numbers:
     """Return the main numbers of a group (JSON values)."""
     count = len(model.species)
     return {

@@ -117,7 +117,7 @@ FIT_WORDS = (
 )
 
 
-def draw_again(results: Results, paper: Paper) -> None:
+def draw_group_again(results: Results, paper: Paper) -> None:
     """Draw the biplot, the curves, the path of strengths, and the maps of the axes again."""
     from sdm.kinds.group.outputs import draw_axis_maps
     from sdm.report.figures.axes import draw_strengths
@@ -146,5 +146,5 @@ PAGE = Page(
         sections.SETTINGS,
     ),
     (stored_warnings, convergence),
-    draw_again,
+    draw_group_again,
 )

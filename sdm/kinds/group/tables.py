@@ -10,8 +10,8 @@ from sdm.assess.profiles import Profile
 from sdm.kinds.artefacts import Artefact
 from sdm.maps.group import MOST_AXES
 from sdm.models.group import GroupModel
+from sdm.types import Row
 
-Row = dict[str, Any]
 PATH = ("strength", "penalty", "rank", "loss", "held_out", "held_out_se", "gap", "chosen", "supported")
 
 

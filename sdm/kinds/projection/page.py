@@ -69,7 +69,7 @@ _OWN = (
 )
 
 
-def draw_again(results: Results, paper: Paper) -> None:
+def draw_projection_again(results: Results, paper: Paper) -> None:
     """Draw the maps of all scenarios, and what changes, again."""
     from sdm.report.figures.projection.shifts import draw_projection
 
@@ -87,5 +87,5 @@ PAGE = Page(
         sections.SETTINGS,
     ],
     (stored_warnings, lambda results: outside_scenarios(results, "outside", "maps")),
-    draw_again,
+    draw_projection_again,
 )

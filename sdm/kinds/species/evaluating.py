@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,10 +22,10 @@ from sdm.kinds.model_inputs import check_region, open_for, values_at
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 
-def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions) -> dict[str, Any]:
+def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions) -> Numbers:
     """Measure a model on records, compared with absences where there are any, else with background."""
     absences, background, species, truth, seed = (
         given.absences,
@@ -143,7 +142,7 @@ def _from_tables(
     return model.encoder.encode(present), model.encoder.encode(rest), against
 
 
-def _measure(model: Model, present: Array, others: Array, against: str) -> dict[str, Any]:
+def _measure(model: Model, present: Array, others: Array, against: str) -> Numbers:
     present, others = (part[np.isfinite(part).all(axis=1)] for part in (present, others))
     if not len(present) or not len(others):
         counts = f"{len(present):,} presences and {len(others):,} {against} points"
@@ -151,7 +150,7 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> dict[
     raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
     loss = log_loss(raw)
     known = model.meta.get("thresholds", {})
-    numbers: dict[str, Any] = {
+    numbers: Numbers = {
         "presences": len(present),
         "others": len(others),
         "against": against,

@@ -28,7 +28,7 @@ from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress
 
 if TYPE_CHECKING:
     from sdm.kinds.species.methods.axes import GroupFits
@@ -45,7 +45,7 @@ class SpeciesFit:
     base: SpeciesEstimator  # the estimator of the options, not fitted
     fitted: SpeciesEstimator
     model: Model
-    numbers: dict[str, Any]
+    numbers: Numbers
     curve: Curve
     thresholds: list[Threshold]
     added: Additions
@@ -64,7 +64,7 @@ class MeasuredSpecies:
     test: Array | None  # (k, V), values at test records
     test_xy: tuple[Array, Array] | None  # and their coordinates
     model: Model
-    numbers: dict[str, Any]  # everything measured, for `sp.json`
+    numbers: Numbers  # everything measured, for `sp.json`
     thresholds: list[Threshold]
     omission: list[dict[str, float]]  # omission and area against the cumulative threshold
     roc: list[dict[str, float]]  # the same against thresholds on the map's scale, closely enough to draw
@@ -173,7 +173,7 @@ def _chosen_options(fit: SpeciesFit, options: RunOptions) -> RunOptions:
     return options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
 
 
-def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None") -> dict[str, Any]:
+def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None") -> Numbers:
     """Return everything that was measured, for the file of numbers."""
     numbers = fit.numbers | assessed.as_dict() | {"warnings": list(fit.table.warnings)}
     numbers["thresholds"] = {t.key: _threshold_numbers(t, fit.model) for t in fit.thresholds}
@@ -210,9 +210,7 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
-def _measure(
-    table: SampleTable, fitted: SpeciesEstimator, model: Model, test: Array | None
-) -> tuple[dict[str, Any], Curve]:
+def _measure(table: SampleTable, fitted: SpeciesEstimator, model: Model, test: Array | None) -> tuple[Numbers, Curve]:
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.domain_
     # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
@@ -221,7 +219,7 @@ def _measure(
     raw = model.predict(table.presence, "raw")
     raw_test = None if test is None else model.predict(test, "raw")
 
-    numbers: dict[str, Any] = {
+    numbers: Numbers = {
         "species": table.species,
         "version": __version__,
         "training_presences": table.n_presences,
@@ -272,7 +270,7 @@ def _profiles(
     return out
 
 
-def _threshold_numbers(threshold: Threshold, model: Model) -> dict[str, Any]:
+def _threshold_numbers(threshold: Threshold, model: Model) -> Numbers:
     """Return what is known of a threshold; what tests give is None without tests."""
     names = ("name", "raw", "cumulative", "area", "training_omission", "test_omission", "binomial")
     known = {name: getattr(threshold, name) for name in names}

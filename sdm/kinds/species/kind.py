@@ -32,7 +32,7 @@ from sdm.models.species import SCALES, Model
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.progress.telling import going_on
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress, Row
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
 IN_SUMMARY = (
@@ -144,14 +144,14 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
             return options
         return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
 
-    def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+    def records(self, prepared: Prepared, name: str) -> tuple[list[Row], dict[str, int]] | None:
         """Return the record cleaning summary of one species."""
         if prepared.ledger is None:
             return None
         own = prepared.ledger.only(name)
         return own.rows(), own.as_dict()[name]
 
-    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+    def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers of a species."""
         mean = numbers.get("cross_validation", {}).get("mean", {})
         return {key: numbers.get(key) for key in IN_SUMMARY} | {key: mean.get(key) for key in IN_SUMMARY_OF_FOLDS}

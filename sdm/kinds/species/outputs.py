@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from rasterio.windows import Window
@@ -33,7 +33,7 @@ from sdm.report.results import GROUP
 from sdm.report.tables import curve_rows, maxent_results, write_frame
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_name
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
@@ -72,7 +72,7 @@ def write_species(
     return notes
 
 
-def _sample_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+def _sample_rows(measured: MeasuredSpecies) -> list[Row]:
     """Return the predictions at training and test records, under the names that Java Maxent gives them."""
     samples = [("train", measured.table.presence, measured.table.presence_x, measured.table.presence_y)]
     if measured.test is not None and measured.test_xy is not None:
@@ -86,7 +86,7 @@ def _sample_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
     return rows
 
 
-def _background_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+def _background_rows(measured: MeasuredSpecies) -> list[Row]:
     """Return the predictions at the background points, under the names that Java Maxent gives them."""
     table, model = measured.table, measured.model
     scales = {"raw": "raw", "cumulative": "cumulative", "Cloglog": "cloglog"}
@@ -95,18 +95,18 @@ def _background_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
 
 
-def _rule_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+def _rule_rows(measured: MeasuredSpecies) -> list[Row]:
     """Return the rules of a structural model."""
     return [asdict(rule) for rule in measured.structure.rules] if measured.structure else []
 
 
-def _interaction_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+def _interaction_rows(measured: MeasuredSpecies) -> list[Row]:
     """Return the interactions of a structural model."""
     pairs = measured.structure.interactions.items() if measured.structure else ()
     return [{"first": a, "second": b, "strength": value} for (a, b), value in pairs]
 
 
-def _penalty_rows(measured: MeasuredSpecies) -> list[dict[str, Any]]:
+def _penalty_rows(measured: MeasuredSpecies) -> list[Row]:
     """Return the penalties that a structural model was tried with, the best first."""
     structure = measured.structure
     return (
@@ -166,7 +166,7 @@ def _write_other_maps(
 ) -> None:
     """Write the map of presence and absence, unless it was made with the map, and maps of the replicates."""
     replicates, stack = measured.assessed.replicates, cast("Stack", prepared.stack)
-    common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
+    common: Numbers = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
     common |= {"threads": options.threads, "progress": progress, "tags": map_tags(measured.name, options)}
     common["study_area"] = prepared.area_of(measured.name)
     level = threshold_value(measured, options)

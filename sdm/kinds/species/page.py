@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
@@ -24,6 +23,7 @@ from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, percent, whole
 from sdm.report.results import REPLICATED, Results, number, rows_of
+from sdm.types import Numbers
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW_RECORDS = 15  # below it Maxent leaves out hinge features, and a test has hardly any record
@@ -171,7 +171,7 @@ def explained_curves(results: Results) -> Context | None:
 def species_skill(results: Results) -> Iterator[Caution]:
     """Warn of a model that predicts worse than one that knows nothing of the environment."""
     n, folds = results.numbers, results.tree("cross_validation")
-    mean: dict[str, Any] = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
+    mean: Numbers = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
     gains = {"test records": number(n.get("test_gain")), "held-out folds": number(mean.get("gain.val.avg"))}
     for data, gain in gains.items():
         if gain is not None and gain <= 0:

@@ -1,7 +1,7 @@
 """The stored results of a species, as its page, its maps and its metadata show them."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sdm.report.pages.words import (
     certificate_text,
@@ -17,6 +17,7 @@ from sdm.report.pages.words import (
     whole,
 )
 from sdm.report.results import Results, number
+from sdm.types import Numbers
 
 KIND = "species"  # in the file of the numbers
 
@@ -35,7 +36,7 @@ class SpeciesResults(Results):
         return True
 
     @property
-    def survey(self) -> dict[str, Any]:
+    def survey(self) -> Numbers:
         """Measures at the sites of a survey."""
         return self.tree("presence_absence")
 
@@ -102,11 +103,11 @@ class SpeciesResults(Results):
         return text if number(n.get("gap")) is None else text + gain
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Numbers:
         """Entities of rangeModelMetadata that are particular to Maxent."""
         n, option = self.numbers, self.option
         classes = str(n.get("classes") or "")
-        settings: dict[str, Any] = {"featureSet": classes.upper() if classes.isalpha() else n.get("classes")}
+        settings: Numbers = {"featureSet": classes.upper() if classes.isalpha() else n.get("classes")}
         if not n.get("software"):  # the settings of another program are not known
             by_number = "by the number of presences, as Java Maxent"
             bias = "; ".join(f"{name}: {text}" for name, text in sampling(self))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sdm.data.records.clean import CleanPoints, Located, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.weights import record_weights
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
+from sdm.types import Numbers
 
 RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
 
@@ -131,11 +132,11 @@ def tell(options: RunOptions, effort: Effort | None, background: Background) -> 
 
 def describe(
     options: RunOptions, effort: Effort | None = None, area: StudyArea | None = None, rows: str | None = None
-) -> dict[str, Any]:
+) -> Numbers:
     """Return what was done about sampling bias, for the model file and the results; `rows` is a table of background."""
     own, records = options.background, options.occurrences
     source = own.file if rows is None else rows
-    said: dict[str, Any] = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
+    said: Numbers = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
     if own.target_group is not None:
         said["target_group"] = Path(own.target_group).name
     if effort is not None:

@@ -7,6 +7,7 @@ from sdm.kinds.task import ModelResult
 from sdm.kinds.terminal import FACT, RESULT, Rows, terminal_lines
 from sdm.models.species import Model
 from sdm.report.results import REPLICATED
+from sdm.types import Numbers
 
 OPENED_FIRST = ("page", "map", "picture", "plots", "path", "model", "numbers")
 _MIXED = "; {%s:.4f} with 0.1 %% of the background mixed in"  # where exact zeros can make the log loss infinite
@@ -112,7 +113,7 @@ def record_lines(result: ModelResult) -> list[str]:
     return ["", result.name, result.line("records", counts)]
 
 
-def assessed(n: dict[str, Any]) -> dict[str, Any]:
+def assessed(n: Numbers) -> Numbers:
     """Return the values of tuning, null models and importance that tables show."""
     values = {}
     if "tuning" in n:
@@ -126,7 +127,7 @@ def assessed(n: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _result_values(n: dict[str, Any]) -> dict[str, Any]:
+def _result_values(n: Numbers) -> Numbers:
     """Return the numbers of a run, and the texts that the table composes of them."""
     values = n | _optimum(n) | assessed(n)
     if "structure" in n:
@@ -145,12 +146,12 @@ def _result_values(n: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _optimum(n: dict[str, Any]) -> dict[str, Any]:
+def _optimum(n: Numbers) -> Numbers:
     several = "members" in n
     return {"each": f"each of {n['members']} models " if several else "", "whose": "its" if several else "the"}
 
 
-def species_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
+def species_evaluation_lines(numbers: Numbers) -> list[str]:
     """Return how good a model is on other records."""
     survey = numbers.get("presence_absence", {})
     values = numbers | {"boyce": survey.get("cbi", numbers.get("cbi"))}
@@ -181,7 +182,7 @@ def species_info_lines(model: Model, features: int) -> list[str]:
     return [*lines, *variable_lines(model), *weight_lines(listed, features, total)]
 
 
-def _model_values(model: Model) -> dict[str, Any]:
+def _model_values(model: Model) -> Numbers:
     """Return the metadata of a model, and the texts that the table composes of them."""
     meta = UNKNOWN | model.meta
     usable = [scale for scale in model.scales if scale != "cumulative" or len(model.cumulative)]
@@ -202,7 +203,7 @@ def _model_values(model: Model) -> dict[str, Any]:
     return values
 
 
-def setting_text(meta: dict[str, Any]) -> str:
+def setting_text(meta: Numbers) -> str:
     """Return the settings that a model was fitted with."""
     settings = meta.get("settings", {})
     return ", ".join(f"{key}={value}" for key, value in settings.items() if value not in (None, []))

@@ -14,7 +14,7 @@ from sdm.report.pages.maps.live_map import live_map, main_picture
 from sdm.report.pages.odmap import protocol
 from sdm.report.projection import StoredProjection, projection_of
 from sdm.report.results import Results, column, number, rows_of
-from sdm.report.stored_charts import importance_rows, roc_of
+from sdm.report.stored_charts import roc_of, stored_importance
 
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
@@ -47,7 +47,7 @@ def shown_map(results: Results) -> Context:
 
 def importance(results: Results) -> Context | None:
     """Return the importance of every variable, and the jackknife."""
-    permuted, contributed = importance_rows(results)
+    permuted, contributed = stored_importance(results)
     rows = rows_of(results.tree("importance").get("jackknife"))
     jackknife = [svg(chart) for chart in charts.jackknife_charts(rows).values()]
     if not permuted and not contributed:

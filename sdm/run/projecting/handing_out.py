@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from sdm.executors.here import Here
-from sdm.executors.opening import as_done, workers
+from sdm.executors.opening import Here, as_done, workers
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import StepCount
 from sdm.run.run_folder import RunFolder, load_job

@@ -7,9 +7,7 @@ from typing import Any
 from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, setting_grid
 from sdm.assess.tuning import search_settings as search
 from sdm.errors import OptionError
-from sdm.executors.here import Here
-from sdm.executors.local import load_meanwhile
-from sdm.executors.opening import FITTING, workers
+from sdm.executors.opening import workers
 from sdm.features.by_variable import capitals
 from sdm.features.classes import has_growing, parse_families
 from sdm.kinds.registry import task_of
@@ -111,8 +109,6 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     base = task.estimator(options, plan.table.categorical)
     common: dict[str, Any] = {"base": base, "assessor": task.assessor, "progress": progress}
     with workers(options) as pool:
-        if not isinstance(pool, Here):  # others work: meanwhile this process loads what it will fit with
-            load_meanwhile(*FITTING)
         tuning = search(plan.table, settings_to_try(task, options), plan.split, executor=pool, **common)
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
     fit = options.fit.model_copy(update=tuning.settings[best])

@@ -12,7 +12,7 @@ import pytest
 from simulated.flora import BROKEN, Flora, result_bytes
 from terminal import fail, rows, sdm, write_table
 
-from sdm.executors.here import Here
+from sdm.executors.opening import Here
 from sdm.options.reading import make_options
 from sdm.run import batch
 from sdm.run.job import Chosen

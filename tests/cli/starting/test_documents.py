@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +17,25 @@ from sdm.options.reading import leaves
 from sdm.storage.written_files import LISTED
 from sdm_cli.app import whole_app
 from sdm_cli.options import normalize
+from tools import api_reference, message_reference, option_reference
 from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
-from tools.message_reference import error_classes
-from tools.option_reference import IN_R
 
 DOCS = ROOT / "docs"
+FROM_CODE = {"api.md": api_reference, "messages.md": message_reference, "options.md": option_reference}
+WRITTEN = [ROOT / "README.md", *(path for path in sorted(DOCS.glob("*.md")) if path.name not in FROM_CODE)]
 OUTPUTS = (DOCS / "outputs.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of documentation as `make docs` has it: with the pages that are made from the code."""
+    folder: Path = tmp_path_factory.mktemp("docs")
+    for path in DOCS.iterdir():
+        if path.name not in FROM_CODE:
+            (folder / path.name).symlink_to(path)
+    for name, tool in FROM_CODE.items():
+        (folder / name).write_text(tool.reference(), encoding="utf-8")
+    return folder
 
 
 @pytest.mark.thorough
@@ -90,24 +104,24 @@ def test_every_file_and_every_column_of_a_run_is_in_the_reference(tutorial, fold
             assert not [word for word in there if not any(each.fullmatch(word) for each in columns)], name
 
 
-def test_every_option_is_in_the_reference() -> None:
-    text = (DOCS / "options.md").read_text(encoding="utf-8")
+def test_every_option_is_in_the_reference(site: Path) -> None:
+    text = (site / "options.md").read_text(encoding="utf-8")
     for leaf in leaves():
         (row,) = (line for line in text.splitlines() if f"<br>`{leaf.dotted}` |" in line)
         assert f"`--{leaf.shown.replace('_', '-')}`" in row
         assert all(f"`{alias}`" in row for alias in leaf.aliases if alias != leaf.shown)
         assert normalize(leaf.dotted) == leaf.shown.replace("_", "-"), "the full name works in the terminal"
-    assert set(IN_R) <= {leaf.dotted for leaf in leaves()}
+    assert set(option_reference.IN_R) <= {leaf.dotted for leaf in leaves()}
     (row,) = (line for line in text.splitlines() if "<br>`fit.multiplier` |" in line)
     assert row.endswith("| `betamultiplier`; `rm` (ENMeval), `regmult` (maxnet), `reg` (SDMtune) |")
 
 
-def test_pages_have_the_present_names_of_options() -> None:
+def test_pages_have_the_present_names_of_options(site: Path) -> None:
     """Earlier names still work, but are not what `--help` shows."""
     former = {word for leaf in leaves() for word in (leaf.field.json_schema_extra or {}).get("formerly", [])}
     assert "price_grid" in former
     words = [word for name in former for word in (f"--{name.replace('_', '-')}", f"`{name}`")]
-    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+    for page in (ROOT / "README.md", *site.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         assert not [word for word in words if re.search(rf"{re.escape(word)}(?![\w-])", text)], page.name
 
@@ -116,7 +130,7 @@ OTHERS = {"part", "setting", "summary", "nworkers", "name", "no-name", "help"}
 """Options that pages speak of and that are not those of our commands: of benchmarks, of Dask; a name for all."""
 
 
-def test_options_that_pages_speak_of_exist() -> None:
+def test_options_that_pages_speak_of_exist(site: Path) -> None:
     known = {f"--{word}" for word in OTHERS}
     todo = [whole_app()]
     while todo:
@@ -125,28 +139,30 @@ def test_options_that_pages_speak_of_exist() -> None:
         known |= {word for each in command.params for word in (*each.opts, *each.secondary_opts)}
     for leaf in leaves():
         known |= {f"--{sign}{word.replace('_', '-')}" for word in leaf.spellings for sign in ("", "no-")}
-    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+    for page in (ROOT / "README.md", *site.glob("*.md")):
         spoken = re.findall(r"`(--[a-z][\w.-]*)", page.read_text(encoding="utf-8"))
         assert not [word for word in spoken if word not in known], page.name
-
-
-@pytest.mark.parametrize("tool", ["option_reference", "message_reference"])
-def test_references_are_made_from_the_code(tool: str) -> None:
-    """`make docs` writes them; whoever changes an option or a message runs that."""
-    done = subprocess.run([sys.executable, "-m", f"tools.{tool}", "--check"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_class_of_errors_is_explained() -> None:
     """Whoever catches an error in a script, or reads its class in a report, finds what it is."""
     page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     table = page.partition("## Which kind")[2].partition("\n## ")[0]
-    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(error_classes())
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(message_reference.error_classes())
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
 def test_commands_in_blocks_are_understood(page: Path) -> None:
     """Nobody types a command from a page, and is told that an option does not exist."""
+    understand_commands(page)
+
+
+def test_examples_of_the_reference_of_commands_are_understood(site: Path) -> None:
+    understand_commands(site / "options.md")
+
+
+def understand_commands(page: Path) -> None:
+    """Read every command of a page as the program would."""
     lines = [*blocks(page, "sh"), *blocks(page, "text"), *indented(page)]
     for line in lines:
         if re.match(r"sdm [a-z]", line) and "--help" not in line and "…" not in line:
@@ -215,7 +231,7 @@ def leads_somewhere(page: Path, link: str) -> bool:
     name, _, place = link.partition("#")
     target = page.parent / name if name else page
     if not target.exists() or not place:
-        return target.exists()
+        return target.exists() or target.name in FROM_CODE
     text = target.read_text(encoding="utf-8")
     titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     slugs = {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
@@ -224,12 +240,17 @@ def leads_somewhere(page: Path, link: str) -> bool:
 
 @pytest.mark.parametrize(
     "page",
-    [path for place in (ROOT, DOCS, ROOT / "benchmarks" / "notes") for path in sorted(place.glob("*.md"))],
+    [*sorted(ROOT.glob("*.md")), *WRITTEN[1:], *sorted((ROOT / "benchmarks" / "notes").glob("*.md"))],
     ids=lambda page: f"{page.parent.name}-{page.stem}",
 )
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
     """Offline, and without the program that builds the site."""
     assert not [link for link in links(page) if not leads_somewhere(page, link)]
+
+
+def test_links_of_the_pages_that_are_made_from_the_code_lead_somewhere(site: Path) -> None:
+    for page in (site / name for name in FROM_CODE):
+        assert not [link for link in links(page) if not leads_somewhere(page, link)]
 
 
 def test_a_link_that_leads_nowhere_is_seen(tmp_path: Path) -> None:
@@ -239,17 +260,19 @@ def test_a_link_that_leads_nowhere_is_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+def test_the_site_is_built_without_a_warning(site: Path, tmp_path: Path) -> None:
     """With all links and places in pages; offline."""
     pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    (tmp_path / "mkdocs.yml").write_bytes((ROOT / "mkdocs.yml").read_bytes())
+    shutil.copytree(site, tmp_path / "docs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "site" / "future.html").is_file()
 
 
-def test_every_page_is_in_the_navigation_of_the_site() -> None:
+def test_every_page_is_in_the_navigation_of_the_site(site: Path) -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("!!python/object/apply:pymdownx.slugs.slugify", "")
     parts = yaml.safe_load(text)["nav"]
     named = [
@@ -258,4 +281,4 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
         for value in each.values()
         for page in ([{"": value}] if isinstance(value, str) else value)
     ]
-    assert sorted(name for each in named for name in each.values()) == sorted(path.name for path in DOCS.glob("*.md"))
+    assert sorted(name for each in named for name in each.values()) == sorted(path.name for path in site.glob("*.md"))

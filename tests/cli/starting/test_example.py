@@ -73,11 +73,11 @@ def must(*words: object, cwd: Path, **environment: str) -> str:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the source archive of the project, and in `tools` what built them."""
     made, source = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("source")
-    for name in ("sdm", "cli", "docs", "sample_data"):  # a copy: a build leaves files beside the code
+    for name in ("sdm", "cli", "docs", "sample_data", "tools"):  # a copy: a build leaves files beside the code
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.png", "*.ipynb"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    (needed,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    needed, *_ = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--target", str(made / "tools")]
     done = subprocess.run([*pip, needed], cwd=made, capture_output=True, text=True)
     if done.returncode and "No matching distribution found for setuptools" in done.stderr:
@@ -113,6 +113,8 @@ def test_in_an_empty_environment_a_newcomer_can_start(empty: Path, tmp_path: Pat
     assert (tmp_path / "results" / "Virtualis_montanus.html").is_file()
     page = must(empty / "sdm", "help", "bias", cwd=tmp_path)
     assert page.strip() == (shipped(GUIDE) / "bias.md").read_text(encoding="utf-8").strip()
+    assert "`fit.multiplier`" in must(empty / "sdm", "help", "options", cwd=tmp_path)
+    assert "OptionError" in must(empty / "sdm", "help", "messages", cwd=tmp_path)
 
 
 @pytest.mark.thorough

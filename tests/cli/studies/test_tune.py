@@ -105,7 +105,7 @@ def test_a_choice_that_needs_no_folds_fits_none(world, tmp_path: Path, words, mo
     """Four settings and the chosen one are five fits."""
     fits = []
     solve = Maxent._solve
-    monkeypatch.setattr(Maxent, "_solve", lambda self, start: fits.append(self) or solve(self, start))
+    monkeypatch.setattr(Maxent, "_solve", lambda self, *values: fits.append(self) or solve(self, *values))
     chosen = ("--choose-by", "AICc,ncoef", "--report", *words)
     succeed("tune", world.records, world.layers, *POINTS, *GRID, *chosen, "-o", tmp_path / "out")
     assert len(fits) == 5

@@ -7,29 +7,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from sdm.executors.opening import Processes
+from sdm.options.definitions import RunOptions
+from sdm.options.sharing import ClusterOptions
 
 HELPERS = Path(__file__).parents[1]
 FAULTY = Path(__file__).parent / "faulty"
 SLURM = Path(__file__).parent / "slurm"
 
 
-@dataclass(frozen=True)
-class Where:
-    """Options of a cluster."""
-
-    address: str
-    workers: int = 2
-    settings: dict[str, str] = field(default_factory=dict)
-    patience: float | None = None
-
-
-def on_cluster(address: object, workers: int = 2, patience: float | None = None, **settings: str) -> Processes:
+def on_cluster(address: object, workers: int = 2, patience: float | None = None, **settings: str) -> RunOptions:
     """Return the options of a run that a cluster does."""
-    return Processes(1, Where(str(address), workers, settings, patience))
+    where = ClusterOptions(address=str(address), workers=workers, settings=settings, patience=patience)
+    return RunOptions(cluster=where)
 
 
 def until(ready: Callable[[], object], seconds: float = 60) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from sdm.models.group import GroupModel
 from sdm.models.interface import name_categories
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
-from sdm.types import Array, Index, Progress
+from sdm.types import Array, Index, Numbers, Progress
 
 POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others
 FOLDS = 5  # blocks of sites that choose the strength
@@ -66,7 +66,7 @@ class GroupFits:
             temperature=predict.temperature,
         )
 
-    def numbers(self, species: str, fitted: SpeciesEstimator) -> dict[str, Any]:
+    def numbers(self, species: str, fitted: SpeciesEstimator) -> Numbers:
         """Return what the results of a species say of the group (JSON values)."""
         if not self.placing:
             return shared_numbers(self.model, species)
@@ -143,7 +143,7 @@ def read_axes(path: str) -> GroupFits:
 
 def _estimator(options: RunOptions, strength: str | float) -> SharedMaxent:
     fit = options.fit
-    values: dict[str, Any] = {
+    values: Numbers = {
         "own": fit.own,
         "knots": fit.knots,
         "tolerance": fit.tolerance,

@@ -4,13 +4,14 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sdm.errors import OptionError
 from sdm.features.classes import has_growing
 from sdm.maxent.penalty_weights import TABULATED
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     from sdm.assess.measures.performance_bound import PerformanceBound
@@ -91,7 +92,7 @@ class SpeciesMethod(ABC):
         values |= {"categorical": list(categorical)}
         return estimator_class(**{name: value for name, value in values.items() if value is not None})
 
-    def chosen(self, fitted: "SpeciesEstimator", options: RunOptions) -> dict[str, Any]:
+    def chosen(self, fitted: "SpeciesEstimator", options: RunOptions) -> Numbers:
         """Return the options of the model that the fit chose, so that fits to one variable need not choose."""
         return {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
 

@@ -1,11 +1,12 @@
 """`fit.model=structural`: trees and monomials beside feature classes, each family with a penalty of its own."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from sdm.errors import OptionError
 from sdm.kinds.species.methods.method import HINTS, Additions, SpeciesMethod
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     from sdm.estimators.species import SpeciesEstimator
@@ -31,7 +32,7 @@ class StructuralMethod(SpeciesMethod):
         if not isinstance(beta, float) and beta not in (None, "auto"):
             raise OptionError(f"fit.beta={beta!r}: a structural model takes a number or auto")
 
-    def chosen(self, fitted: "SpeciesEstimator", options: RunOptions) -> dict[str, Any]:
+    def chosen(self, fitted: "SpeciesEstimator", options: RunOptions) -> Numbers:
         """Return the options of the model that the fit chose."""
         structural = cast("StructMaxent", fitted)
         return super().chosen(fitted, options) | {"lam": structural.lam_, "beta": structural.beta_}
@@ -42,7 +43,7 @@ class StructuralMethod(SpeciesMethod):
         from sdm.assess.structure import describe_structure
 
         structural = cast("StructMaxent", fitted)
-        bound = performance_bound(structural, options.fit.delta, structural.growth_)
+        bound = performance_bound(structural, options.fit.delta)
         return Additions(describe_structure(structural), bound)
 
 

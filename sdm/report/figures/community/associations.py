@@ -9,7 +9,19 @@ from numpy.typing import NDArray
 
 from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
-from sdm.report.figures.style import GREY, PAGE, PLAIN, SMALL, TITLE, Paper, few_ticks, new_figure, safe_text, save
+from sdm.report.figures.style import (
+    GREY,
+    PAGE,
+    PLAIN,
+    SMALL,
+    TITLE,
+    Paper,
+    Sheet,
+    few_ticks,
+    new_figure,
+    safe_text,
+    save,
+)
 from sdm.types import Array
 
 CELL = 4.2  # millimetres per species
@@ -65,7 +77,10 @@ def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper:
         f"Random effect of {safe_text(random.column, 24)}{more}",
         "rarer – log-odds – more common (pale: not certain)",
     )
-    return _draw_table(effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)], *names, *text, path, paper, True)
+    figure = _table_figure(effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)], *names, *text, paper)
+    for name in figure.axes[0].get_yticklabels():
+        name.set_fontstyle("italic")
+    return save(figure, path)
 
 
 def draw_corner(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
@@ -79,21 +94,19 @@ def draw_corner(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PL
         at = traits.index(str(row["trait"])), features.index(str(row["feature"]))
         weight[at], unsure[at] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
     text = "Traits and the environment", "weaker – effect – stronger with the trait (pale: not certain)"
-    return _draw_table(weight, unsure, traits, features, *text, path, paper, False)
+    return save(_table_figure(weight, unsure, traits, features, *text, paper), path)
 
 
-def _draw_table(
+def _table_figure(
     values: Array,
     unsure: NDArray[np.bool_],
     row_names: Sequence[str],
     column_names: Sequence[str],
     title: str,
     label: str,
-    path: Path,
     paper: Paper,
-    italic: bool,
-) -> Path:
-    """Draw a table of effects as colours, those that are unsure pale."""
+) -> Sheet:
+    """Return the picture of a table of effects as colours, those that are unsure pale."""
     rows, columns = values.shape
     figure = new_figure(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
     axes = figure.subplots()
@@ -104,12 +117,12 @@ def _draw_table(
     names = [safe_text(str(name), 24) for name in column_names]
     axes.set_xticks(range(columns), names, rotation=90, fontsize=SMALL)
     names = [safe_text(str(name), 30) for name in row_names]
-    axes.set_yticks(range(rows), names, fontsize=SMALL, fontstyle="italic" if italic else "normal")
+    axes.set_yticks(range(rows), names, fontsize=SMALL)
     axes.set_title(title, fontsize=TITLE, loc="left")
     strip = figure.colorbar(image, ax=axes, shrink=0.9)
     few_ticks(strip)
     strip.set_label(label.replace(" (", "\n("), fontsize=SMALL)
-    return save(figure, path)
+    return figure
 
 
 def _leading(effect: Array) -> tuple[Array, Array]:
