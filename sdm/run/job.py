@@ -57,12 +57,8 @@ class Begun:
 class Ready:
     """A model that is fitted and measured, with everything that its results are written from."""
 
-    name: str
+    begun: Begun
     measured: Measured
-    prepared: Prepared
-    options: RunOptions
-    chosen: Chosen | None
-    began: float
 
 
 @dataclass(frozen=True)
@@ -83,11 +79,8 @@ class Job:
         """Fit one model, make its maps while it is measured, and write its results in one step."""
         with staging(folder, overwrite=overwrite) as stage:
             begun = self._begin(prepared, name, progress)
-            fit, prepared, options = begun.fit, begun.prepared, begun.options
             maps, ready = side_by_side(
-                lambda quiet: self._map(fit, prepared, options, stage, quiet),
-                lambda shown: self._measure(begun, shown),
-                progress,
+                lambda quiet: self._map(begun, stage, quiet), lambda shown: self._measure(begun, shown), progress
             )
             result = self._write_into(ready, maps, folder, progress)
         return self._done(ready, result, folder)
@@ -110,12 +103,13 @@ class Job:
                     prepared = replace(prepared, validated={name: chosen.validation})
             return Begun(name, self.task.fit(prepared, name, options, progress), prepared, options, chosen, began)
 
-    def _map(
-        self, fit: Fit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
-    ) -> ModelMaps:
+    def _map(self, begun: Begun, folder: Path, progress: Progress | None) -> ModelMaps:
         """Make the maps of one model, and their pictures."""
-        maps = self.task.make_maps(fit, prepared, options, folder, progress)
-        return replace(maps, files=maps.files | self.task.draw_maps(fit, maps, prepared, options))
+        return self._drawn(begun, self.task.make_maps(begun.fit, begun.prepared, begun.options, folder, progress))
+
+    def _drawn(self, begun: Begun, maps: ModelMaps) -> ModelMaps:
+        """Return maps with their pictures."""
+        return replace(maps, files=maps.files | self.task.draw_maps(begun.fit, maps, begun.prepared, begun.options))
 
     def _measure(self, begun: Begun, progress: Progress | None) -> Ready:
         """Measure one model, and note what was chosen for it."""
@@ -130,7 +124,7 @@ class Job:
             measured.numbers["variable_selection"] = variables.numbers()
             measured.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
         log.debug("%s fitted and measured in %.1f s", name, perf_counter() - begun.began)
-        return Ready(name, measured, prepared, options, chosen, begun.began)
+        return Ready(begun, measured)
 
     def write(
         self,
@@ -145,12 +139,8 @@ class Job:
         """Write the results of one model in one step, with the maps that were made with those of other models;
         `before_commit` may raise, and then nothing has changed."""
         with staging(folder, overwrite=overwrite) as stage:
-            if maps is None:
-                made = self._map(ready.measured, ready.prepared, ready.options, stage, progress)
-            else:
-                made = maps.move(stage)
-                pictures = self.task.draw_maps(ready.measured, made, ready.prepared, ready.options)
-                made = replace(made, files=made.files | pictures)
+            begun = ready.begun
+            made = self._map(begun, stage, progress) if maps is None else self._drawn(begun, maps.move(stage))
             result = self._write_into(ready, made, folder, progress)
             if before_commit is not None:
                 before_commit()
@@ -158,13 +148,14 @@ class Job:
 
     def _write_into(self, ready: Ready, maps: ModelMaps, folder: Path, progress: Progress | None) -> ModelResult:
         """Write the results of one model to a stage, which will be the folder."""
-        prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
+        begun, prepared, options = ready.begun, ready.begun.prepared, ready.begun.options
+        variables = prepared.chosen.get(begun.name)
 
         def also(place: Path, files: dict[str, Any]) -> None:
             if variables is not None:
                 write_choice(variables, options, place, files)
-            if ready.chosen is not None:
-                ready.chosen.write(place, files)
+            if begun.chosen is not None:
+                begun.chosen.write(place, files)
             if self.opened is not None and prepared.single:
                 from sdm.run.projecting.after_fit import project_fitted
 
@@ -176,7 +167,7 @@ class Job:
         return write_model(self.task, ready.measured, maps, prepared, options, self.command, also, progress)
 
     def _done(self, ready: Ready, result: ModelResult, folder: Path) -> ModelResult:
-        log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)
+        log.debug("%s done in %.1f s", ready.begun.name, perf_counter() - ready.begun.began)
         return replace(result, folder=folder)
 
 
