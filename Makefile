@@ -79,7 +79,7 @@ KERNELS := tests/features tests/maps/test_cells.py tests/models/test_compiled.py
 define measure_coverage
 	$(BIN)/coverage erase
 	$(WITH_FOLDER) $(BIN)/coverage run -m pytest $(1)
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/coverage run -m pytest -W ignore::RuntimeWarning $(KERNELS)
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/coverage run -m pytest -m "not thorough" -W ignore::RuntimeWarning $(KERNELS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered --fail-under=$(2)
 endef

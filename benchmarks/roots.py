@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.tools.harness import save, table
 from sdm._jit import jit
-from sdm.maxent.entropy import Entropy, find_tau, select_tau
+from sdm.maxent.entropy import Entropy, find_tau
 
 CLOSE = 1e-10
 Array = NDArray[np.float64]
@@ -126,15 +126,59 @@ def newton_norm(theta, q0, alpha):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _select(theta, q0, low):  # type: ignore[no-untyped-def]
+    """Return the τ of α = 2 exactly, in O(n) expected, and how many times cells were split. The root of Σ q0_i [1 + θ_i
+    − τ]₊ = 1 is known once the cells above τ − 1 are: as quickselect does, those left are split by the score of one of
+    them, and the side where τ − 1 lies is kept. Cells not above `low` − 1, with `low` left of the root, are out from
+    the start. Scores are taken from the largest, so that little is lost of them."""
+    top = theta.max()
+    score, weight = np.empty(theta.size), np.empty(theta.size)
+    end = 0
+    for i in range(theta.size):
+        if theta[i] >= low - 1.0 - 1e-9 * (1.0 + abs(low)):
+            score[end], weight[end] = theta[i] - top, q0[i]
+            end += 1
+    start = 0
+    mass, moment = 0.0, 0.0  # of cells that are in the support for certain
+    turns = 0
+    random = 12345
+    while start < end:
+        turns += 1
+        random = (1103515245 * random + 12345) % 2147483648
+        pivot = score[start + random % (end - start)]
+        above, part_mass, part_moment = start, 0.0, 0.0
+        for i in range(start, end):  # those above the pivot to the front
+            if score[i] > pivot:
+                part_mass += weight[i]
+                part_moment += weight[i] * score[i]
+                score[i], score[above] = score[above], score[i]
+                weight[i], weight[above] = weight[above], weight[i]
+                above += 1
+        if moment + part_moment - (mass + part_mass) * pivot >= 1.0:  # the support ends above the pivot
+            end = above
+            continue
+        mass, moment = mass + part_mass, moment + part_moment
+        start = above
+        for i in range(start, end):  # and the pivot is in it, with all that are equal
+            if score[i] == pivot:
+                mass += weight[i]
+                moment += weight[i] * pivot
+                score[i], score[start] = score[start], score[i]
+                weight[i], weight[start] = weight[start], weight[i]
+                start += 1
+    return top + (moment - 1.0) / mass + 1.0, turns
+
+
+@jit
 def selection(theta, q0, alpha):  # type: ignore[no-untyped-def]
     """Exact for α = 2 in O(n) expected, from the same left end."""
     low, _ = _bracket(theta, q0, alpha)
-    return select_tau(theta, q0, low)
+    return _select(theta, q0, low)
 
 
 def kept(theta: Array, q0: Array, alpha: float) -> tuple[float, int]:
     """What `Entropy` does, to the last digit."""
-    return find_tau(theta, q0, alpha, np.nan)  # type: ignore[no-any-return]
+    return find_tau(theta, q0, alpha)
 
 
 METHODS: dict[str, Callable[..., tuple[float, int]]] = {

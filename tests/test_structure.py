@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from sdm.kinds.species.methods.registry import method_of
+from sdm.kinds.species.methods.method import method_of
 from sdm.kinds.task import Task
 from sdm.models.interface import FittedModel
 from sdm.options.definitions import RunOptions

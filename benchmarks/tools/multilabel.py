@@ -1,6 +1,6 @@
 """Tables with several labels per row, as proportions, and linear models of them by L-BFGS (Blondel et al. 2020, §9.1).
 
-The loss and its gradient are those of `sdm.conditional.losses`; the optimiser and the objective, a sum of losses plus
+The loss and its gradient are those of `sdm.maxent.entropy`; the optimiser and the objective, a sum of losses plus
 λ/2 ‖W‖², are those of the paper, so that λ means what it means there.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from sdm.conditional.losses import ClassEntropy
+from sdm.maxent.entropy import ClassEntropy
 from sdm.types import Array
 
 Table = tuple[Array, Array]  # values, and proportions of labels

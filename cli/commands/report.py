@@ -68,7 +68,7 @@ def report(
         pages += [str(file) for place in places for file in write_all_metadata(place)]
     pages += [str(page) for page in make_pages(places, lambda folder: len(Journal(folder).read().planned) or None)]
     if formats:
-        from sdm.kinds.figures import draw_figures
+        from sdm.kinds.pages import draw_figures
 
         pages += [str(file) for file in draw_figures(places, formats)]
     console.lines(pages)

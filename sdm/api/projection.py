@@ -10,7 +10,7 @@ from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
 from sdm.api.saving import save_results
 from sdm.api.tables import read_table
 from sdm.errors import DataError, OptionError, name_list
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.charts import SCALES, TOP
 from sdm.report.projection import StoredCase, StoredProjection, find_projections
 from sdm.report.results import Results

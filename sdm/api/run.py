@@ -12,8 +12,7 @@ from sdm.api.saving import save_results
 from sdm.api.tables import read_table, together
 from sdm.api.view import ModelView
 from sdm.errors import DataError, OptionError, name_list
-from sdm.kinds.registry import results_class
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results, results_class
 from sdm.models.file import ENDINGS, load_model
 from sdm.report.results import Results, find_results
 from sdm.types import Numbers

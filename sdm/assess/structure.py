@@ -8,8 +8,8 @@ import numpy as np
 
 from sdm.assess.importance import used_variables
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.grown import GrownFamily
+from sdm.features.growing.oracles import ExactTreeOracle
 from sdm.features.growing.search_error import found_shares
 from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.penalty_search import PenaltySetting

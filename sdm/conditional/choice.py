@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.conditional.losses import ClassEntropy
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError
+from sdm.maxent.entropy import ClassEntropy
 from sdm.maxent.entropy_choice import floored_log_loss
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.progress.telling import StepCount

@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.conditional.losses import ClassEntropy
 from sdm.errors import DataError
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.terms import Terms
+from sdm.maxent.entropy import ClassEntropy
 from sdm.types import Array
 
 FREE_PENALTY = 1e-15  # where solvers need a positive number; below rounding, and not counted

@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.conditional.intercepts import NEAR, ConstantFamily, best_intercepts
-from sdm.conditional.losses import ClassEntropy
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.columns import ColumnPool
-from sdm.maxent.entropy import Gibbs
+from sdm.maxent.entropy import ClassEntropy, Gibbs
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import DENSE_NUMBERS, Hessian, Problem, State
 from sdm.maxent.solution import Solution

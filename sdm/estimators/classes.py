@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
 from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
-from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder, NamedNumbers
@@ -28,6 +27,7 @@ from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import Terms
 from sdm.maxent.confidence import PENALTY_OF
+from sdm.maxent.entropy import ClassEntropy
 from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
@@ -304,7 +304,7 @@ class ConditionalMaxent(Classifier):
         """Return the multiplier if it is not to be chosen."""
         if self.multiplier != "auto":
             return float(self.multiplier)
-        chosen_beta = isinstance(self.beta, str | None) or _grows(self.features)
+        chosen_beta = isinstance(self.beta, str | None) or has_growing(self.features)
         return 1.0 if not letters or self.regularization_ == "none" or not chosen_beta else None
 
     def _search_multipliers(
@@ -320,8 +320,8 @@ class ConditionalMaxent(Classifier):
     ) -> tuple[str, MultiplierSearch]:
         """Return the better penalty at one order of the entropy, and its held-out loss at every multiplier, or at the
         given one."""
-        growing, size = _grows(self.features), effective_size(domain.q0)
-        trial: dict[str, Any] = {
+        growing, size = has_growing(self.features), effective_size(domain.q0)
+        trial: Numbers = {
             "features": letters,
             "entropy": order,
             "beta": None if growing else self.beta,
@@ -342,10 +342,18 @@ class ConditionalMaxent(Classifier):
         searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
             trial["regularization"] = name
-            sites = (targets, domain.q0, ClassEntropy(order), group)
-            ways: dict[str, Any] = {"folds": self.folds, "seed": self.used_seed, "progress": progress}
-            tried = None if given is None else [given]
-            searches[name] = search_multipliers(begin, *sites, **ways, text=f"penalties, {name}", multipliers=tried)
+            searches[name] = search_multipliers(
+                begin,
+                targets,
+                domain.q0,
+                ClassEntropy(order),
+                group,
+                folds=self.folds,
+                seed=self.used_seed,
+                progress=progress,
+                text=f"penalties, {name}",
+                multipliers=None if given is None else [given],
+            )
         best = min(searches, key=lambda name: float(searches[name].losses.min()))
         return best, searches[best]
 
@@ -384,7 +392,7 @@ class ConditionalMaxent(Classifier):
         families, rule_beta, by_rule = [ConstantFamily(domain)], np.empty(0), False
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
-            rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
+            rule = "maxent" if self.beta is None or has_growing(self.features) else self.beta
             given, by_rule = given_numbers(self), isinstance(rule, str)
             rule_beta = penalty_weights(built, domain.q0, size, rule=rule, given=given)
             keep, copies = find_duplicates(built, rule_beta, self.regularization_)
@@ -459,7 +467,7 @@ class ConditionalMaxent(Classifier):
         if isinstance(self.beta, str) and self.beta in PENALTY_OF:
             raise OptionError(f"beta={self.beta!r} is a result about one distribution over cells, not about classes")
         _ = self.used_seed
-        tabulated = self.beta is None or self.beta in TABULATED or _grows(self.features)
+        tabulated = self.beta is None or self.beta in TABULATED or has_growing(self.features)
         if not tabulated and (chosen := [name for name in TABLE_LETTERS if getattr(self, name) is not None]):
             raise OptionError(f"{chosen[0]} is a number of Maxent's tables, and beta={self.beta!r} does without them")
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
@@ -524,11 +532,8 @@ def _taken(y: Any, rows: Index, height: int) -> Any:
     return y.iloc[rows] if hasattr(y, "columns") else values[rows]
 
 
-def _grows(features: str | Sequence[str]) -> bool:
-    """Tell whether there are growing families among the features."""
-    return has_growing(features)
-
-
 def _families(features: str | Sequence[str], size: float, since: Mapping[str, float]) -> tuple[str, dict[str, int]]:
     """Return the ordinary class letters, and the largest size of each growing family."""
-    return parse_families(features, size, since) if _grows(features) else (parse_classes(features, size, since), {})
+    return (
+        parse_families(features, size, since) if has_growing(features) else (parse_classes(features, size, since), {})
+    )

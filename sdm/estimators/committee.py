@@ -14,7 +14,6 @@ from sdm.features.feature_set import FeatureSet
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
-from sdm.maxent.solution import CONVERGED, Solution
 from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
 from sdm.types import Progress
@@ -84,7 +83,8 @@ class Committee(SpeciesEstimator):
         beta = np.concatenate([member.problem_.penalty.beta for member in self.members_])
         self.entropy_ = 1.0
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), L1(beta))
-        self.solution_ = self._mean_solution()
+        state = self.problem_.state(self.coef_)
+        self.solution_ = self._mean_solution(self.members_, state.objective, state.gibbs.tau, state.p)
         self.notes_ = list(dict.fromkeys(note for member in self.members_ for note in member.notes_))
         classes = {letter for member in self.members_ for letter in member.model_.meta["classes"]}
         record = {"classes": "".join(sorted(classes, key="lqphtc".index)), "members": len(self.members_)}
@@ -99,12 +99,3 @@ class Committee(SpeciesEstimator):
         members.append(Maxent(regularization="l2sq", multiplier=_SMOOTH * self.multiplier, knots=10))
         limits = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
         return [member.set_params(**limits) for member in members]
-
-    def _mean_solution(self) -> Solution:
-        """Return the state of the mean, with the worst of the members' certificates."""
-        state = self.problem_.state(self.coef_)
-        parts = [member.solution_ for member in self.members_]
-        failed = [part.status for part in parts if part.status != CONVERGED]
-        status, gap = failed[0] if failed else CONVERGED, max(part.gap for part in parts)
-        spent = sum(part.iterations for part in parts), sum(part.seconds for part in parts)
-        return Solution(status, self.coef_, state.objective, gap, *spent, state.gibbs.tau, state.p)

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError, OptionError
 from sdm.estimators.model_parts import training_reference
@@ -21,14 +21,17 @@ from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.shrinking import METHODS
-from sdm.joint.learners.spread import choose_spread
-from sdm.joint.learners.tuning import choose_regularization, hamming
+from sdm.joint.learners.tuning import choose_regularization, choose_spread, hamming
 from sdm.joint.levels import Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
 from sdm.joint.traits import Traits, corner_rows
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Numbers, Progress, Row, TableLike
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 log = logging.getLogger("sdm")
 
@@ -151,7 +154,7 @@ class JointModel(Classifier):
         X: TableLike,
         y: TableLike,
         *,
-        groups: Any = None,
+        groups: ArrayLike | None = None,
         title: str = "joint model",
         progress: Progress | None = None,
     ) -> Self:
@@ -269,7 +272,7 @@ class JointModel(Classifier):
         sites: LabelledSites,
         bias: NDArray[np.bool_],
         title: str,
-        groups: Any,
+        groups: ArrayLike | None,
         progress: Progress | None,
     ) -> tuple[Learner, list[Row]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
@@ -280,35 +283,38 @@ class JointModel(Classifier):
         group = None if groups is None else np.asarray(groups)
         fixed = (discriminant, sites, bias, self.folds, self.used_seed, group)
         tried: list[Row] = []
-        said: dict[str, Any] = {"title": title, "progress": progress}
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_PATH]
             first = C_FIRST if learner.is_crf else 0
-            quick, tried = choose_regularization(quick, grid, *fixed, patience=PATIENCE, first=first, **said)
+            quick, tried = choose_regularization(
+                quick, grid, *fixed, patience=PATIENCE, first=first, title=title, progress=progress
+            )
         if self.lam == "cv" and self.learner == "laplace":
             grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
-            quick, more = choose_regularization(quick, grid, *fixed, **said)
+            quick, more = choose_regularization(quick, grid, *fixed, title=title, progress=progress)
             tried += more
         if tried:
             log.info("%s: C %g chosen by held-out %s", title, quick.c, tried[0]["measure"])
         return replace(learner, c=quick.c, lam=quick.lam), tried
 
-    def predict(self, X: TableLike, known: Any = None, clamp: bool = True) -> NDArray[np.int64]:
+    def predict(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> NDArray[np.int64]:
         """Return every site's best joint labeling, `(n, S)`, given the labels in `known` (NaN where unknown)."""
         table = self._checked(X)
         return self.model_.predict(table, known, clamp).astype(np.int64)
 
-    def predict_proba(self, X: TableLike, known: Any = None, clamp: bool = True) -> Array:
+    def predict_proba(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> Array:
         """Return every species' probability at every site, given the labels in `known` (NaN where unknown)."""
         table = self._checked(X)
         return self.model_.predict_proba(table, known, clamp)
 
-    def communities(self, X: TableLike, known: Any = None, clamp: bool = True) -> list[PossibleCommunities | None]:
+    def communities(
+        self, X: TableLike, known: TableLike | None = None, clamp: bool = True
+    ) -> list[PossibleCommunities | None]:
         """Return a few possible communities of every site with their probabilities, given the labels in `known`."""
         table = self._checked(X)
         return self.model_.communities(table, known, clamp)
 
-    def richness(self, X: TableLike, known: Any = None, clamp: bool = True) -> Array:
+    def richness(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> Array:
         """Return the expected number of species at every site: the sum of the marginals."""
         return self.predict_proba(X, known, clamp).sum(axis=1)
 
@@ -328,7 +334,7 @@ class JointModel(Classifier):
         warn_renamed("JointModel.fitted_", "model_", "0.3")
         return self.model_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         """Describe the estimator to scikit-learn, which is what calls this."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output, tags.target_tags.single_output = True, False

@@ -17,7 +17,6 @@ from sdm.estimators.species import SpeciesEstimator
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.solution import CONVERGED, Solution
 from sdm.models.interface import ModelVariable, with_weights
 from sdm.models.species import Model
 from sdm.types import Numbers, Progress, TableLike
@@ -112,12 +111,8 @@ class Ensemble(SpeciesEstimator):
         terms = Terms.concatenate([one for one, _ in parts])
         shapes = Shapes.concatenate([two for _, two in parts])
         self.coef_ = np.concatenate([terms.weight, shapes.weight])
-        failed = [m.solution_.status for m in members if m.solution_.status != CONVERGED]
-        status, gap = failed[0] if failed else CONVERGED, max(m.solution_.gap for m in members)
-        spent = sum(m.solution_.iterations for m in members), sum(m.solution_.seconds for m in members)
         objective = part * sum(m.solution_.objective for m in members)
-        p = domain.q0 * gibbs.ratio
-        self.solution_ = Solution(status, self.coef_, objective, gap, *spent, gibbs.tau, p)
+        self.solution_ = self._mean_solution(members, objective, gibbs.tau, domain.q0 * gibbs.ratio)
         self.notes_ = list(dict.fromkeys(note for m in members for note in m.notes_))
         classes = ", ".join(str(m.model_.meta["classes"]) for m in members)
         record = {

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,10 @@ from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots, check_knots
 from sdm.types import Array, TableLike
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 OUTPUTS = ("default", "pandas", "polars")
 
@@ -116,7 +120,7 @@ class FeatureClasses(TableReader):
         """Learn from a table, and return its features."""
         return self.fit(X, y).transform(X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
         """Return the names of the features, such as ``heat^2`` or ``heat*rain``.
 
         Parameters
@@ -159,7 +163,7 @@ class FeatureClasses(TableReader):
             return polars.DataFrame(values, schema=[*self.get_feature_names_out()])
         return values
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         """Describe the transformer to scikit-learn, which is what calls this."""
         from sklearn.utils import TransformerTags
 
@@ -169,7 +173,7 @@ class FeatureClasses(TableReader):
         return tags
 
 
-def _presences(y: Any, rows: int) -> NDArray[np.bool_]:
+def _presences(y: ArrayLike | None, rows: int) -> NDArray[np.bool_]:
     """Return a mask of the presences, where labels are 1 and 0; else all rows."""
     values = None if y is None else np.asarray(y)
     if values is None or values.ndim != 1 or not np.all(np.isin(values, [0, 1])) or np.unique(values).size != 2:

@@ -1,9 +1,7 @@
 """Labels of presences and background: two numbers, of which the larger is the presence."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError
 from sdm.estimators.params import warn_of_column
@@ -12,7 +10,7 @@ from sdm.types import AnyArray
 EXPECTED = "expected 1 for presences and 0 for background"
 
 
-def read_presences(y: Any, rows: int) -> tuple[AnyArray, NDArray[np.bool_]]:
+def read_presences(y: ArrayLike | None, rows: int) -> tuple[AnyArray, NDArray[np.bool_]]:
     """Return the two labels `(2,)` and a mask `(rows,)` of the presences.
 
     Labels are 1 and 0, True and False, or any two numbers: the larger is the presence. Which of two words would be it
@@ -50,7 +48,7 @@ def _distinct(values: AnyArray) -> AnyArray:
     return np.unique(values)
 
 
-def presences_among(y: Any, rows: int, classes: AnyArray) -> NDArray[np.bool_]:
+def presences_among(y: ArrayLike | None, rows: int, classes: AnyArray) -> NDArray[np.bool_]:
     """Return a mask of the presences, of labels that a fit had: there may be presences alone, or background alone."""
     values = one_label_per_row(y, rows)
     if odd := [value for value in np.unique(values).tolist() if value not in classes.tolist()]:
@@ -59,7 +57,7 @@ def presences_among(y: Any, rows: int, classes: AnyArray) -> NDArray[np.bool_]:
     return mask
 
 
-def one_label_per_row(y: Any, rows: int) -> AnyArray:
+def one_label_per_row(y: ArrayLike | None, rows: int) -> AnyArray:
     """Return labels as an array `(rows,)`; a column of them is taken with a warning."""
     if y is None:
         raise DataError("y is None: this estimator requires y to be passed, but the target y is None")

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -307,9 +307,9 @@ class Maxent(SpeciesEstimator):
         """Return the numbers of presences from which feature classes are taken."""
         return {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
 
-    def _penalty_shape(self, features: FeatureSet, beta: Array, size: float) -> tuple[dict[str, Any], list[str]]:
+    def _penalty_shape(self, features: FeatureSet, beta: Array, size: float) -> tuple[Numbers, list[str]]:
         """Return the parameters of a penalty other than β, as given or by the theory, and notes on them."""
-        shape: dict[str, Any] = {name: getattr(self, name) for name in ("smoothing", "ratio", "ridge", "power")}
+        shape: Numbers = {name: getattr(self, name) for name in ("smoothing", "ratio", "ridge", "power")}
         notes = theory_notes(self._rule(), features)
         if self.regularization == "mahalanobis":
             correlation = feature_correlation(features, float(self.uncorrelated))

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from sdm.data.encode import Encoder, as_table, column_names
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Numbers, TableLike
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 Limits = Mapping[str, tuple[float, float, str]]
 """Parameters that are numbers: their limits (exclusive), and the words for them."""
@@ -165,7 +169,7 @@ class TableReader(Parameters):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self.fitted_attribute)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         """Describe the estimator to scikit-learn, which is what calls this."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
@@ -198,7 +202,7 @@ class Classifier(Estimator):
 
     multi_class = True
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         """Describe the estimator to scikit-learn, which is what calls this."""
         from sklearn.utils import ClassifierTags
 

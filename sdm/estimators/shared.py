@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
+from itertools import count
 from typing import Self
 
 import numpy as np
@@ -25,10 +26,9 @@ from sdm.features.terms import PRODUCT
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.models.group import GroupModel
 from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
-from sdm.shared.factors import Factors
+from sdm.shared.factors import Factors, shown_axes
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
-from sdm.shared.shown import shown_axes
 from sdm.types import AnyArray, Array, Progress, TableLike
 
 _NUMBERS = {
@@ -187,8 +187,13 @@ class SharedMaxent(Estimator):
         if not isinstance(self.strength, str):
             return [], None, float(self.strength)
         cells = group.random_blocks() if blocks is None else group.block_of_cells(blocks)
-        told = _Told(progress, len(self.strengths) * (int(cells.max()) + 1))
-        path, factors = strength_path(problem, group.counts, cells, self.strengths, step=told.step)
+        total, done = len(self.strengths) * (int(cells.max()) + 1), count(1)
+
+        def step(text: str) -> None:
+            if progress is not None:
+                progress(next(done), total, f"shared axes, {text}")
+
+        path, factors = strength_path(problem, group.counts, cells, self.strengths, step=step)
         chosen = next((k for k, row in enumerate(path) if row.chosen), None)
         if chosen is None:
             raise DataError("there are too few records in different places to choose a strength: give one, such as 1")
@@ -421,15 +426,3 @@ def _plain(family: Family, place: Sequence[int]) -> NDArray[np.bool_]:
         return np.ones(family.size, dtype=bool)
     terms = family.terms()
     return ~np.isin(terms.var, place) & ~((terms.kind == PRODUCT) & np.isin(terms.other, place))
-
-
-class _Told:
-    """Tells how far a path is."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self.progress, self.total, self.done = progress, total, 0
-
-    def step(self, text: str) -> None:
-        self.done += 1
-        if self.progress is not None:
-            self.progress(self.done, self.total, f"shared axes, {text}")

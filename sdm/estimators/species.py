@@ -21,7 +21,7 @@ from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.penalty_weights import TABLE_LIMITS
 from sdm.maxent.problem import Problem
-from sdm.maxent.solution import Solution
+from sdm.maxent.solution import CONVERGED, Solution
 from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
 from sdm.types import AnyArray, Array, Numbers, Progress, TableLike
 
@@ -133,6 +133,14 @@ class SpeciesEstimator(FittedSpecies):
         self, data: TrainingData, start: "SpeciesEstimator | Model | None" = None, progress: Progress | None = None
     ) -> Self:
         """Fit to a domain and a sample."""
+
+    def _mean_solution(self, members: "Sequence[SpeciesEstimator]", objective: float, tau: float, p: Array) -> Solution:
+        """Return the solution of a mean of models, with the worst of their certificates."""
+        parts = [member.solution_ for member in members]
+        failed = [part.status for part in parts if part.status != CONVERGED]
+        status, gap = failed[0] if failed else CONVERGED, max(part.gap for part in parts)
+        spent = sum(part.iterations for part in parts), sum(part.seconds for part in parts)
+        return Solution(status, self.coef_, objective, gap, *spent, tau, p)
 
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""

@@ -18,7 +18,6 @@ from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.grown import Oracle
 from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
-from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.penalty_search import FINITE_ONLY, LAMBDAS, PATHS, PenaltyFold, PenaltySetting, search_penalties
@@ -26,7 +25,7 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
-from sdm.maxent.structural import FamilyPenalty, Growth
+from sdm.maxent.structural import FamilyPenalty, Growth, sample_complexity
 from sdm.models.species import Model
 from sdm.types import Array, Progress
 

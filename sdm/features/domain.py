@@ -100,9 +100,7 @@ class Domain:
 
     def spread(self, v: int, table: Array) -> Array:
         """Return at every cell what `table` has for its distinct value of variable `v`."""
-        out = np.empty(self.n)
-        _spread(self.codes[v], table, out)
-        return out
+        return np.asarray(table[self.codes[v]], dtype=np.float64)
 
 
 class Measure:
@@ -140,11 +138,11 @@ def weighted_gram(x: Array, mass: Array) -> Array:
     out = np.zeros((x.shape[1], x.shape[1]))
 
     def products(blocks: slice) -> list[Array]:
-        made, scaled = [], np.empty((_BLOCK, x.shape[1]))
+        made = []
         for first in range(blocks.start * _BLOCK, min(blocks.stop * _BLOCK, len(x)), _BLOCK):
             part = x[first : first + _BLOCK]
-            _scale_rows(part, mass[first : first + _BLOCK], scaled[: len(part)])
-            made.append(np.dot(part.T, scaled[: len(part)]))  # unlike `@`, it lets other threads work
+            scaled = part * mass[first : first + _BLOCK, None]
+            made.append(np.dot(part.T, scaled))  # unlike `@`, it lets other threads work
         return made
 
     for some in in_parts(products, -(-len(x) // _BLOCK), len(x)):
@@ -174,21 +172,6 @@ def _normalised(q0: Array) -> Array:
             "so leave out cells of weight zero"
         )
     return q0 / q0.sum()
-
-
-@jit
-def _scale_rows(x, mass, out):  # type: ignore[no-untyped-def]
-    """out[i] = mass[i] x[i] for every row i."""
-    for i in range(x.shape[0]):
-        for v in range(x.shape[1]):
-            out[i, v] = x[i, v] * mass[i]
-
-
-@jit
-def _spread(codes, table, out):  # type: ignore[no-untyped-def]
-    """out[i] = table[codes[i]]."""
-    for i in range(out.size):
-        out[i] = table[codes[i]]
 
 
 @jit

@@ -9,8 +9,8 @@ import numpy as np
 from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
 from sdm.assess.profiles import marginal
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD
+from sdm.kinds.assessing import varying
 from sdm.kinds.pages import write_page
-from sdm.kinds.responses import varying
 from sdm.kinds.species.results import KIND, SpeciesResults
 from sdm.models.lambdas import read_lambdas
 from sdm.models.species import Model

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from sdm.report.tables import table_text
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Mapping[str, object]]
 SourceT = TypeVar("SourceT", contravariant=True)
 """What a table is made from, such as a measured model."""
 
@@ -35,6 +35,10 @@ class Artefact(Generic[SourceT]):
     rows: Callable[[SourceT], Rows]
     columns: tuple[str, ...] = ()
     section: str = ""
+
+
+Catalogue = Sequence[Artefact[Any]]
+"""The tables that the results of a kind may have."""
 
 
 def write_artefacts(

@@ -1,19 +1,25 @@
-"""How good a model is: cross-validation, jackknife and null models of every kind, and what a task adds to them."""
+"""How good a model is: cross-validation, jackknife and null models of every kind, bands and surfaces of responses."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.importance import Contribution, Jackknife, Permutation, jackknife
 from sdm.assess.null_models import NullModels, null_models
-from sdm.assess.profiles import Band, Surface
+from sdm.assess.profiles import Band, Surface, band, class_names, marginal, response_grid, surface
 from sdm.assess.splits.folds import Split, same_folds
 from sdm.assess.validation import CrossValidation, cross_validate
+from sdm.data.place import is_place, without_place
 from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
+from sdm.errors import OptionError
+from sdm.estimators.params import Parameters
 from sdm.executors.opening import workers
+from sdm.models.interface import ValueModel
+from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
-from sdm.types import Numbers, Progress
+from sdm.types import Array, Numbers, Progress
 
 
 @dataclass
@@ -65,8 +71,6 @@ class AssessedModel(Protocol):
     assessed: Assessed
     bands: list[Band]  # responses over the replicates, where their models were kept
     surfaces: list[Surface]  # responses to two variables at a time
-    roc: list[dict[str, float]]
-    scale: str
 
     @property
     def name(self) -> str:
@@ -76,19 +80,23 @@ class AssessedModel(Protocol):
     def table(self) -> SampleTable | SiteSample:
         """The training data."""
 
+    @property
+    def scale(self) -> str:
+        """The scale of its surfaces."""
+
 
 def assess(
-    table: Any,
+    table: SampleTable | SiteSample,
     options: RunOptions,
-    base: Any,
-    single: Any,
+    base: Parameters,
+    single: Parameters,
     split: Split | None,
     *,
     assessor: Assessor = PRESENCE_ONLY,
-    test: Any = None,
-    nested: tuple[Any, Split] | None = None,
+    test: Array | SiteSample | None = None,
+    nested: tuple[SampleTable | SiteSample, Split] | None = None,
     validated: CrossValidation | None = None,
-    start: Any = None,
+    start: Model | None = None,
     progress: Progress | None = None,
 ) -> Assessed:
     """Fit again to parts of the data, in every way that the options ask for, and measure.
@@ -116,3 +124,48 @@ def assess(
             nulls = null_models(whole, single, folds, iterations=own.null_models, seed=options.seed, **common)
             assessed.nulls = nulls
     return assessed
+
+
+def make_bands(
+    model: ValueModel, replicates: Sequence[ValueModel], values: Array, scale: str, clamp: bool
+) -> list[Band]:
+    """Return every variable's marginal response over the replicates; none if there are none.
+
+    A replicate need not have seen every category of the model.
+    """
+    if len(replicates) < 2:
+        return []
+    bands = []
+    for v in varying(model):
+        x = response_grid(model, v)
+        over = band([marginal(one, v, values, scale, clamp, x) for one in replicates])
+        bands.append(replace(over, classes=class_names(model, v)))
+    return bands
+
+
+def varying(model: ValueModel) -> list[int]:
+    """Return the variables with more than one value, so that there is a response to draw; where a place is, a map
+    shows."""
+    return [
+        v
+        for v, variable in enumerate(model.variables)
+        if not is_place(variable.name)
+        and (len(variable.classes) > 1 if variable.categorical else variable.lo < variable.hi)
+    ]
+
+
+def make_surfaces(model: ValueModel, words: Sequence[str], values: Array, scale: str, clamp: bool) -> list[Surface]:
+    """Return the marginal responses to pairs of variables, written as `rain:temperature`."""
+    return [surface(model, u, v, values, scale, clamp) for u, v in read_pairs(words, model.names)]
+
+
+def read_pairs(words: Sequence[str], names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places of pairs of variables."""
+    pairs, known = [], without_place(names)
+    for word in words:
+        parts = [part.strip() for part in word.split(":")]
+        if len(parts) != 2 or parts[0] == parts[1] or any(part not in known for part in parts):
+            listed = ", ".join(known)
+            raise OptionError(f"output.surfaces={word!r}: expected two variables with a colon between, of {listed}")
+        pairs.append((list(names).index(parts[0]), list(names).index(parts[1])))
+    return pairs

@@ -1,53 +1,31 @@
-"""What a run writes about how good a model is: tables, pictures, and maps over replicates."""
+"""What a run writes about how good a model is: the model with those of its replicates, tables, and pictures."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sdm.assess.measures.thresholds import Threshold, find_threshold
+from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
 from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessing import AssessedModel
 from sdm.kinds.task import REPLICATES, Files
-from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.file import save_model
-from sdm.models.interface import ValueModel
+from sdm.models.interface import FittedModel
 from sdm.options.definitions import RunOptions
 from sdm.report.chart_files import make_plots
 from sdm.report.paper import Paper, paper_of
 from sdm.storage.files import safe_name
-from sdm.types import Numbers, Row
+from sdm.types import AnyArray, Row
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.report.pictures import Picture
+    from sdm.types import Index
 
 MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
 LAND_PIXELS = 400
-
-
-def write_replicates(models: Sequence[Any], fitted: Any, folder: Path, name: str) -> Files:
-    """Write the models of replicates, if there are any, so that `sdm project` can tell how much of a variance is
-    theirs; return the name of their folder."""
-    if not models:
-        return {}
-    (folder / REPLICATES).mkdir()
-    known = {key: fitted.model.meta[key] for key in ("species", "title") if key in fitted.model.meta}
-    for k, model in enumerate(models, start=1):
-        save_model(replace(model, meta={**model.meta, **known}), folder / REPLICATES / f"{name}_{k}.npz")
-    return {REPLICATES: REPLICATES}
-
-
-def cutoff(
-    thresholds: list[Threshold], wanted: str | float | None, on_scale: Callable[[float], float] = float
-) -> float | None:
-    """Return the cutoff of a map: a number as it is, a name as the fit defined it, on the map's scale."""
-    if wanted is None or isinstance(wanted, (int, float)):
-        return None if wanted is None else float(wanted)
-    return on_scale(find_threshold(thresholds, wanted).raw)
 
 
 def importance_rows(model: AssessedModel) -> list[Row]:
@@ -164,20 +142,37 @@ ASSESSMENT: tuple[Artefact[AssessedModel], ...] = (
 """The tables of how good a model is, of every kind that has an `Assessor`."""
 
 
-def draw_assessment(measured: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: Files) -> None:
+def write_assessment(
+    measured: AssessedModel, model: FittedModel, stack: "Stack | None", options: RunOptions, folder: Path, files: Files
+) -> None:
+    """Write a model with those of its replicates, and the pictures of how good it is, and note their names."""
+    name, replicates = safe_name(measured.name), measured.assessed.replicates
+    files["model"] = save_model(model, folder / f"{name}.npz").name
+    if replicates:  # `sdm project` then tells how much of a variance is theirs
+        files[REPLICATES] = REPLICATES
+        (folder / REPLICATES).mkdir()
+        known = {key: model.meta[key] for key in ("species", "title") if key in model.meta}
+        for k, one in enumerate(replicates, start=1):
+            save_model(replace(one, meta={**one.meta, **known}), folder / REPLICATES / f"{name}_{k}.npz")
+    _draw_assessment(measured, stack, options, folder, files)
+
+
+def _draw_assessment(
+    measured: AssessedModel, stack: "Stack | None", options: RunOptions, folder: Path, files: Files
+) -> None:
     """Draw the folds on a map, the variograms that the size of blocks comes from, and responses to two variables."""
     split = None if measured.assessed.validation is None else measured.assessed.validation.split
-    known = [np.isfinite(x).all() and np.isfinite(y).all() for _, x, y in measured.table.points()]
-    mapped = split is not None and split.group is not None and known[0] and len(split.folds) <= MOST_FOLDS
     blocks = None if split is None else split.blocks
+    divided = split is not None and split.group is not None and len(split.folds) <= MOST_FOLDS
+    mapped = divided and _is_placed(measured.table.points()[0])
     if not (mapped or blocks is not None or measured.surfaces):
         return
     from sdm.report.figures import assessment
     from sdm.report.figures.variables import draw_variograms
 
     plots, paper = make_plots(folder, files), paper_of(options.output)
-    if mapped:
-        _draw_folds(measured, split, known, stack, plots / "folds.png", paper)
+    if split is not None and mapped:
+        _draw_folds(measured, split, stack, plots / "folds.png", paper)
     if blocks is not None:
         draw_variograms(blocks, plots / "variograms.png", paper)
     for surface in measured.surfaces:
@@ -185,20 +180,24 @@ def draw_assessment(measured: Any, stack: "Stack | None", options: RunOptions, f
         assessment.draw_surface(surface, measured.scale, plots / f"{title}.png", paper)
 
 
-def _draw_folds(
-    measured: Any, split: Any, known: Sequence[Any], stack: "Stack | None", path: Path, paper: Paper
-) -> None:
+def _is_placed(points: tuple[str, AnyArray, AnyArray]) -> bool:
+    """Tell whether the coordinates of all points of a kind are known."""
+    return all(bool(np.isfinite(part).all()) for part in points[1:])
+
+
+def _draw_folds(measured: AssessedModel, split: Split, stack: "Stack | None", path: Path, paper: Paper) -> None:
     """Draw the folds on a map, over the land, with the lines between blocks."""
     from sdm.report.figures.assessment import draw_folds
 
-    places = [(x, y) for _, x, y in measured.table.points()]
-    divided = f", {split.background} background" if len(places) > 1 else ""
+    points = measured.table.points()
+    placed = [part[1:] for part in points if _is_placed(part)]
+    divided = f", {split.background} background" if len(points) > 1 else ""
     draw_folds(
-        places[0],
-        split.group,
+        placed[0],
+        cast("Index", split.group),
         [fold.name for fold in split.folds],
         path,
-        background=places[1] if len(places) > 1 and known[1] else None,
+        background=placed[1] if len(placed) > 1 else None,
         background_group=split.background_group,
         geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
         land=_land(stack),
@@ -220,29 +219,3 @@ def _land(stack: "Stack | None") -> "Picture | None":
             known = ~np.isin(picture.values, np.array(layer.nodata, dtype=np.float32))
             return replace(picture, values=np.where(known, picture.values, np.nan).astype(np.float32))
     return None
-
-
-def write_value_maps(
-    model: ValueModel,
-    replicates: Sequence[ValueModel],
-    level: float | None,
-    stack: "Stack",
-    raster: Path,
-    of: str,
-    common: Numbers,
-) -> Files:
-    """Write presence and absence by a cutoff, and the spread over replicates, beside a map; return their names.
-
-    `of` is what the map is of, such as ``map`` or ``projection warmer``; `common` are arguments that all maps share.
-    """
-    files: Files = {}
-    if replicates:
-        paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
-        about = {**common.get("tags", {}), "model_id": model.identity}
-        write_spread_maps(replicates, stack, paths, **{**common, "tags": about})
-        files |= {f"{name} {of}": path.name for name, path in paths.items()}
-    if level is not None:
-        binary = raster.with_name(f"{raster.stem}_thresholded.tif")
-        predict_raster(model, stack, binary, threshold=level, **common)
-        files[f"thresholded {of}"] = binary.name
-    return files

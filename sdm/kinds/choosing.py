@@ -1,9 +1,10 @@
 """Which variables a model of a run is fitted to, where the options leave some out; for every kind of model."""
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdm.assess.splits.folds import Split
 from sdm.assess.variables.choice import LISTED, VariableChoice, listed_drops
@@ -13,11 +14,15 @@ from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflat
 from sdm.errors import OptionError, name_list
 from sdm.executors.opening import workers
 from sdm.kinds.splitting import FOLDS, with_default_folds
-from sdm.kinds.task import Files, Prepared, Task
+from sdm.kinds.task import AnyTask, Files, Prepared
 from sdm.options.definitions import RunOptions
 from sdm.report.chart_files import make_plots
 from sdm.report.tables import write_rows
 from sdm.types import Progress
+
+if TYPE_CHECKING:
+    from sdm.data.site_sample import SiteSample
+    from sdm.data.table import SampleTable
 
 LEAST = 2  # variables that there must be to leave some out
 
@@ -31,7 +36,7 @@ def refuse_choice(options: RunOptions, what: str) -> None:
 
 
 def choose_variables(
-    task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None = None
+    task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None = None
 ) -> Prepared:
     """Return the inputs of a run with only the variables of one model that are kept, and the choice among `chosen`.
 
@@ -65,7 +70,11 @@ def choose_variables(
 
 
 def uncorrelated(
-    task: Task, table: Any, options: RunOptions, executor: Any = None, progress: Progress | None = None
+    task: AnyTask,
+    table: "SampleTable | SiteSample",
+    options: RunOptions,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> VariableChoice:
     """Leave variables of a table out by their correlations, and then by their variance inflation factors."""
     own, (noun, values) = options.layers, table.environment()
@@ -84,7 +93,7 @@ def uncorrelated(
     return VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains)
 
 
-def foresee_choice(table: Any, options: RunOptions) -> list[str]:
+def foresee_choice(table: "SampleTable | SiteSample", options: RunOptions) -> list[str]:
     """Say what can be known of the choice without fitting: variables that are correlated, and large VIF."""
     own, (noun, values) = options.layers, table.environment()
     found = measure_collinearity(values, table.names, table.categorical)
@@ -102,7 +111,7 @@ def foresee_choice(table: Any, options: RunOptions) -> list[str]:
 
 
 def chosen_in_folds(
-    task: Task, prepared: Prepared, name: str, split: Split | None, options: RunOptions, progress: Progress | None
+    task: AnyTask, prepared: Prepared, name: str, split: Split | None, options: RunOptions, progress: Progress | None
 ) -> tuple[Any, Split] | None:
     """Return the training table with all variables, and folds that choose among them by their own training part.
 

@@ -16,10 +16,9 @@ from sdm.data.records.rows import RowRules
 from sdm.data.variables import NamedVariables, matching
 from sdm.errors import OptionError
 from sdm.features.by_variable import FeatureChoice, named_alone
-from sdm.kinds.task import Findings, Prepared
+from sdm.kinds.task import Findings
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.storage.addresses import place_suffix
-from sdm.types import Numbers
 
 SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
@@ -117,9 +116,9 @@ def with_layers(stack: Stack, names: Sequence[str]) -> Stack:
     return replace(stack, layers=tuple(layer for layer in stack.layers if layer.name in names))
 
 
-def narrow_layers(prepared: Prepared, names: Sequence[str]) -> Numbers:
-    """Return the layers of a run with some of the variables, as fields of its inputs."""
-    return {"stack": None if prepared.stack is None else with_layers(prepared.stack, names)}
+def narrowed(stack: Stack | None, names: Sequence[str]) -> Stack | None:
+    """Return the layers of a run with some of the variables; None for tables."""
+    return None if stack is None else with_layers(stack, names)
 
 
 def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:

@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar
 
 from sdm.errors import OptionError
-from sdm.kinds.artefacts import Artefact
+from sdm.kinds.artefacts import Catalogue
 from sdm.models.interface import FittedModel
 from sdm.types import Array, Index, Numbers, Progress, Row
 
@@ -24,6 +24,15 @@ ModelT = TypeVar("ModelT", bound=FittedModel)
 RowValues = Callable[..., Array]  # like `FittedModel.column_values`
 
 
+class MapArguments(TypedDict):
+    """Arguments that all functions that write maps have in common."""
+
+    extrapolation: str
+    study_area: "StudyArea | None"
+    threads: int
+    progress: Progress | None
+
+
 @dataclass(frozen=True)
 class MapOptions:
     """Options of the maps of `sdm predict`. Those of `maps_with` apply to a kind; the last ones apply to all kinds."""
@@ -38,6 +47,24 @@ class MapOptions:
     threads: int = 2
     overwrite: bool = False
     progress: Progress | None = None
+
+    @classmethod
+    def of_run(cls, options: "RunOptions", area: "StudyArea | None", progress: Progress | None) -> "MapOptions":
+        """Return the options of the maps that a run makes of a model without a threshold."""
+        own = options.predict
+        return cls(
+            own.scale, extrapolation=own.extrapolation, study_area=area, threads=options.threads, progress=progress
+        )
+
+    @property
+    def arguments(self) -> MapArguments:
+        """The arguments that all functions that write maps have in common."""
+        return {
+            "extrapolation": self.extrapolation,
+            "study_area": self.study_area,
+            "threads": self.threads,
+            "progress": self.progress,
+        }
 
 
 @dataclass(frozen=True)
@@ -77,7 +104,7 @@ class ModelTask(ABC, Generic[ModelT]):
     kind: ClassVar[str]  # as in the options and in the model's class
     called: ClassVar[str]  # in messages, such as `a class model`
     command: ClassVar[str]  # that makes one, such as `sdm classify`
-    artefacts: ClassVar[Sequence[Artefact[Any]]] = ()  # the tables that its results may have
+    artefacts: ClassVar[Catalogue] = ()  # the tables that its results may have
     options_of: ClassVar[str]  # the kind whose options apply: that of the task unless it says otherwise
     maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
     evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
@@ -91,12 +118,10 @@ class ModelTask(ABC, Generic[ModelT]):
     def check_extrapolation(self, word: str) -> None:
         """Raise for an extrapolation that does not apply."""
         if word not in self.extrapolates_with:
-            raise OptionError(self.extrapolation_problem(word))
-
-    def extrapolation_problem(self, word: str) -> str:
-        """Return the message for an extrapolation that does not apply."""
-        expected = ", ".join(self.extrapolates_with)
-        return f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
+            expected = ", ".join(self.extrapolates_with)
+            raise OptionError(
+                f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
+            )
 
     @abstractmethod
     def map_places(self, output: Path) -> list[Path]:
@@ -131,7 +156,7 @@ class ModelTask(ABC, Generic[ModelT]):
         """Return the possible communities of the rows of a table; none of a model that has no communities."""
         return []
 
-    def table_columns(self, model: ModelT, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+    def table_columns(self, model: ModelT, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
 

@@ -1,17 +1,18 @@
-"""Pages and metadata of results are written here, whatever their kind."""
+"""Pages, metadata and printed figures of stored results, whatever their kind."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from sdm.kinds.registry import page_of
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import page_of, read_results
+from sdm.options.kinds import read_width
 from sdm.report.metadata import write_metadata
 from sdm.report.pages.frame import page_text
 from sdm.report.pages.index import COLUMNS, write_index
 from sdm.report.pages.scenario_index import write_projection_index
+from sdm.report.paper import DPI, Paper
 from sdm.report.previews import write_preview
 from sdm.report.projection import PROJECTION_KIND, find_projections
-from sdm.report.results import GROUP, SCENARIOS, Results, Row, find_results, read_rows
+from sdm.report.results import GROUP, SCENARIOS, Results, Row, find_results, number, read_rows
 from sdm.report.summary import SUMMARY
 from sdm.storage.files import write_text
 
@@ -28,8 +29,43 @@ def write_page(results: Results) -> Path:
 
 def write_all_metadata(place: Path) -> list[Path]:
     """Write the metadata of all models of a results folder."""
-    found = [read_results(path) for path in find_results(place)]
-    return [path for results in found if results.data_type for path in write_metadata(results)]
+    return [path for results in _found(place) if results.data_type for path in write_metadata(results)]
+
+
+def draw_figures(places: Iterable[Path], formats: Sequence[str]) -> list[Path]:
+    """Draw the figures of stored results of any kind again, in some formats; return their files.
+
+    The places are as for `make_pages`. Figures have the resolution and the width of their run. What results do not hold
+    is not drawn: the outline of a study area on a map, the lines between blocks, responses to two variables at a time,
+    and the pictures of a path.
+    """
+    drawn: list[Path] = []
+    for place in map(Path, places):
+        found = _found(place)
+        folders = dict.fromkeys([place, *(results.folder for results in found)]) if place.is_dir() else {}
+        found += [read_results(path) for folder in folders for path in find_projections(folder / SCENARIOS)]
+        for results in [*found, *_group_beside(place, found)]:
+            page_of(results).draw(results, _paper(results, formats))
+            for folder in (results.folder, results.folder / "plots"):
+                drawn += [path for path in sorted(folder.glob("*")) if path.suffix[1:] in formats]
+    return list(dict.fromkeys(drawn))
+
+
+def _paper(results: Results, formats: Sequence[str]) -> Paper:
+    """Return what the figures of stored results are made for."""
+    dpi, width = number(results.option("output.dpi")), results.option("output.figure_width")
+    return Paper(tuple(formats), int(dpi or DPI), None if width is None else read_width(str(width)), pictures_as=())
+
+
+def _found(place: Path) -> list[Results]:
+    """Return the results of a place."""
+    return [read_results(path) for path in find_results(place)]
+
+
+def _group_beside(place: Path, found: Sequence[Results]) -> list[Results]:
+    """Return the results of the group of a folder, unless they were found already."""
+    group = place / GROUP / f"{GROUP}.json"
+    return [read_results(group)] if group.is_file() and all(one.folder != group.parent for one in found) else []
 
 
 def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | None = None) -> list[Path]:
@@ -41,16 +77,14 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
     """
     written = []
     for place in map(Path, places):
-        found = [read_results(path) for path in find_results(place)]
+        found = _found(place)
         previews = [None if results.kind == PROJECTION_KIND else write_preview(results) for results in found]
         written += [write_page(results) for results in found]
         if not place.is_dir():
             continue
         for folder in dict.fromkeys([place, *(results.folder for results in found)]):
             written += _projection_pages(folder / SCENARIOS)
-        group = place / GROUP / f"{GROUP}.json"
-        if group.is_file() and all(results.folder != group.parent for results in found):
-            written.append(write_page(read_results(group)))
+        written += [write_page(group) for group in _group_beside(place, found)]
         if sum(results.kind == PROJECTION_KIND for results in found) > 1:
             written.append(write_projection_index(place))
         elif any(results.folder != place for results in found):

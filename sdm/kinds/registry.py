@@ -6,6 +6,7 @@ The folder of a kind has `kind.py` with its `TASK`, `results.py` with `RESULTS`,
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError
@@ -14,7 +15,7 @@ from sdm.options.several import JointOptions
 
 if TYPE_CHECKING:
     from sdm.kinds.model_task import ModelTask
-    from sdm.kinds.task import Task
+    from sdm.kinds.task import AnyTask
     from sdm.report.pages.frame import Page
     from sdm.report.results import Results
 
@@ -35,7 +36,7 @@ def model_task(kind: str) -> "ModelTask[Any]":
     return task
 
 
-def task_for(kind: str) -> "Task":
+def task_for(kind: str) -> "AnyTask":
     """Return the task of a kind of model that runs make."""
     from sdm.kinds.task import Task
 
@@ -66,14 +67,9 @@ def _part(kind: str, module: str) -> Any:
     return import_module(f"{HOMES[kind]}.{module}")
 
 
-def task_of(options: RunOptions) -> "Task":
+def task_of(options: RunOptions) -> "AnyTask":
     """Return the task of the kind of model that options ask for."""
     return task_for(kind_of_model(options))
-
-
-def over_species(options: RunOptions) -> bool:
-    """Tell whether options ask for a run over species."""
-    return kind_of_model(options) == "species"
 
 
 def kind_of_model(options: RunOptions) -> str:
@@ -84,3 +80,10 @@ def kind_of_model(options: RunOptions) -> str:
     if options.occurrences.response or classes.column or classes.proportions or classes.raster:
         return "classes"
     return "species" if options.joint == JointOptions() else "community"
+
+
+def read_results(place: Path) -> "Results":
+    """Read the results of one model: from its folder, its model (`.npz`, `.lambdas`), or its numbers (`.json`)."""
+    from sdm.report.results import read_stored
+
+    return read_stored(place, results_class)

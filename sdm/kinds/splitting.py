@@ -63,15 +63,22 @@ def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = No
         raise DataError(f"{table.species}: {error}") from error
 
 
-def _divide(table: SampleTable, options: RunOptions, how: str, stack: Stack | None, **more: Any) -> Split:
+def _divide(
+    table: SampleTable,
+    options: RunOptions,
+    how: str,
+    stack: Stack | None,
+    noun: str = "records",
+    strata: Index | None = None,
+) -> Split:
     """Divide a table; where the size of blocks is to be measured, or was not given, measure it first.
 
     Records that lie in fewer blocks than there are folds get smaller ones, and the note says so.
     """
-    arguments, placed = _arguments(table, options, how, stack) | more, _placed(table, how, stack)
+    arguments, placed = _arguments(table, options, how, stack) | {"noun": noun}, _placed(table, how, stack)
+    arguments |= {} if strata is None else {"strata": strata}
     if how != "block" or isinstance(options.test.block_size, float):
         return split_table(placed, how, **arguments)
-    noun = arguments.get("noun", "records")
     if options.test.block_size is None:
         needs = "test.split=block needs the side of a square in km: add --block-size"
         try:
@@ -169,10 +176,7 @@ def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stac
     at = np.unique(member, return_index=True)[1]
     x, y, values = sites.x[at], sites.y[at], sites.values[at]
     table = SampleTable(sites.title, sites.names, sites.categorical, values, values, x, y, x, y)
-    arguments: Numbers = {"noun": "sites"}
-    if how == "bootstrap":
-        arguments["strata"] = kind
-    split = _divide(table, options, how, stack, **arguments)
+    split = _divide(table, options, how, stack, "sites", kind if how == "bootstrap" else None)
     folds = [Fold(fold.name, _visits(fold.train, member), _visits(fold.test, member)) for fold in split.folds]
     group = None if split.group is None else split.group[member]
     return Split(split.method, tuple(folds), group, None, "full", split.blocks)

@@ -18,11 +18,12 @@ from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
 from sdm.options.rules import RULES, broken
-from sdm.storage.files import safe_name
 from sdm.storage.reading import load_json
 from sdm.types import Numbers, Progress, Row
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
 
     from sdm.assess.validation import CrossValidation
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
+    from sdm.data.site_sample import SiteSample
+    from sdm.data.table import SampleTable
+    from sdm.estimators.params import Parameters
 
 Found = TypeVar("Found")
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
@@ -78,7 +82,7 @@ class Prepared:
         return {} if self.fate is None else dict(self.fate.groupby("species", sort=False, observed=True).indices)
 
     @property
-    def common(self) -> Any:
+    def common(self) -> list[str] | None:
         """What the results of every model depend on beside its own part; most kinds have nothing."""
         return None
 
@@ -263,24 +267,19 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         another thread."""
 
     def make_maps(
-        self, fit: FitT | MeasuredT, prepared: PreparedT, options: RunOptions, folder: Path, progress: Progress | None
+        self, fit: FitT, prepared: PreparedT, options: RunOptions, folder: Path, progress: Progress | None
     ) -> ModelMaps:
-        """Write the maps of a model that do not depend on its measures into a folder. By default there are none. The
-        model may be measured or not."""
+        """Write the maps of a model that do not depend on its measures into a folder. By default there are none."""
         return ModelMaps(folder, {}, {})
 
     def map_together(
-        self,
-        measured: Sequence[tuple[MeasuredT, PreparedT]],
-        options: RunOptions,
-        folder: Path,
-        progress: Progress | None,
+        self, fits: Sequence[tuple[FitT, PreparedT]], options: RunOptions, folder: Path, progress: Progress | None
     ) -> list[ModelMaps]:
         """Write the maps of several models, each with its inputs, in one pass over the layers, each into its own folder
         in a folder. Kinds that cannot do so return none, and map each model when it is written."""
         return []
 
-    def draw_maps(self, fit: FitT | MeasuredT, maps: ModelMaps, prepared: PreparedT, options: RunOptions) -> Files:
+    def draw_maps(self, fit: FitT, maps: ModelMaps, prepared: PreparedT, options: RunOptions) -> Files:
         """Draw the pictures of maps beside them, and return the names of their files; by default there are none."""
         return {}
 
@@ -294,8 +293,8 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         files: Files,
         progress: Progress | None,
     ) -> list[str]:
-        """Write the model, its tables and pictures, and maps that depend on measures, into a folder; note their names
-        in `files`, which has the other maps already, and return notes."""
+        """Write the model, its pictures, and maps that depend on measures, into a folder; note their names in `files`,
+        which has its tables (`artefacts`) and the other maps already, and return notes."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:
@@ -304,10 +303,6 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
     @abstractmethod
     def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers of a model, for the table of a batch."""
-
-    def file_name(self, name: str) -> str:
-        """Return what the files of a model begin with."""
-        return safe_name(name)
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
         """Return the options that repeat the run for one model."""
@@ -321,7 +316,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         """Write what all models of a batch share, and note its name; most kinds have nothing."""
         return
 
-    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> "Parameters":
         """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
         raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
@@ -339,7 +334,12 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         raise OptionError(f"no variable can be left out of {self.called}: leave out --drop-correlated and the like")
 
     def single_gains(
-        self, table: Any, options: RunOptions, names: Sequence[str], executor: Any = None, progress: Any = None
+        self,
+        table: "SampleTable | SiteSample",
+        options: RunOptions,
+        names: Sequence[str],
+        executor: "Executor | None" = None,
+        progress: Progress | None = None,
     ) -> dict[str, float]:
         """Return the training gain of a model with each of some variables alone: which to keep of those that agree."""
         from sdm.assess.variables.selection import single_gains
@@ -347,7 +347,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         base = self.single_estimator(options, table.categorical)
         return single_gains(table, base, names, self.assessor, executor, progress)
 
-    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> "Parameters":
         """Return the estimator of `single_gains`: that of the options, without anything that takes long to choose."""
         return self.estimator(options, categorical)
 

@@ -8,11 +8,11 @@ from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import HIDDEN, hide_secrets
+from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.assessment_tables import fold_rows
 from sdm.kinds.model_task import ModelTask
-from sdm.kinds.registry import results_class
-from sdm.kinds.results import read_results
-from sdm.kinds.task import Files, Measured, ModelMaps, ModelResult, Prepared, Task
+from sdm.kinds.registry import read_results, results_class
+from sdm.kinds.task import AnyTask, Files, Measured, ModelMaps, ModelResult, Prepared
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.vectors import write_points
@@ -23,15 +23,15 @@ from sdm.progress.telling import going_on
 from sdm.report.model_figures import write_figures
 from sdm.report.paper import paper_of
 from sdm.report.tables import write_frame, write_rows
-from sdm.storage.files import to_json
-from sdm.types import Progress
+from sdm.storage.files import safe_name, to_json
+from sdm.types import Numbers, Progress
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def write_model(
-    task: Task,
+    task: AnyTask,
     measured: Measured,
     maps: ModelMaps,
     prepared: Prepared,
@@ -41,9 +41,10 @@ def write_model(
     progress: Progress | None = None,
 ) -> ModelResult:
     """Write the results of one model into the folder of its maps; `also` writes more."""
-    name, folder = task.file_name(measured.name), maps.folder
+    name, folder = safe_name(measured.name), maps.folder
     files: Files = {"run": "run.yaml", "command": "command.txt", **maps.files}
     measured.numbers |= maps.numbers
+    files |= write_artefacts(task.artefacts, measured, folder, name)
     notes = [*measured.notes, *task.write(measured, prepared, options, folder, files, progress)]
     write_run(task, task.repeat(options, measured.name), folder, command)
     numbers = {"kind": task.kind, **measured.numbers, "versions": versions(), "files": files, "notes": notes}
@@ -75,17 +76,22 @@ def write_model(
         from sdm.report.metadata import metadata_files
 
         files |= metadata_files(name)
-    (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
-    if options.output.report:
-        from sdm.kinds.pages import write_page
-
-        write_page(read_results(folder / files["numbers"]))
+    write_numbers(numbers, folder, files, options)
     if options.output.metadata:
         from sdm.report.metadata import write_metadata
 
         write_metadata(read_results(folder / files["numbers"]))
     counts = None if records is None else records[1]
     return ModelResult(measured.name, task.kind, folder, measured.numbers, files, notes, warnings, records=counts)
+
+
+def write_numbers(numbers: Numbers, folder: Path, files: Files, options: RunOptions) -> None:
+    """Write the numbers of a model, and its page if it is wanted."""
+    (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
+    if options.output.report:
+        from sdm.kinds.pages import write_page
+
+        write_page(read_results(folder / files["numbers"]))
 
 
 def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files: Files) -> None:

@@ -14,6 +14,7 @@ from operator import truediv
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.grown import GrownFamily, Oracle, Shape
 from sdm.maxent.penalty import L1
@@ -23,6 +24,7 @@ from sdm.types import Array
 # While the quick part of the search finds features with a violation of this many times their penalty, the gap cannot be
 # small, and the rest of the search would be wasted.
 ENOUGH = 1.1
+DRAWS = 50  # of random signs, for an estimate of a complexity
 SPARE = 60  # features without weight to keep at hand before looking which of them can go
 
 
@@ -43,6 +45,28 @@ class FamilyPenalty:
     def of(self, oracle: Oracle, size: int) -> float:
         """Return the penalty of a feature."""
         return float(self.lam * self.bounds[oracle.name][size - 1] + self.beta)
+
+
+def sample_complexity(oracle: Oracle, domain: Domain, sample: Array, *, seed: int = 1, draws: int = DRAWS) -> Array:
+    """Return the Rademacher complexity of a family, estimated on the sample by Monte Carlo: how well it fits pure noise
+    on these presences, `R̂_m(H_k) = E_σ sup_{f ∈ H_k} (1/m) Σ σ_i f(x_i)` with random signs σ. The supremum is the
+    oracle's: for trees and monomials that are grown greedily it is what greedy growth finds.
+
+    There is one number for each size 1 … largest, made non-decreasing in the size. Signs are put on the cells with
+    presences, and `draws` sets of them are averaged."""
+    rng = np.random.default_rng([seed, 3])
+    cells = np.flatnonzero(sample)
+    total = np.zeros(oracle.largest)
+    for _ in range(draws):
+        g = np.zeros(domain.n)
+        g[cells] = sample[cells] * rng.choice([-1.0, 1.0], cells.size)
+        best = 0.0
+        best_of = {proposal.shape.size: proposal for proposal in oracle.propose(g)}
+        for size in range(1, oracle.largest + 1):
+            if size in best_of:
+                best = max(best, abs(float(g @ oracle.column(best_of[size].shape))))
+            total[size - 1] += best
+    return total / draws
 
 
 class Growth:

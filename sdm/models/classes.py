@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.conditional.losses import ClassEntropy
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.maxent.entropy import ClassEntropy
 from sdm.models import interface as parts
 from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled

@@ -16,16 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_finite
-from sdm._jit.present import present
+from sdm._jit.present import ends, gather, present
 from sdm.features.centred import centre_of, less_product
 from sdm.features.ranks import place_in
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 from sdm.types import Array
 
-BLOCK = 16_384  # cells at a time of columns that are not rows of one array, or are of another kind of number
-FEW = 4_000_000  # cells: for so many, kernels of single numbers take longer to load, and much longer to compile, than
-# it takes to make double ones of them
+BLOCK = 16_384  # cells at a time of columns that are not rows of one array of double precision
 _CHUNK = 256  # cells that are scored together: so few that they are alike, and their values stay in the fastest cache
 _MARGIN = 1e-9  # of a product's range, for what rounding may do to its bounds
 
@@ -77,7 +75,6 @@ class Compiled:
         variables = range(len(lo))
         self._tables = _tables([self.curves.get(v) for v in variables], [self.classes.get(v) for v in variables])
         self._products: tuple[Any, ...] = (*self.pairs, self.centre, self.pair_low, self.pair_slope, self.pair_weight)
-        self._single = 0  # cells of single numbers until now
 
     def scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
         """Return `λ·f(x)` for cells given as one array per variable; missing values give NaN."""
@@ -87,9 +84,9 @@ class Compiled:
             _score(x, lo, hi, clamp, theta[some], *self._tables, *self._products)
             for v, least, weight in self._dips if clamp else ():  # squares below the least one of the training range
                 if (near := _below(x[v], least)).size:
-                    theta[some][near] += weight * (least - x[v][near].astype(np.float64) ** 2)
+                    theta[some][near] += weight * (least - x[v][near] ** 2)
             if self.shapes is not None:
-                self.shapes.add_scores(x.astype(np.float64, copy=False), clamp, theta[some])
+                self.shapes.add_scores(x, clamp, theta[some])
         return theta
 
     def held(self, columns: Sequence[NDArray[np.floating]]) -> NDArray[np.bool_]:
@@ -121,29 +118,24 @@ class Compiled:
         value *= self.pair_weight[k]
         return value
 
-    def _blocks(self, columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[NDArray[np.floating], slice]]:
+    def _blocks(self, columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[Array, slice]]:
         """Yield cells as `(V, n)` arrays: all at once where they are one, else some at a time."""
         n = len(columns[0])
-        whole, kind = isinstance(columns, np.ndarray) and columns.flags.c_contiguous, np.result_type(*columns)
-        if kind == np.float32:
-            self._single += n
-            if self._single <= FEW:
-                whole, kind = False, np.dtype(np.float64)
-        if whole:
-            yield columns, slice(0, n)  # type: ignore[misc]
+        if isinstance(columns, np.ndarray) and columns.flags.c_contiguous and columns.dtype == np.float64:
+            yield columns, slice(0, n)
             return
         for first in range(0, n, BLOCK):
             some = slice(first, min(first + BLOCK, n))
-            yield np.array([column[some] for column in columns], dtype=kind), some
+            yield np.array([column[some] for column in columns], dtype=np.float64), some
 
     def _limits(self, clamp: bool) -> tuple[Array, Array]:
         """Return the ranges that variables are held in."""
         return (self.lo, self.hi) if clamp else (np.full_like(self.lo, -np.inf), np.full_like(self.hi, np.inf))
 
 
-def _below(x: NDArray[np.floating], least: float) -> NDArray[np.int64]:
+def _below(x: Array, least: float) -> NDArray[np.int64]:
     """Return where the square of a value is less than the least one of the training range."""
-    return np.flatnonzero(np.square(x, dtype=np.float64) < least)
+    return np.flatnonzero(np.square(x) < least)
 
 
 def _tables(
@@ -214,7 +206,7 @@ def _score(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """theta[i] = the scores of the cells `x[:, i]`; NaN where a value is missing."""
     u, part, at = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK, np.int64)
-    ends = np.empty((x.shape[0], 2))
+    limits = np.empty((x.shape[0], 2))
     for begin in range(0, theta.size, _CHUNK):
         stop = min(begin + _CHUNK, theta.size)
         m = present(x, begin, stop, at)
@@ -228,17 +220,18 @@ def _score(  # type: ignore[no-untyped-def]
             t[i] = 0.0
         for v in range(x.shape[0]):
             row = u[v, :m]
-            if m == stop - begin:
-                _take(x[v, begin:stop], lo[v], hi[v], row)
-            else:
-                _take_at(x[v], at[:m], lo[v], hi[v], row)
-            ends[v, 0], ends[v, 1] = _ends(row)
+            gather(x[v], begin, stop, at, m, row)
+            least, most = ends(row)
+            if least < lo[v] or most > hi[v]:
+                _hold(lo[v], hi[v], row)
+                least, most = min(max(least, lo[v]), hi[v]), max(min(most, hi[v]), lo[v])
+            limits[v, 0], limits[v, 1] = least, most
             s, e = starts[v, 0], starts[v + 1, 0]
             if e > s:
                 g, h = starts[v, 1], starts[v + 1, 1]
-                k = s + _segment(ends[v, 0], breaks[s:e], grids[v, 0], grids[v, 1], first[g:h])
+                k = s + _segment(least, breaks[s:e], grids[v, 0], grids[v, 1], first[g:h])
                 n = 1  # segments that the cells are in; more than three are not counted
-                while k + n < e and n <= 3 and ends[v, 1] >= breaks[k + n - 1]:
+                while k + n < e and n <= 3 and most >= breaks[k + n - 1]:
                     n += 1
                 if n == 1:
                     _add_quadratic(row, x0[k], a[k], b[k], c[k], t)
@@ -253,13 +246,11 @@ def _score(  # type: ignore[no-untyped-def]
                 _add_classes(row, classes[s:e], weights[s:e], t)
         for k in range(weight.size):
             p, q = one[k], other[k]
-            inside = not clamp or _within(ends[p], ends[q], centre[p], centre[q], low[k], slope[k])
-            if centre[p] != 0.0 or centre[q] != 0.0:
-                _add_centred(u[p, :m], u[q, :m], centre[p], centre[q], low[k], slope[k], weight[k], inside, t)
-            elif inside:
+            inside = not clamp or _within(limits[p], limits[q], centre[p], centre[q], low[k], slope[k])
+            if inside and centre[p] == 0.0 and centre[q] == 0.0:
                 _add_product(u[p, :m], u[q, :m], low[k], slope[k], weight[k], t)
             else:
-                _add_held_product(u[p, :m], u[q, :m], low[k], slope[k], weight[k], t)
+                _add_centred(u[p, :m], u[q, :m], centre[p], centre[q], low[k], slope[k], weight[k], inside, t)
         if m == stop - begin:
             for i in range(m):
                 theta[begin + i] = t[i]
@@ -269,31 +260,10 @@ def _score(  # type: ignore[no-untyped-def]
 
 
 @jit_finite
-def _take(x, lo, hi, out):  # type: ignore[no-untyped-def]
-    """out[i] = x[i], held in a range."""
-    for i in range(x.size):
-        out[i] = min(max(np.float64(x[i]), lo), hi)
-
-
-@jit_finite
-def _take_at(x, at, lo, hi, out):  # type: ignore[no-untyped-def]
-    """out[i] = x[at[i]], held in a range."""
-    for i in range(at.size):
-        out[i] = min(max(np.float64(x[at[i]]), lo), hi)
-
-
-@jit_finite
-def _ends(x):  # type: ignore[no-untyped-def]
-    """Return the least and the greatest value; four at a time, so that none waits for the one before."""
-    a = b = c = d = x[0]
-    e = f = g = h = x[0]
-    whole = x.size // 4 * 4
-    for i in range(0, whole, 4):
-        a, b, c, d = min(a, x[i]), min(b, x[i + 1]), min(c, x[i + 2]), min(d, x[i + 3])
-        e, f, g, h = max(e, x[i]), max(f, x[i + 1]), max(g, x[i + 2]), max(h, x[i + 3])
-    for i in range(whole, x.size):
-        a, e = min(a, x[i]), max(e, x[i])
-    return min(min(a, b), min(c, d)), max(max(e, f), max(g, h))
+def _hold(lo, hi, out):  # type: ignore[no-untyped-def]
+    """Hold values in a range."""
+    for i in range(out.size):
+        out[i] = min(max(out[i], lo), hi)
 
 
 @jit
@@ -379,13 +349,6 @@ def _add_product(u, v, low, slope, weight, theta):  # type: ignore[no-untyped-de
 
 
 @jit_finite
-def _add_held_product(u, v, low, slope, weight, theta):  # type: ignore[no-untyped-def]
-    """The same, held in the range of the product, which is from 0 to 1."""
-    for i in range(u.size):
-        theta[i] += weight * min(max((u[i] * v[i] - low) * slope, 0.0), 1.0)
-
-
-@jit_finite
 def _add_centred(u, v, a, b, low, slope, weight, inside, theta):  # type: ignore[no-untyped-def]
     """The same for variables that are counted from `a` and `b`, held in the range unless they are inside."""
     least, most = (-np.inf, np.inf) if inside else (0.0, 1.0)
@@ -398,24 +361,21 @@ def _add_centred(u, v, a, b, low, slope, weight, inside, theta):  # type: ignore
 @jit
 def _mark_held(x, lo, hi, held, one, other, centre, low, slope):  # type: ignore[no-untyped-def]
     """Mark the cells where a variable, or a product of two, is outside its range."""
-    u, at, ends = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK, np.int64), np.empty((x.shape[0], 2))
+    u, at, limits = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK, np.int64), np.empty((x.shape[0], 2))
     for begin in range(0, held.size, _CHUNK):
         stop = min(begin + _CHUNK, held.size)
         m = present(x, begin, stop, at)
         if m == 0:
             continue
         for v in range(x.shape[0]):
-            if m == stop - begin:
-                _take(x[v, begin:stop], -np.inf, np.inf, u[v, :m])
-            else:
-                _take_at(x[v], at[:m], -np.inf, np.inf, u[v, :m])
-            ends[v, 0], ends[v, 1] = _ends(u[v, :m])
-            if ends[v, 0] < lo[v] or ends[v, 1] > hi[v]:
+            gather(x[v], begin, stop, at, m, u[v, :m])
+            limits[v, 0], limits[v, 1] = ends(u[v, :m])
+            if limits[v, 0] < lo[v] or limits[v, 1] > hi[v]:
                 for i in range(m):
                     held[at[i]] |= u[v, i] < lo[v] or u[v, i] > hi[v]
         for k in range(low.size):
             p, q = one[k], other[k]
-            if not _within(ends[p], ends[q], centre[p], centre[q], low[k], slope[k]):
+            if not _within(limits[p], limits[q], centre[p], centre[q], low[k], slope[k]):
                 for i in range(m):
                     f = _feature(u[p, i], u[q, i], centre[p], centre[q], low[k], slope[k])
                     held[at[i]] |= f < 0.0 or f > 1.0

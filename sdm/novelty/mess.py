@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit, jit_finite
-from sdm._jit.present import present
+from sdm._jit import jit
+from sdm._jit.present import ends, gather, present
 from sdm.features.ranks import place_in
 from sdm.novelty.reference import Reference
 from sdm.types import Array
@@ -110,16 +110,13 @@ def _measure(x, out, which, starts, values, similar, begins, bounds, scales, cat
                 continue
         for v in range(n_variables):
             row = u[v, :m]
-            if m == stop - begin:
-                _take(x[v, begin:stop], row)
-            else:
-                _take_at(x[v], at[:m], row)
+            gather(x[v], begin, stop, at, m, row)
             here = UNSEEN
             if not categorical[v]:
                 low, high = values[starts[v]], values[starts[v + 1] - 1]
-                ends = _ends(row)
+                first, last = ends(row)
                 here = min(
-                    _floor(ends[0], low, high, scales[v], bounds[v]), _floor(ends[1], low, high, scales[v], bounds[v])
+                    _floor(first, low, high, scales[v], bounds[v]), _floor(last, low, high, scales[v], bounds[v])
                 )
             floor[v] = here
             place = v
@@ -139,41 +136,13 @@ def _measure(x, out, which, starts, values, similar, begins, bounds, scales, cat
             else:
                 steps = similar[starts[v] + v : starts[v + 1] + v + 1]
                 _fold(u[v, :m], known, steps, begins[v], bounds[v], scales[v], v, least, found)
-            most = _ends(least[:m])[1]
+            most = ends(least[:m])[1]
         if m == stop - begin:
             out[begin:stop] = least[:m]
             which[begin:stop] = found[:m]
         else:
             for i in range(m):
                 out[at[i]], which[at[i]] = least[i], found[i]
-
-
-@jit
-def _take(x, out):  # type: ignore[no-untyped-def]
-    """out[i] = x[i]."""
-    for i in range(x.size):
-        out[i] = x[i]
-
-
-@jit
-def _take_at(x, at, out):  # type: ignore[no-untyped-def]
-    """out[i] = x[at[i]]."""
-    for i in range(at.size):
-        out[i] = x[at[i]]
-
-
-@jit_finite
-def _ends(x):  # type: ignore[no-untyped-def]
-    """Return the least and the greatest value; four at a time, so that none waits for the one before."""
-    a = b = c = d = x[0]
-    e = f = g = h = x[0]
-    whole = x.size // 4 * 4
-    for i in range(0, whole, 4):
-        a, b, c, d = min(a, x[i]), min(b, x[i + 1]), min(c, x[i + 2]), min(d, x[i + 3])
-        e, f, g, h = max(e, x[i]), max(f, x[i + 1]), max(g, x[i + 2]), max(h, x[i + 3])
-    for i in range(whole, x.size):
-        a, e = min(a, x[i]), max(e, x[i])
-    return min(min(a, b), min(c, d)), max(max(e, f), max(g, h))
 
 
 @jit

@@ -80,9 +80,7 @@ class Job:
         with staging(folder, overwrite=overwrite) as stage:
             begun = self._begin(prepared, name, progress)
             maps, ready = side_by_side(
-                lambda quiet: self._map(begun.fit, begun, stage, quiet),
-                lambda shown: self._measure(begun, shown),
-                progress,
+                lambda quiet: self._map(begun, stage, quiet), lambda shown: self._measure(begun, shown), progress
             )
             return self._write_into(ready, maps, folder, progress)
 
@@ -104,14 +102,13 @@ class Job:
                     prepared = replace(prepared, validated={name: chosen.validation})
             return Begun(name, self.task.fit(prepared, name, options, progress), prepared, options, chosen, began)
 
-    def _map(self, fit: Fit, begun: Begun, folder: Path, progress: Progress | None) -> ModelMaps:
+    def _map(self, begun: Begun, folder: Path, progress: Progress | None) -> ModelMaps:
         """Make the maps of one model, and their pictures."""
-        return self._drawn(fit, begun, self.task.make_maps(fit, begun.prepared, begun.options, folder, progress))
+        return self._drawn(begun, self.task.make_maps(begun.fit, begun.prepared, begun.options, folder, progress))
 
-    def _drawn(self, fit: Fit, begun: Begun, maps: ModelMaps) -> ModelMaps:
+    def _drawn(self, begun: Begun, maps: ModelMaps) -> ModelMaps:
         """Return maps with their pictures."""
-        pictures = self.task.draw_maps(fit, maps, begun.prepared, begun.options)
-        return replace(maps, files=maps.files | pictures)
+        return replace(maps, files=maps.files | self.task.draw_maps(begun.fit, maps, begun.prepared, begun.options))
 
     def _measure(self, begun: Begun, progress: Progress | None) -> Ready:
         """Measure one model, and note what was chosen for it."""
@@ -141,10 +138,8 @@ class Job:
         """Write the results of one model in one step, with the maps that were made with those of other models;
         `before_commit` may raise, and then nothing has changed."""
         with staging(folder, overwrite=overwrite) as stage:
-            if maps is None:
-                made = self._map(ready.measured, ready.begun, stage, progress)
-            else:
-                made = self._drawn(ready.measured, ready.begun, maps.move(stage))
+            begun = ready.begun
+            made = self._map(begun, stage, progress) if maps is None else self._drawn(begun, maps.move(stage))
             result = self._write_into(ready, made, folder, progress)
             if before_commit is not None:
                 before_commit()
@@ -152,8 +147,8 @@ class Job:
 
     def _write_into(self, ready: Ready, maps: ModelMaps, folder: Path, progress: Progress | None) -> ModelResult:
         """Write the results of one model to a stage, which will be the folder."""
-        begun = ready.begun
-        prepared, options, variables = begun.prepared, begun.options, begun.prepared.chosen.get(begun.name)
+        begun, prepared, options = ready.begun, ready.begun.prepared, ready.begun.options
+        variables = prepared.chosen.get(begun.name)
 
         def also(place: Path, files: Numbers) -> None:
             if variables is not None:

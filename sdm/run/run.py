@@ -164,7 +164,7 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
             result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)
             if options.output.report:  # pages show the scenarios of their species, which are there only now
                 from sdm.kinds.pages import write_page
-                from sdm.kinds.results import read_results
+                from sdm.kinds.registry import read_results
 
                 for folder in step_by_step(done, batch.progress, "pages"):
                     write_page(read_results(folder))

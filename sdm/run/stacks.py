@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError, OptionError
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.maxent.solvers.descent import density
-from sdm.shared.factors import Factors
+from sdm.maxent.entropy import Entropy
+from sdm.shared.factors import Factors, shown_axes
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
-from sdm.shared.shown import shown_axes
 from sdm.types import Array
 
 STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)
@@ -69,7 +68,7 @@ def _loss_of_scores(
 ) -> tuple[float, float]:
     records, at = problem.records, np.flatnonzero(held)
     q = problem.q[at] / problem.q[at].sum()
-    normaliser = np.array([density(column, q)[0] for column in theta.T])
+    normaliser = np.asarray(Entropy().gibbs(theta, q[:, None]).tau)
     inside = held[records.site]
     place = np.cumsum(held) - 1
     site, species = place[records.site[inside]], records.species[inside]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.maxent.solvers.descent import ARMIJO, ROUNDING, backtrack, density
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.solvers.descent import ARMIJO, ROUNDING, backtrack
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
@@ -79,8 +80,8 @@ def _solve(phi: Array, q: Array, theta: Array, mean: Array, beta: Array, start: 
     """Return the own weights of one species, from the best ones of a state nearby."""
 
     def evaluate(o: Array, score: Array) -> Moved:
-        normaliser, p = density(score, q)
-        return normaliser + float(beta @ np.abs(o) - mean @ o), p, o, score
+        gibbs = Entropy().gibbs(score, q)
+        return gibbs.tau + float(beta @ np.abs(o) - mean @ o), q * gibbs.ratio, o, score
 
     value, p, o, score = evaluate(start, theta + phi @ start)
     for _ in range(_STEPS):

@@ -3,10 +3,10 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
+from sdm.maxent.entropy import ClassEntropy
 from sdm.maxent.penalty import make_penalty
 
 

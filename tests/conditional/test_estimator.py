@@ -9,11 +9,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from sdm.conditional.losses import ClassEntropy
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
 from sdm.estimators import classes as estimator
 from sdm.estimators.classes import ConditionalMaxent
+from sdm.maxent.entropy import ClassEntropy
 from sdm.models.classes import ClassModel
 from sdm.models.file import save_model
 from sdm.models.species import Model

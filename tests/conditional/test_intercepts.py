@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily, best_intercepts
-from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
+from sdm.maxent.entropy import ClassEntropy
 from sdm.maxent.penalty import make_penalty
 from sdm.maxent.solvers.newton import solve_newton
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdm.conditional.losses import ClassEntropy
+from sdm.maxent.entropy import ClassEntropy
 
 ALPHAS = (1.0, 1.1, 1.5, 1.9, 2.0)
 scores = arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(1, 5)), elements=st.floats(-30, 30))

@@ -9,12 +9,12 @@ from optimality import distance
 from sklearn.linear_model import LogisticRegression
 
 from sdm.conditional.intercepts import ConstantFamily
-from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.maxent.columns import ColumnPool
+from sdm.maxent.entropy import ClassEntropy
 from sdm.maxent.penalty import make_penalty
 from sdm.maxent.solvers.newton import newton_step, solve_newton
 

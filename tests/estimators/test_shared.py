@@ -9,8 +9,7 @@ import pytest
 from sdm import Committee, Maxent, SharedMaxent, load_model
 from sdm.errors import DataError, OptionError
 from sdm.estimators.ensemble import Ensemble
-from sdm.estimators.on_axes import OnAxes
-from sdm.estimators.placing import place_species
+from sdm.estimators.on_axes import OnAxes, place_species
 from sdm.models.group import GroupModel
 
 

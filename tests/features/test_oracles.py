@@ -9,8 +9,7 @@ from strategies import CLASSES, PRESETS, Case, cases, rounding, seeds
 
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
-from sdm.features.finite.hinge import HingeFamily
-from sdm.features.finite.threshold import ThresholdFamily
+from sdm.features.finite.knotted import HingeFamily, ThresholdFamily
 
 
 def masses(case: Case, seed: int, signed: bool) -> np.ndarray:

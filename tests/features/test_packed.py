@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.features.growing.packed import PackedColumns
+from sdm.features.growing.grown import PackedColumns
 
 
 @given(st.integers(1, 40), st.integers(1, 30), st.integers(0, 2**32 - 1))

@@ -8,9 +8,8 @@ import pytest
 from benchmarks.tools.exhaustive_trees import best_violation, small_case
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
-from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.monomial import MonomialOracle
-from sdm.features.growing.pairs import _rank
+from sdm.features.growing.oracles import ExactTreeOracle
 from sdm.features.growing.search_error import found_shares
 from sdm.features.growing.tree import Tree, TreeOracle, systematic
 
@@ -245,10 +244,3 @@ def test_exact_trees_refuse_what_they_cannot_enumerate():
         ExactTreeOracle(Domain(x, ["a", "b", "c"], ["a"]))
     with pytest.raises(OptionError, match="1 or 2"):
         ExactTreeOracle(Domain(x, ["a", "b", "c"]), 3)
-
-
-@pytest.mark.parametrize("sums", [[0.5], [0.0, 0.0, 0.0], [1.0, -2.0, 1.0, 0.0, 3.0, 0.0, -2.0, 1.0]])
-def test_classes_are_in_the_order_of_their_sums_and_equals_in_that_of_the_list(sums):
-    rank = np.empty(len(sums), np.int64)
-    _rank(np.array(sums), rank)
-    assert rank[np.argsort(-np.array(sums), kind="stable")].tolist() == list(range(len(sums)))

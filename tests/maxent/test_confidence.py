@@ -12,7 +12,7 @@ from sdm.errors import OptionError
 from sdm.features import diameter
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
-from sdm.features.growing.exact_tree import ExactTreeOracle
+from sdm.features.growing.oracles import ExactTreeOracle
 from sdm.maxent.confidence import (
     ball_radius,
     deviation_radius,

@@ -8,17 +8,16 @@ from sdm.errors import OptionError
 from sdm.features.classes import parse_families
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.monomial import MonomialOracle
+from sdm.features.growing.oracles import ExactTreeOracle
 from sdm.features.growing.tree import TreeOracle
-from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing, solve_structmaxent1, solve_structmaxent2
-from sdm.maxent.structural import FamilyPenalty, Growth
+from sdm.maxent.structural import FamilyPenalty, Growth, sample_complexity
 
 
 def world(seed=0, n=400, m=40):

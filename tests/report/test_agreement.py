@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from sdm.api.run import load
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.charts import COLOURS, CURVES
 from sdm.report.pages.drawing.curves import curves
 from sdm.report.pages.maps.live_map import live_map

@@ -10,7 +10,7 @@ from browser import Browser, count_colours
 from evil import EVIL
 from report_runs import fit
 
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.results import Results
 
 READY = "document.querySelector('#live').dataset.ready === 'yes'"

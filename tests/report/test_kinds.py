@@ -16,10 +16,8 @@ from evil import EVIL
 from terminal import succeed
 
 from sdm.errors import DataError
-from sdm.kinds.figures import draw_figures
-from sdm.kinds.pages import make_page, make_pages
-from sdm.kinds.registry import HOMES, results_class
-from sdm.kinds.results import read_results
+from sdm.kinds.pages import draw_figures, make_page, make_pages
+from sdm.kinds.registry import HOMES, read_results, results_class
 from sdm.report.pages.maps.live_map import NOTHING, live_map
 from sdm.report.results import Results, find_results
 

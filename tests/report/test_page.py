@@ -21,7 +21,7 @@ from report_runs import fit, unpacked
 from sdm.assess.measures.thresholds import TOPS
 from sdm.errors import DataError
 from sdm.kinds.pages import make_page, make_pages, write_page
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.charts import BarChart, Bars, ColumnChart, Line, LineChart
 from sdm.report.numbers import round_numbers
 from sdm.report.pages.drawing.svg import svg

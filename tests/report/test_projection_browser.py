@@ -17,7 +17,7 @@ from PIL import Image
 from report_runs import project
 
 from sdm.kinds.pages import write_page
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.maps.projection.change import COLOURS
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.projection import StoredProjection

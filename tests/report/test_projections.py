@@ -23,7 +23,7 @@ from terminal import succeed
 
 from sdm.errors import DataError
 from sdm.kinds.pages import make_page, make_pages
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.figures.projection.scenarios import draw_scenarios, extrapolated_cells, hatch, spanned
 from sdm.report.figures.projection.shifts import draw_change
 from sdm.report.figures.style import Paper

@@ -9,10 +9,9 @@ import pytest
 from sdm.assess.measures.basic import auc
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
-from sdm.kinds.species.fit import MeasuredSpecies, fit_species, measure_species
+from sdm.kinds.mapping import threshold_on_scale
+from sdm.kinds.species.fit import MeasuredSpecies, fit_species, measure_species, plan_species
 from sdm.kinds.species.inputs import prepare_species
-from sdm.kinds.species.outputs import threshold_value
-from sdm.kinds.species.plan import plan_species
 from sdm.kinds.species.words import species_info_lines
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
@@ -37,7 +36,7 @@ def fitted_to(table: SampleTable, options: RunOptions) -> MeasuredSpecies:
 
 def test_numbers_by_their_definitions(table: SampleTable) -> None:
     fitted = fitted_to(table, quick())
-    n, model = fitted.numbers, fitted.model
+    n, model = fitted.numbers, fitted.fit.model
     domain = np.vstack([table.background, table.presence])
     raw, raw_domain = model.predict(table.presence, "raw"), model.predict(domain, "raw")
     assert raw_domain.sum() == pytest.approx(1, abs=1e-6)
@@ -59,17 +58,17 @@ def test_a_temperature_is_noted_where_numbers_of_the_fit_are(table: SampleTable)
     assert scaled.numbers["gain"] != pytest.approx(plain.numbers["gain"], abs=0.01)
     (note,) = set(scaled.notes) - set(plain.notes)
     assert note.startswith("scores are divided by the temperature 0.5")
-    assert any(note in line for line in species_info_lines(scaled.model, 5))
-    assert not any("temperature" in line for line in species_info_lines(plain.model, 0)[:8])
+    assert any(note in line for line in species_info_lines(scaled.fit.model, 5))
+    assert not any("temperature" in line for line in species_info_lines(plain.fit.model, 0)[:8])
 
 
 def test_records_set_aside_are_neither_lost_nor_used_twice(table: SampleTable) -> None:
     fitted = fitted_to(table, quick(test_percent=30))
-    assert fitted.test is not None
-    assert len(fitted.test) == 15
-    both = np.vstack([fitted.table.presence, fitted.test])
+    assert fitted.fit.test is not None
+    assert len(fitted.fit.test) == 15
+    both = np.vstack([fitted.table.presence, fitted.fit.test])
     np.testing.assert_array_equal(both[np.lexsort(both.T)], table.presence[np.lexsort(table.presence.T)])
-    raw = fitted.model.predict(fitted.test, "raw")
+    raw = fitted.fit.model.predict(fitted.fit.test, "raw")
     assert fitted.numbers["log_loss_test"] == pytest.approx(-np.log(raw).mean())
     assert fitted.numbers["test_gain"] == pytest.approx(
         np.log(fitted.numbers["background_points"]) - fitted.numbers["log_loss_test"]
@@ -77,7 +76,7 @@ def test_records_set_aside_are_neither_lost_nor_used_twice(table: SampleTable) -
 
 
 def test_seeds_decide_which_records_are_set_aside(table: SampleTable) -> None:
-    one, same, other = (fitted_to(table, quick(test_percent=30, seed=seed)).test for seed in (1, 1, 2))
+    one, same, other = (fitted_to(table, quick(test_percent=30, seed=seed)).fit.test for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
@@ -95,8 +94,8 @@ def test_a_threshold_is_on_the_scale_of_the_map(table: SampleTable, key: str) ->
     for scale in ("raw", "cloglog", "logistic", "cumulative"):
         options = quick(threshold=key, scale=scale)
         fitted = fitted_to(table, options)
-        level = threshold_value(fitted, options)
-        predicted = fitted.model.predict(table.presence, scale)
+        level = threshold_on_scale(fitted.fit.model, key, scale)
+        predicted = fitted.fit.model.predict(table.presence, scale)
         expected = fitted.numbers["thresholds"][key]["training_omission"]
         assert np.mean(predicted < level) == pytest.approx(expected)
 

@@ -46,7 +46,7 @@ def test_the_run_is_the_library_with_and_without_edges(sites: Path) -> None:
     run = fit(options)
     frame = draw_community()
     x, y = frame[["heat", "rain"]], frame[list(SPECIES)]
-    for graph, own in (("tree", run.joint), ("none", run.stacked)):
+    for graph, own in (("tree", run.fit.joint), ("none", run.fit.stacked)):
         model = JointModel("crf-l2", graph, "lq", seed=5).fit(x, y)
         np.testing.assert_array_equal(own.weights, model.model_.weights)
     split = random_folds(len(frame), 3, seed=5)
@@ -81,7 +81,7 @@ def test_a_species_that_a_fold_cannot_learn_is_left_out_there_and_said(tmp_path:
     north = next(row for row in run.testing.folds if row["fold"] == "north")
     assert "rare" not in north["joint"]["species"]
     assert any("fold north: 'rare' not tested" in note for note in run.notes)
-    assert run.joint.species == (*SPECIES, "rare")
+    assert run.fit.joint.species == (*SPECIES, "rare")
 
 
 def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
@@ -158,7 +158,7 @@ def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
     assert len(community.sites) == len(community.environment) == 158
     assert "2 sites without a value of every variable left out" in community.notes
     run = fit(options)
-    assert any("soil=peat" in name for name in run.joint.feature_names)
+    assert any("soil=peat" in name for name in run.fit.joint.feature_names)
 
 
 def test_warnings_say_which_model_and_fold(sites: Path, caplog) -> None:
@@ -176,9 +176,9 @@ def test_a_graph_from_a_table(tmp_path: Path) -> None:
     assert read_graph(str(path)) == [("owl", "vole"), ("fox", "hen")]
     options = options_for(write_community(tmp_path), graph=str(path))
     run = fit(options)
-    named = [(row["first"], row["second"]) for row in run.joint.associations()]
+    named = [(row["first"], row["second"]) for row in run.fit.joint.associations()]
     assert named == [("owl", "vole"), ("fox", "hen")]
-    weights = [row["weight"] for row in run.joint.associations()]
+    weights = [row["weight"] for row in run.fit.joint.associations()]
     assert weights[0] > 0.3
     assert weights[1] < -0.3
     path.write_text("from,to\nowl,\n")
@@ -213,7 +213,7 @@ def test_every_option_that_applies_exists(kind: str) -> None:
 def test_what_survived_is_measured_against_the_largest_weight(sites: Path) -> None:
     options = options_for(sites, learner="crf-l1", cost=0.1)
     run = fit(options)
-    rows = [row for row in survivors(run.joint) if row["feature"] != "bias"]
+    rows = [row for row in survivors(run.fit.joint) if row["feature"] != "bias"]
     top = max(abs(row["weight"]) for row in rows)
     assert {row["kept"] for row in rows} == {True, False}
     for row in rows:

@@ -19,12 +19,12 @@ from sdm.data.place import PLACE_WARNING, Region
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OptionError
 from sdm.estimators.shared import SharedMaxent
+from sdm.kinds.assessing import read_pairs
 from sdm.kinds.registry import task_for
-from sdm.kinds.responses import read_pairs
 from sdm.kinds.species.fit import fit_variables
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
-from sdm.kinds.species.mapping import map_species_together
-from sdm.kinds.species.methods.registry import method_of, species_estimator
+from sdm.kinds.species.methods.method import method_of, species_estimator
+from sdm.kinds.species.outputs import map_species_together
 from sdm.kinds.task import Findings
 from sdm.models.file import save_model
 from sdm.options.reading import make_options

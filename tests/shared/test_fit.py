@@ -12,9 +12,8 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L2, make_penalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_newton
-from sdm.shared.certificate import lower_bound
 from sdm.shared.factors import Factors, evaluate_factors, factor_gradient
-from sdm.shared.fitting import fit_shared
+from sdm.shared.fitting import fit_shared, lower_bound
 from sdm.shared.own import OwnParts
 from sdm.shared.problem import Records, SharedProblem
 

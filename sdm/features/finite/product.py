@@ -5,8 +5,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
-from sdm.executors.ahead import in_parts
+from sdm.executors.ahead import over_cells
 from sdm.features.centred import less_product, product_range
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
@@ -14,6 +13,7 @@ from sdm.features.finite.single import check_products
 from sdm.features.terms import PRODUCT, Terms
 from sdm.types import Array
 
+_BLOCK = 4096  # cells whose variables stay in the cache
 _RANGES = 64  # of the same cells that are kept: what products are counted from may change with the presences
 
 
@@ -44,12 +44,16 @@ class ProductFamily(Family):
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Read the means off the Gram matrix; second moments take a pass over the cells that have mass."""
-        mean = self.expectations(measure)
-        square = np.zeros(self.size)
         cells = np.flatnonzero(measure.mass)
-        pairs = (self.first, self.second, *self._centres, self._low, self.hi - self.lo)
-        _squares(self.domain.centred, cells, measure.mass, *pairs, square)
-        return mean, square
+        mass, values = measure.mass[cells], self.domain.centred[cells].T.copy()
+        square = [mass @ np.square(self._scaled(j, values)) for j in range(self.size)]
+        return self.expectations(measure), np.array(square)
+
+    def _scaled(self, j: int, values: Array) -> Array:
+        """Return feature `j` of some cells, from their centred values (V, n)."""
+        a, b = (centre[j] for centre in self._centres)
+        varies = _varies(values[self.first[j]], values[self.second[j]], a, b)
+        return np.asarray((varies - self._low[j]) / (self.hi[j] - self.lo[j]))
 
     def expectations(self, measure: Measure) -> Array:
         """Read the means off the Gram matrix."""
@@ -63,26 +67,27 @@ class ProductFamily(Family):
 
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
-        out = np.empty(self.domain.n)
-        a, b = (centre[j] for centre in self._centres)
-        low, span = self._low[j], self.hi[j] - self.lo[j]
-        _column(self.domain.centred, self.first[j], self.second[j], a, b, low, span, out)
-        return out
+        return self._scaled(j, self.domain.centred.T)
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
-        """Add the weighted products of the pairs in use."""
+        """Add the weighted products of the pairs in use, as one quadratic form of the variables."""
         used = np.flatnonzero(weights)
-        if used.size:
-            slope = weights[used] / (self.hi[used] - self.lo[used])
-            first, second = self.first[used], self.second[used]
-            centred, n = self.domain.centred, self.domain.n
-            in_parts(lambda cells: _add_products(centred[cells], first, second, slope, theta[cells]), n, n)
-            theta -= slope @ self._low[used]
-            if np.any(self.domain.centre):
-                linear = np.zeros_like(self.domain.centre)
-                np.add.at(linear, second, slope * self.domain.centre[first])
-                np.add.at(linear, first, slope * self.domain.centre[second])
-                theta += self.domain.centred @ linear
+        if not used.size:
+            return
+        slope = weights[used] / (self.hi[used] - self.lo[used])
+        first, second, centred = self.first[used], self.second[used], self.domain.centred
+        pairs, linear = np.zeros((centred.shape[1], centred.shape[1])), np.zeros(centred.shape[1])
+        pairs[first, second] = slope
+        np.add.at(linear, second, slope * self.domain.centre[first])
+        np.add.at(linear, first, slope * self.domain.centre[second])
+        theta -= slope @ self._low[used]
+
+        def add(start: int) -> None:
+            part = centred[start : start + _BLOCK]
+            theta[start : start + _BLOCK] += np.einsum("ij,ij->i", np.dot(part, pairs) + linear, part)
+
+        for _ in over_cells(add, range(0, len(centred), _BLOCK), len(centred)):
+            pass
 
     def terms(self) -> Terms:
         """Return the definition of every feature."""
@@ -111,40 +116,16 @@ def _shared_ranges(
     return lo.copy(), hi.copy()
 
 
-@jit
-def _widen_ranges(values, first, second, a, b, lo, hi):  # type: ignore[no-untyped-def]
+def _widen_ranges(
+    values: Array, first: NDArray[np.int64], second: NDArray[np.int64], a: Array, b: Array, lo: Array, hi: Array
+) -> None:
     """Widen the ranges to the smallest and largest product of each pair over the cells, less that of the centres."""
-    for i in range(values.shape[0]):
-        for j in range(first.size):
-            u, v = values[i, first[j]], values[i, second[j]]
-            x = u * v + a[j] * v + b[j] * u
-            lo[j] = min(lo[j], x)
-            hi[j] = max(hi[j], x)
+    columns = np.ascontiguousarray(values.T)
+    for j in range(first.size if len(values) else 0):
+        x = _varies(columns[first[j]], columns[second[j]], a[j], b[j])
+        lo[j], hi[j] = min(lo[j], x.min()), max(hi[j], x.max())
 
 
-@jit
-def _column(values, first, second, a, b, low, span, out):  # type: ignore[no-untyped-def]
-    """out[i] = f(x_i) of one pair."""
-    for i in range(out.size):
-        u, v = values[i, first], values[i, second]
-        out[i] = (u * v + a * v + b * u - low) / span
-
-
-@jit
-def _squares(values, cells, mass, first, second, a, b, low, span, out):  # type: ignore[no-untyped-def]
-    """out[j] = Σ_i mass_i f_j(x_i)²."""
-    for i in cells:
-        for j in range(first.size):
-            u, v = values[i, first[j]], values[i, second[j]]
-            f = (u * v + a[j] * v + b[j] * u - low[j]) / span[j]
-            out[j] += mass[i] * f * f
-
-
-@jit
-def _add_products(values, first, second, slope, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ_j slope_j u_i[first_j] u_i[second_j]."""
-    for i in range(values.shape[0]):
-        total = 0.0
-        for j in range(first.size):
-            total += slope[j] * values[i, first[j]] * values[i, second[j]]
-        theta[i] += total
+def _varies(u: Array, v: Array, a: float, b: float) -> Array:
+    """Return the product of variables that are counted from `a` and `b`, less that of `a` and `b`."""
+    return u * v + a * v + b * u if a or b else u * v

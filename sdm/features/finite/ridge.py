@@ -11,7 +11,7 @@ from sdm.errors import DataError
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.finite.single import check_products
-from sdm.features.ridge_scores import add_ridges, ridge_moments, ridge_ranges, ridge_values
+from sdm.features.ridge_scores import add_ridges, ridge_moments, ridge_ranges
 from sdm.features.ridges import RELU, WAVE, Ridges, draw_rectified, draw_waves
 from sdm.features.terms import Terms
 from sdm.types import Array
@@ -31,7 +31,7 @@ class RidgeFamily(Family):
         columns = [domain.spread(int(v), domain.variables[v].values) for v in self._used]
         frame = ridges.centre[self._used, None], ridges.scale[self._used, None]
         self._u = (np.array(columns).reshape(len(columns), domain.n) - frame[0]) / frame[1]
-        lo, hi = ridge_ranges(self._u, ridges.directions[:, self._used], ridges.bend, ridges.kind == WAVE)
+        lo, hi = ridge_ranges(self._u, ridges.directions[:, self._used], ridges)
         self._set(replace(ridges, lo=lo, hi=hi).take(hi - lo > _LEAST))
 
     @classmethod
@@ -78,23 +78,16 @@ class RidgeFamily(Family):
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Sum every ridge and its square over the cells that have mass."""
-        return self._sums(measure, squares=True)
-
-    def expectations(self, measure: Measure) -> Array:
-        """Sum every ridge over the cells that have mass."""
-        return self._sums(measure, squares=False)[0]
-
-    def _sums(self, measure: Measure, squares: bool) -> tuple[Array, Array]:
         u, mass = self._u, measure.mass
         cells = np.flatnonzero(mass)
         if 2 * cells.size < mass.size:  # a sample: few cells
             u, mass = np.ascontiguousarray(u[:, cells]), mass[cells]
-        return ridge_moments(u, self._directions, self.ridges, mass, squares)
+        return ridge_moments(u, self._directions, self.ridges, mass)
 
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
-        one = self.ridges
-        values = ridge_values(self._u, self._directions[j], one.bend[j], bool(one.kind[j] == WAVE))
+        one, z = self.ridges, self._directions[j] @ self._u + self.ridges.bend[j]
+        values = np.cos(z) if one.kind[j] == WAVE else np.maximum(z, 0.0)
         return (values - one.lo[j]) / (one.hi[j] - one.lo[j])
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:

@@ -1,4 +1,4 @@
-"""C and λ by cross-validation: the setting with the least loss at held-out sites.
+"""C, λ and the spread of a random effect by cross-validation: the setting with the least loss at held-out sites.
 
 That is the joint log loss for a conditional random field, and the share of wrong labels for a max-margin learner.
 """
@@ -17,6 +17,7 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import free_states, maximise
 from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.registry import Learner
+from sdm.joint.levels import SPREADS, Levels
 from sdm.joint.likelihood import LogLoss
 from sdm.progress.telling import StepCount
 from sdm.types import Array, Progress
@@ -125,3 +126,36 @@ def hamming(labels: NDArray[np.int8], predicted: NDArray[np.integer]) -> float:
     """Return the share of known labels that are predicted wrongly."""
     known = labels >= 0
     return float(np.mean(labels[known] != predicted[known])) if known.any() else 0.0
+
+
+def choose_spread(
+    learner: Learner,
+    discriminant: Discriminant,
+    sites: LabelledSites,
+    bias: NDArray[np.bool_],
+    levels: Levels,
+    folds: int,
+    seed: int,
+    held: NDArray[Any] | None = None,
+    *,
+    patience: int,
+    title: str = "joint model",
+    progress: Progress | None = None,
+) -> tuple[float, list[dict[str, Any]]]:
+    """Return the best σ of those to try, and the loss of each; no more are tried when `patience` in a row were worse.
+
+    `sites` have the features of the environment, `discriminant` and `bias` also one per level. Sites with one number
+    in `held` are held out together.
+    """
+    tried: list[dict[str, Any]] = []
+    best = 0
+    for spread in SPREADS:
+        own = levels.beside(sites, spread, learner.c)
+        at = (learner, [(learner.c, learner.lam)], discriminant, own, bias, folds, seed, held)
+        said: dict[str, Any] = {"title": f"{title}, random spread {spread:g}", "progress": progress}
+        tried.append({**choose_regularization(*at, **said)[1][0], "random spread": spread})
+        best = int(np.argmin([row["loss"] for row in tried]))
+        if len(tried) - 1 - best >= patience:
+            break
+    log.info("%s: spread %g of the random effect chosen by held-out %s", title, SPREADS[best], tried[best]["measure"])
+    return SPREADS[best], tried

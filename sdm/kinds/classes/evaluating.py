@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.assess.measures.classes import measure_classes
 from sdm.conditional.targets import scale_proportions
@@ -28,7 +27,7 @@ from sdm.models.classes import ClassModel
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.options.several import ClassOptions
-from sdm.types import Array, Numbers
+from sdm.types import AnyArray, Array, Index, Numbers
 
 
 def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOptions) -> Numbers:
@@ -100,7 +99,7 @@ def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[
     return known
 
 
-def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, Any, NDArray[np.int64]]:
+def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, AnyArray, Index]:
     """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
     layers = options.layers
     stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
@@ -112,7 +111,7 @@ def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> 
     return values, target[index], records.row[index]
 
 
-def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, Any, NDArray[np.int64]]:
+def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, AnyArray, Index]:
     """Return the values of a table's columns, labels or proportions, and rows."""
     text = open_text(str(options.occurrences.file))
     if options.classes.column:
@@ -143,7 +142,7 @@ def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> t
     return values, as_text(rows.frame[label])[keep], row
 
 
-def _targets(model: ClassModel, target: Any, rows: NDArray[np.int64], source: str, notices: list[str]) -> Array:
+def _targets(model: ClassModel, target: AnyArray, rows: Index, source: str, notices: list[str]) -> Array:
     """Return target distributions `(C, n)` of labels or proportions."""
     if not len(target):
         raise DataError(f"no point of '{source}' has a value of every variable, and a class: expected some to measure")

@@ -4,12 +4,12 @@ import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm._version import __version__
+from sdm.assess.assessor import OutOfFold
 from sdm.assess.class_assessor import CLASSES, targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
 from sdm.assess.measures.presence_absence import measure_predictions
@@ -21,9 +21,8 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import ClassSample
 from sdm.errors import OptionError
 from sdm.estimators.classes import ConditionalMaxent
-from sdm.kinds.assessing import Assessed, assess
+from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, read_pairs, varying
 from sdm.kinds.classes.inputs import ClassPrepared
-from sdm.kinds.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.kinds.splitting import set_sites_aside, split_sites
 from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
@@ -68,13 +67,7 @@ class ClassFit:
 class MeasuredClasses:
     """A fitted class model, measured."""
 
-    name: str
-    table: ClassSample
-    test: ClassSample | None
-    model: ClassModel
-    presence: PresenceOf | None
-    thresholds: list[Threshold]
-    roc: list[dict[str, float]]
+    fit: ClassFit
     measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
     numbers: Numbers
     notes: list[str]
@@ -84,6 +77,16 @@ class MeasuredClasses:
     bands: list[Band] = field(default_factory=list)
     surfaces: list[Surface] = field(default_factory=list)
     scale: str = "probability"
+
+    @property
+    def name(self) -> str:
+        """The title of the classes, or the species."""
+        return self.fit.name
+
+    @property
+    def table(self) -> ClassSample:
+        """The training sites."""
+        return self.fit.table
 
 
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
@@ -183,15 +186,20 @@ def measure_class_model(
         notes += [f"fold {row['fold']}: {row['status']}" for row in rows if row["status"] != CONVERGED]
     held = table if test is None else test
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
-        assessed.permutation = permute_classes(model, held.values, targets_of(held, model.classes), **shuffled)
-    parts = fit.presence, fit.thresholds, fit.roc
-    result = MeasuredClasses(fit.name, table, test, model, *parts, measures, {}, notes, assessed)
+        assessed.permutation = permute_classes(
+            model,
+            held.values,
+            targets_of(held, model.classes),
+            repeats=options.test.repeats,
+            seed=options.seed,
+            progress=progress,
+        )
+    result = MeasuredClasses(fit, measures, {}, notes, assessed)
     if fit.presence is not None:
         _measure_presence(result, fit.presence, out, options)
     if options.output.curves:
         result.profiles = class_profiles(model, table.values, options.predict.clamped)
-    result.numbers = _numbers(result, fitted, len(table) + (0 if test is None else len(test)))
+    result.numbers = _numbers(result)
     return result
 
 
@@ -220,18 +228,21 @@ def _present(presence: PresenceOf, sample: ClassSample) -> NDArray[np.bool_]:
     return np.asarray(targets_of(sample, presence.model.classes)[presence.c] >= 0.5)
 
 
-def _measure_presence(result: MeasuredClasses, presence: PresenceOf, out: Any, options: RunOptions) -> None:
+def _measure_presence(
+    result: MeasuredClasses, presence: PresenceOf, out: OutOfFold | None, options: RunOptions
+) -> None:
     """Add the measures of presence against absence at the sites that test best, and the curves of presence."""
-    kind, sample = ("training", result.table) if result.test is None else ("test", result.test)
-    if result.test is None and out is not None and out.known.any():
+    fit = result.fit
+    kind, sample = ("training", fit.table) if fit.test is None else ("test", fit.test)
+    if fit.test is None and out is not None and out.known.any():
         kind, values = "cross-validation", out.p[presence.c][out.known]
         there = out.targets[presence.c][out.known] >= 0.5
     else:
         values, there = presence.predict(sample.values), _present(presence, sample)
     if there.any() and not there.all():
-        cutoff = next(one.raw for one in result.thresholds if one.key == "maxsss")
+        cutoff = next(one.raw for one in fit.thresholds if one.key == "maxsss")
         result.assessed.survey = {"of": kind, **measure_predictions(values[there], values[~there], cutoff)}
-    seen = result.table.values, "probability", options.predict.clamped
+    seen = fit.table.values, "probability", options.predict.clamped
     if options.output.curves:
         result.curves = [marginal(presence, v, *seen) for v in varying(presence)]
         replicates = [PresenceOf(one, presence.c) for one in result.assessed.replicates]
@@ -273,15 +284,16 @@ def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared,
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
-def _numbers(result: MeasuredClasses, fitted: ConditionalMaxent, sites: int) -> Numbers:
-    solution, model = fitted.solution_, result.model
+def _numbers(result: MeasuredClasses) -> Numbers:
+    fit, fitted, model = result.fit, result.fit.fitted, result.fit.model
+    solution = fitted.solution_
     warnings = [text for kind, measures in result.measures.items() if (text := measures.warning(kind))]
     return {
-        "title": result.name,
+        "title": fit.name,
         "version": __version__,
         "classes": list(model.labels),
-        "sites": sites,
-        "training_sites": len(result.table),
+        "sites": len(fit.table) + (0 if fit.test is None else len(fit.test)),
+        "training_sites": len(fit.table),
         "variables": list(model.names),
         "regularization": fitted.regularization_,
         "multiplier": fitted.multiplier_,
@@ -297,7 +309,7 @@ def _numbers(result: MeasuredClasses, fitted: ConditionalMaxent, sites: int) -> 
         "features_with_weight": model.weights.shape[1],
         "measures": {name: measures.numbers(model.labels) for name, measures in result.measures.items()},
         **result.assessed.as_dict(),
-        **({"thresholds": _cutoff_numbers(result.thresholds)} if result.thresholds else {}),
+        **({"thresholds": _cutoff_numbers(fit.thresholds)} if fit.thresholds else {}),
         "warnings": warnings,
     }
 

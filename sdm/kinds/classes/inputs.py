@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,7 +193,7 @@ def _sample(
         values, index = encoder.encode(table), np.arange(len(records))
         x, y, cell = records.x, records.y, np.arange(len(records))
         names, categorical = encoder.names, encoder.categorical
-    target: Any = _labels(records.species[index])
+    target: AnyArray | pd.DataFrame = _labels(records.species[index])
     if proportions:
         shares = pd.DataFrame({name: records.numbers(name)[index] for name in proportions})
         known = np.isfinite(shares.to_numpy()).all(axis=1)

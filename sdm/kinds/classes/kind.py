@@ -9,8 +9,9 @@ import numpy as np
 
 from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
+from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.classes import refuse_rectified
-from sdm.kinds.artefacts import Artefact
+from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.classes.evaluating import evaluate_classes
@@ -28,15 +29,14 @@ from sdm.kinds.classes.inputs import ClassPrepared, prepare_classes
 from sdm.kinds.classes.outputs import CLASS_TABLES, draw_class_maps, map_classes, write_classes
 from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
-from sdm.kinds.cutoffs import rule_tag, threshold_on_scale
-from sdm.kinds.inputs import check_features, check_layers, narrow_layers, open_layers
+from sdm.kinds.inputs import check_features, check_layers, narrowed, open_layers
+from sdm.kinds.mapping import publish_value_map
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.task import FEW, CheckedVariables, Findings, Task
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.projection.targets import ProjectedModel
-from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
@@ -56,7 +56,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "a class model"
     command: ClassVar[str] = "sdm classify"
-    artefacts: ClassVar[Sequence[Artefact[Any]]] = (*CLASS_TABLES, *ASSESSMENT)
+    artefacts: ClassVar[Catalogue] = (*CLASS_TABLES, *ASSESSMENT)
     assessor: ClassVar[Any] = CLASSES
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("threshold", "extrapolation", "novelty")
@@ -101,11 +101,11 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
             {title: one.pick(variables) if title == name else one for title, one in part.items()}
             for part in (prepared.tables, prepared.tests)
         )
-        return replace(prepared, tables=tables, tests=tests, **narrow_layers(prepared, variables))
+        return replace(prepared, tables=tables, tests=tests, stack=narrowed(prepared.stack, variables))
 
-    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
         """Return the estimator of the options without trees; penalties that are chosen are l1, by the tables."""
-        fit, changed = options.fit, dict[str, Any]()
+        fit, changed = options.fit, dict[str, object]()
         if fit.model == "structural" or ":" in fit.features:
             changed |= {"model": "maxent", "features": "auto"}
         changed |= {"multiplier": 1.0} if fit.multiplier in (None, "auto") else {}
@@ -163,7 +163,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         """Return the probability of presence, or every class."""
         return ProjectedClasses(model, name) if presence_class(model.labels) is None else ProjectedPresence(model, name)
 
-    def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+    def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return the probability of every class, and the most probable class."""
         known = ~np.isnan(values).any(axis=0)
         best = np.where(known, np.argmax(np.where(known, values, 0.0), axis=0), -1)
@@ -172,23 +172,15 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
 
     def map(self, model: ClassModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""
-        if given.threshold is not None:
-            return self._map_presence(model, stack, output, given.threshold, given)
         tags, places = {"title": str(model.meta.get("title", ""))}, novelty_places(given.novelty, output)
+        if given.threshold is not None:
+            check_cutoff(model.labels, "--threshold")
+            return publish_value_map(PresenceOf.of(model), model, stack, output, given, tags)
         files = dict(zip(("probability", *BESIDE), self.map_places(output)))
         with publishing_maps([*files.values(), *places.values()]) as staged:
             novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), given.novelty)
-            maps = write_class_maps(
-                model,
-                stack,
-                dict(zip(files, staged)),
-                extrapolation=given.extrapolation,
-                study_area=given.study_area,
-                novelty=novelty,
-                threads=given.threads,
-                tags=tags,
-                progress=given.progress,
-            )
+            paths = dict(zip(files, staged))
+            maps = write_class_maps(model, stack, paths, novelty=novelty, tags=tags, **given.arguments)
         numbers = maps.numbers(model.labels)
         shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
@@ -197,31 +189,6 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
         lines.append(f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}")
         return MapResult(dict(files), numbers, lines).with_novelty(novelty, places)
-
-    def _map_presence(
-        self, model: ClassModel, stack: Stack, output: Path, threshold: str | float, given: MapOptions
-    ) -> MapResult:
-        """Write presence and absence by a cutoff."""
-        check_cutoff(model.labels, "--threshold")
-        presence = PresenceOf.of(model)
-        tags, places = {"title": str(model.meta.get("title", ""))}, novelty_places(given.novelty, output)
-        with publishing_maps([output, *places.values()]) as (place, *beside):
-            novelty = NoveltyMaps(model, dict(zip(places, beside)), given.novelty)
-            summary = predict_raster(
-                presence,
-                stack,
-                place,
-                scale="probability",
-                extrapolation=given.extrapolation,
-                threshold=threshold_on_scale(presence, threshold, "probability"),
-                study_area=given.study_area,
-                novelty=novelty,
-                threads=given.threads,
-                tags=tags | rule_tag(threshold),
-                progress=given.progress,
-            )
-        result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
-        return result.with_novelty(novelty, places)
 
 
 TASK = ClassTask

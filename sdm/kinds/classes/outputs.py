@@ -1,28 +1,29 @@
 """Everything that a class model leaves behind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from sdm.assess.class_assessor import targets_of
 from sdm.data.rasters.stack import Stack
-from sdm.kinds import assessment_tables as shared
-from sdm.kinds.artefacts import Artefact, write_artefacts
+from sdm.kinds.artefacts import Artefact
+from sdm.kinds.assessment_tables import write_assessment
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
+from sdm.kinds.mapping import Tags, threshold_on_scale, write_value_map, write_value_maps
+from sdm.kinds.model_task import MapOptions
 from sdm.kinds.task import REPLICATES, Files, ModelMaps, Prepared
 from sdm.maps.classes import map_codes, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.species import predict_raster
 from sdm.models.colours import hex_colour
-from sdm.models.file import save_model
 from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
 from sdm.report.tables import curve_rows
 from sdm.storage.files import safe_name, safe_names
-from sdm.types import Numbers, Progress, Row
+from sdm.types import Progress, Row
 
 
 def write_classes(
@@ -33,53 +34,42 @@ def write_classes(
     files: Files,
     progress: Progress | None,
 ) -> list[str]:
-    """Write a class model, its tables, pictures and maps into a folder, and note their names."""
+    """Write a class model, its pictures and other maps into a folder, and note their names."""
     from sdm.report.figures.classes import draw_confusion
 
-    paper = paper_of(options.output)
-    name, model = safe_name(measured.name), measured.model
-    files["model"] = save_model(model, folder / f"{name}.npz").name
+    name, model = safe_name(measured.name), measured.fit.model
+    write_assessment(measured, model, prepared.stack, options, folder, files)
     kind, measures = list(measured.measures.items())[-1]
-    files |= write_artefacts((*CLASS_TABLES, *shared.ASSESSMENT), measured, folder, name)
-    files |= shared.write_replicates(measured.assessed.replicates, measured, folder, name)
-    picture, title = folder / f"{name}_confusion.png", f"Confusion ({kind})"
-    files["confusion picture"] = draw_confusion(
-        measures.confusion, model.labels, picture, title=title, paper=paper
-    ).name
-    shared.draw_assessment(measured, prepared.stack, options, folder, files)
+    picture, title, paper = folder / f"{name}_confusion.png", f"Confusion ({kind})", paper_of(options.output)
+    drawn = draw_confusion(measures.confusion, model.labels, picture, title=title, paper=paper)
+    files["confusion picture"] = drawn.name
     if "class map" in files:
         _write_other_maps(measured, prepared, options, folder, files, progress)
     return []
 
 
 def map_classes(
-    fit: ClassFit | MeasuredClasses, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
+    fit: ClassFit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the maps of a class model: the most probable class, the probabilities and the entropy."""
     if prepared.stack is None or not options.output.map:
         return ModelMaps(folder, {}, {})
-    name, counted = safe_name(fit.name), NoveltyMaps(fit.model)
-    paths = {"class": folder / f"{name}.tif"}
-    paths |= {what: folder / f"{name}_{what}.tif" for what in ("probability", "entropy")}
-    common = _map_arguments(fit, prepared, options, progress)
-    numbers = write_class_maps(fit.model, prepared.stack, paths, novelty=counted, **common).numbers(fit.model.labels)
+    given, counted = MapOptions.of_run(options, prepared.study_area, progress), NoveltyMaps(fit.model)
+    paths, tags = _class_paths(folder / f"{safe_name(fit.name)}.tif"), _map_tags(fit)
+    made = write_class_maps(fit.model, prepared.stack, paths, novelty=counted, tags=tags, **given.arguments)
     files = {f"{what} map": path.name for what, path in paths.items()}
-    return ModelMaps(folder, files, {**counted.numbers, "map": numbers})
+    return ModelMaps(folder, files, {**counted.numbers, "map": made.numbers(fit.model.labels)})
 
 
-def _map_arguments(
-    fit: ClassFit | MeasuredClasses, prepared: Prepared, options: RunOptions, progress: Progress | None
-) -> Numbers:
-    """Return the arguments that all maps of a class model share."""
-    rule = options.predict.threshold
-    tags = {"title": fit.name} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
-    return {
-        "extrapolation": options.predict.extrapolation,
-        "threads": options.threads,
-        "progress": progress,
-        "tags": tags | ({} if fit.presence is None else {"species": fit.name}),
-        "study_area": prepared.study_area,
-    }
+def _class_paths(raster: Path) -> dict[str, Path]:
+    """Return the files of the maps of classes: the most probable class, and beside it the others."""
+    beside = {what: raster.with_name(f"{raster.stem}_{what}.tif") for what in ("probability", "entropy")}
+    return {"class": raster, **beside}
+
+
+def _map_tags(fit: ClassFit) -> Tags:
+    """Return the tags of the maps of a class model."""
+    return {"title": fit.name} | ({} if fit.presence is None else {"species": fit.name})
 
 
 def _write_other_maps(
@@ -91,35 +81,28 @@ def _write_other_maps(
     progress: Progress | None,
 ) -> None:
     """Write presence and absence by a cutoff, and the maps of the replicates."""
-    stack, raster = cast(Stack, prepared.stack), folder / files["class map"]
-    model, replicates = measured.model, measured.assessed.replicates
-    common = _map_arguments(measured, prepared, options, progress)
-    level, values = shared.cutoff(measured.thresholds, options.predict.threshold), common | {"scale": "probability"}
-    if level is not None:
-        measured.numbers["map_threshold"] = level
-    if measured.presence is not None:
-        models = [PresenceOf(one, measured.presence.c) for one in replicates]
-        files |= shared.write_value_maps(measured.presence, models, level, stack, raster, "map", values)
+    stack, raster, replicates = cast(Stack, prepared.stack), folder / files["class map"], measured.assessed.replicates
+    model, presence, tags = measured.fit.model, measured.fit.presence, _map_tags(measured.fit)
+    given = replace(MapOptions.of_run(options, prepared.study_area, progress), scale=PresenceOf.scale)
+    if presence is not None:
+        wanted = replace(given, threshold=options.predict.threshold)
+        if wanted.threshold is not None:
+            measured.numbers["map_threshold"] = threshold_on_scale(presence, wanted.threshold, presence.scale)
+        models = [PresenceOf(one, presence.c) for one in replicates]
+        files |= write_value_maps(presence, models, stack, raster, "map", wanted, tags)
     else:
         for c, (label, safe) in enumerate(safe_names(model.labels).items()):
             models, path = [PresenceOf(one, c) for one in replicates], folder / f"{raster.stem}_{safe}.tif"
-            files |= shared.write_value_maps(PresenceOf(model, c), models, None, stack, path, f"{label} map", values)
-    if options.output.replicate_maps:
-        _write_replicate_maps(measured, stack, folder / REPLICATES, raster.stem, common)
-
-
-def _write_replicate_maps(measured: MeasuredClasses, stack: Stack, folder: Path, name: str, common: Numbers) -> None:
-    """Write the map of every replicate beside its model: the probability of presence; or all maps of the classes."""
-    for k, model in enumerate(measured.assessed.replicates, start=1):
-        place = folder / f"{name}_{k}.tif"
-        if measured.presence is not None:
-            predict_raster(PresenceOf(model, measured.presence.c), stack, place, scale="probability", **common)
+            files |= write_value_maps(PresenceOf(model, c), models, stack, path, f"{label} map", given, tags)
+    for k, one in enumerate(replicates if options.output.replicate_maps else (), start=1):
+        place = folder / REPLICATES / f"{raster.stem}_{k}.tif"
+        if presence is not None:
+            write_value_map(PresenceOf(one, presence.c), stack, place, given, tags)
         else:
-            beside = {what: place.with_name(f"{place.stem}_{what}.tif") for what in ("probability", "entropy")}
-            write_class_maps(model, stack, {"class": place, **beside}, **common)
+            write_class_maps(one, stack, _class_paths(place), tags=tags, **given.arguments)
 
 
-def draw_class_maps(fit: ClassFit | MeasuredClasses, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
+def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
     """Draw the maps of classes and of entropy; of two classes also the probability of one of them."""
     if "class map" not in maps.files or not options.output.map_picture:
         return {}
@@ -132,31 +115,33 @@ def draw_rasters(
 ) -> Files:
     """Draw the rasters of classes, of their entropy, and of two classes the probability of one, each beside it."""
     from sdm.report.figures.maps.drawn import draw_map
-    from sdm.report.figures.maps.plan import entropy, probability
+    from sdm.report.figures.maps.plan import Shades, entropy, probability
 
     c, shown = shown_class(labels) if len(labels) == 2 else (0, "")
-    ways: dict[str, Numbers] = {"class map": {}, "entropy map": {"shades": entropy(len(labels))}}
+    rasters: list[tuple[str, Shades | None, int]] = [("class", None, 1), ("entropy", entropy(len(labels)), 1)]
     if shown:
-        ways["probability map"] = {"band": c + 1, "shades": probability(shown)}
-    keys, drawn = {"class map": "picture"}, Files()
-    for key, shades in ways.items():
-        raster = folder / files[key]
-        picture = draw_map(raster, raster.with_suffix(".png"), title=title, species=species, paper=paper, **shades)
-        drawn[keys.get(key, key.replace("map", "picture"))] = picture.name
+        rasters.append(("probability", probability(shown), c + 1))
+    drawn = Files()
+    for key, shades, band in rasters:
+        raster = folder / files[f"{key} map"]
+        picture = draw_map(
+            raster, raster.with_suffix(".png"), band=band, shades=shades, title=title, species=species, paper=paper
+        )
+        drawn["picture" if key == "class" else f"{key} picture"] = picture.name
     return drawn
 
 
 def _class_rows(measured: MeasuredClasses) -> list[Row]:
     """Return the legend of the map, and the measures of every class."""
-    model = measured.model
+    fit, model = measured.fit, measured.fit.model
     kind, measures = list(measured.measures.items())[-1]
-    samples = [sample for sample in (measured.table, measured.test) if sample is not None]
-    counts: Any = sum(targets_of(sample, model.classes).sum(axis=1) for sample in samples)
-    columns: Numbers = {
+    samples = [sample for sample in (fit.table, fit.test) if sample is not None]
+    targets = np.hstack([targets_of(sample, model.classes) for sample in samples])
+    columns: dict[str, Iterable[object]] = {
         "code": map_codes(model),
         "class": model.labels,
         "colour": map(hex_colour, model.colours),
-        "sites": counts.astype(float).tolist(),
+        "sites": targets.sum(axis=1).tolist(),
     }
     columns |= {f"{name} ({kind})": getattr(measures, name).tolist() for name in ("auc", "recall", "precision")}
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
@@ -164,7 +149,7 @@ def _class_rows(measured: MeasuredClasses) -> list[Row]:
 
 def _confusion_rows(measured: MeasuredClasses) -> list[Row]:
     """Return the confusion matrices: one row per class on record, one column per predicted class."""
-    labels = measured.model.labels
+    labels = measured.fit.model.labels
     return [
         {"data": kind, "class on record": label, **dict(zip((f"predicted {other}" for other in labels), row.tolist()))}
         for kind, measures in measured.measures.items()
@@ -174,18 +159,18 @@ def _confusion_rows(measured: MeasuredClasses) -> list[Row]:
 
 def _weight_rows(measured: MeasuredClasses) -> list[Row]:
     """Return every feature with its weight in every class."""
-    model = measured.model
+    model = measured.fit.model
     rows = [("(constant)", model.intercept), *zip(model.feature_names, model.weights.T)]
     return [{"feature": name, **dict(zip(model.labels, weights.tolist()))} for name, weights in rows]
 
 
 def _site_rows(measured: MeasuredClasses) -> list[Row]:
     """Return the sites with their targets and the model's probabilities."""
-    rows = []
-    for part, sample in (("train", measured.table), ("test", measured.test)):
+    rows, model = [], measured.fit.model
+    for part, sample in (("train", measured.fit.table), ("test", measured.fit.test)):
         if sample is None:
             continue
-        p = measured.model.distributions(sample.values)
+        p = model.distributions(sample.values)
         best = np.argmax(p, axis=0)
         labelled = isinstance(sample.target, np.ndarray)
         for i in range(len(sample)):
@@ -194,8 +179,8 @@ def _site_rows(measured: MeasuredClasses) -> list[Row]:
                 row["class"] = sample.target[i]
             else:
                 row |= {f"share {name}": float(sample.target[name].iloc[i]) for name in sample.target.columns}
-            row["predicted"] = measured.model.labels[best[i]]
-            row |= {f"p {label}": float(p[c, i]) for c, label in enumerate(measured.model.labels)}
+            row["predicted"] = model.labels[best[i]]
+            row |= {f"p {label}": float(p[c, i]) for c, label in enumerate(model.labels)}
             rows.append(row)
     return rows
 
@@ -212,7 +197,7 @@ def _profile_rows(measured: MeasuredClasses) -> list[Row]:
             "in training range": bool(profile.categories) or profile.lo <= value <= profile.hi,
         }
         for profile in measured.profiles
-        for c, label in enumerate(measured.model.labels)
+        for c, label in enumerate(measured.fit.model.labels)
         for k, value in enumerate(profile.x)
     ]
 
@@ -223,7 +208,7 @@ CLASS_TABLES: tuple[Artefact[MeasuredClasses], ...] = (
     Artefact("multipliers", "{name}_multipliers.csv", lambda m: m.numbers["multiplier_search"], section="tuning"),
     Artefact("weights", "{name}_weights.csv", _weight_rows),
     Artefact("sites", "{name}_sites.csv", _site_rows, section="map"),
-    Artefact("roc", "{name}_roc.csv", lambda m: m.roc, section="roc"),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.fit.roc, section="roc"),
     # Presence has curves of its own, as a species; then those of all classes are beside them.
     Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.curves) or _profile_rows(m), section="curves"),
     Artefact("class curves", "{name}_classCurves.csv", lambda m: _profile_rows(m) if m.curves else []),

@@ -5,16 +5,7 @@ from pathlib import Path
 
 from sdm.report.model_figures import write_figures
 from sdm.report.pages import sections
-from sdm.report.pages.cautions import (
-    WORSE,
-    Caution,
-    collinear,
-    convergence,
-    outside_map,
-    scenarios_of_model,
-    stored_warnings,
-    untested,
-)
+from sdm.report.pages.cautions import WORSE, Caution, collinear, model_cautions
 from sdm.report.pages.drawing.curves import class_curves
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
@@ -211,6 +202,6 @@ PAGE = Page(
         sections.SETTINGS,
         sections.ODMAP,
     ),
-    (stored_warnings, convergence, untested, class_skill, few_sites, outside_map, scenarios_of_model, collinear),
+    (*model_cautions(class_skill, few_sites), collinear),
     draw_classes_again,
 )

@@ -2,9 +2,9 @@
 
 import math
 
-from sdm.kinds.species import words as shared
+from sdm.kinds import terminal
 from sdm.kinds.task import ModelResult
-from sdm.kinds.terminal import FACT, RESULT, Rows, terminal_lines
+from sdm.kinds.terminal import FACT, RESULT, Rows, measure_text, terminal_lines
 from sdm.models.classes import ClassModel
 from sdm.types import Numbers
 
@@ -19,7 +19,7 @@ FITTED: Rows = [
      "{features_with_weight:,} of {features:,} features have a weight in a class"),
     ("penalty", "{regularization}, multiplier {chosen}, chosen by the loss at held-out sites"),
     ("certificate", "{status}: within {gap:.1e} nats of the optimum, proved, after {iterations} rounds"),
-    *shared.TUNED,
+    *terminal.TUNED,
 ]  # fmt: skip
 SITES: Rows = [
     ("{part}", "log loss {log_loss} (constant model {constant_log_loss}), accuracy {accuracy}, kappa {kappa}, "
@@ -27,8 +27,8 @@ SITES: Rows = [
 ]  # fmt: skip
 FOLDS: Rows = [
     ("{folds} folds", "AUC {auc}, TSS {tss}, log loss {loss} (constant model {constant}) ({cross_validation[method]})"),
-    *shared.BLOCKS,
-    *shared.NEEDS,
+    *terminal.BLOCKS,
+    *terminal.NEEDS,
 ]
 EVALUATED: Rows = [
     ("sites", "{sites:,}"),
@@ -51,7 +51,7 @@ MODEL: Rows = [
 def class_result_lines(result: ModelResult) -> list[str]:
     """Return the fit, its tests and its files, in the order in which a person asks."""
     n = result.numbers
-    values = n | shared.assessed(n) | {"number": len(n["classes"])}
+    values = n | terminal.assessed(n) | {"number": len(n["classes"])}
     if n["multiplier_search"]:
         finite = math.isfinite(n["multiplier"])
         values["chosen"] = f"{n['multiplier']:.3g}" if finite else "infinite, the constant model"
@@ -59,17 +59,12 @@ def class_result_lines(result: ModelResult) -> list[str]:
         measures = {"auc": "auc", "tss": "tss", "loss": "loss", "constant": "loss.const"}
         values |= {name: measure_text(folds["mean"][f"{key}.val.avg"]) for name, key in measures.items()}
         values["folds"] = len(folds["rows"])
-    lines = [*shared.record_lines(result), *terminal_lines(FITTED, values, RESULT)]
+    lines = [*terminal.record_lines(result), *terminal_lines(FITTED, values, RESULT)]
     for part, measures in n["measures"].items():
         keys = ("log_loss", "constant_log_loss", "accuracy", "kappa", "mean_auc")
         lines += terminal_lines(SITES, {"part": part} | {key: measure_text(measures[key]) for key in keys}, RESULT)
     lines += terminal_lines(FOLDS, values, RESULT)
     return [*lines, *result.outside_lines(), *result.file_lines(OPENED_FIRST)]
-
-
-def measure_text(value: float) -> str:
-    """Return a measure, or a dash where it is not defined."""
-    return f"{value:.4f}" if math.isfinite(value) else "–"
 
 
 def class_evaluation_lines(numbers: Numbers) -> list[str]:
@@ -100,6 +95,6 @@ def class_info_lines(model: ClassModel, features: int) -> list[str]:
     meta = {"version": "?", "seed": "?", "sites": "?", "status": None, "gap": float("nan")} | model.meta
     order_name = "softmax" if model.alpha == 1 else "a class can get no probability"
     values = meta | {"labels": ", ".join(model.labels), "order": model.alpha, "order_name": order_name}
-    values["setting_text"] = shared.setting_text(meta)
-    lines = [*terminal_lines(MODEL, values, FACT), *shared.variable_lines(model)]
-    return [*lines, *shared.weight_lines(listed, features, meta.get("n_features", "?"))]
+    values["setting_text"] = terminal.setting_text(meta)
+    lines = [*terminal_lines(MODEL, values, FACT), *terminal.variable_lines(model)]
+    return [*lines, *terminal.weight_lines(listed, features, meta.get("n_features", "?"))]

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdm._version import __version__
 from sdm.assess.measures.community import marginal_loss
+from sdm.assess.measures.partition import partition_variance
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.encode import Encoder
 from sdm.data.rasters.stack import Stack
@@ -18,16 +19,21 @@ from sdm.estimators.glm import fit_glm
 from sdm.joint.inference import States
 from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
-from sdm.kinds.community.inputs import Community
+from sdm.joint.pairs import SURE, PairAssociations, pair_associations
+from sdm.kinds.community.inputs import Community, Graph
 from sdm.kinds.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
 from sdm.kinds.splitting import set_sites_aside, split_sites
 from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.progress.telling import going_on, step_by_step
-from sdm.types import Numbers, Progress, Row
+from sdm.types import Index, Numbers, Progress, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
+MOST_PAIRS = 30  # in the numbers of a run
 FEATURES = "lq"  # what 'auto' means to a joint model
 
 
@@ -57,15 +63,20 @@ class JointFit:
 class MeasuredCommunity:
     """A joint model, the same without edges, and how good both and a GLM are."""
 
-    name: str
+    fit: JointFit
     numbers: Numbers
     notes: list[str]
-    community: Community
-    joint: FittedJoint
-    stacked: FittedJoint
     training: dict[str, Numbers]  # measures of every model at the sites that it was fitted on, by name
     testing: SiteTest | None  # measures at held-out sites
     tuning: dict[str, list[Row]]  # what cross-validation tried, for the two that have a C
+    effects: list[Row]
+    variance: list[Row]  # the parts of every species' log-odds
+    pairs: PairAssociations | None  # of all species, where they were asked for
+
+    @property
+    def name(self) -> str:
+        """The name of the one model of a run."""
+        return self.fit.name
 
 
 def plan_community(
@@ -97,7 +108,9 @@ def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress 
     return gains
 
 
-def make_model(options: RunOptions, graph: Any, categorical: Sequence[str], traits: Any = None) -> JointModel:
+def make_model(
+    options: RunOptions, graph: Graph, categorical: Sequence[str], traits: "pd.DataFrame | None" = None
+) -> JointModel:
     """Return the model that the options ask for, not fitted; `traits` are those of its species."""
     own, fit = options.joint, options.fit
     limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
@@ -163,8 +176,12 @@ def measure_joint(fit: JointFit, options: RunOptions, progress: Progress | None 
         notes += testing.notes
     tried = zip(("joint", "stacked"), (one.tuning_ for one in fit.estimators))
     tuning = {name: rows for name, rows in tried if rows}
-    parts = community, joint, fit.stacked, training, testing, tuning
-    measured = MeasuredCommunity(fit.name, {}, notes, *parts)
+    variance = partition_variance(joint, joint.encode(community.environment), labels, levels)
+    pairs = None
+    if options.joint.all_associations:
+        odds = fit.stacked.log_odds(community.predictors)
+        pairs = pair_associations(joint.species, odds, labels, community.sites.group)
+    measured = MeasuredCommunity(fit, {}, notes, training, testing, tuning, survivors(joint), variance, pairs)
     measured.numbers = describe_fit(measured, options)
     return measured
 
@@ -174,7 +191,7 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
     community, joint, labels, values = fit.community, fit.joint, fit.labels, fit.plan.table.values
     x, y, group = community.predictors, community.sites.labels, community.sites.group
 
-    def refit(name: str, graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
+    def refit(name: str, graph: Graph, train: Index, species: list[str], what: str) -> FittedJoint:
         if name == "glm":
             columns = [joint.species.index(one) for one in species]
             return fit_glm(values[train], labels[train][:, columns], joint.encoder, tuple(species))
@@ -207,7 +224,7 @@ def _category_names(community: Community) -> Numbers:
 
 def describe_fit(run: MeasuredCommunity, options: RunOptions) -> Numbers:
     """Return the numbers of a run: data, models, and their measures."""
-    joint, stacked = run.joint, run.stacked
+    joint, stacked = run.fit.joint, run.fit.stacked
     keys = ("learner", "C", "lambda", "gap", "status", "iterations")
     tested = run.testing
     return {
@@ -223,9 +240,27 @@ def describe_fit(run: MeasuredCommunity, options: RunOptions) -> Numbers:
         "training": run.training,
         "test": None if tested is None else _tested(tested),
         "tuning": run.tuning,
-        "kept": {"share": KEPT, "weights": sum(row["kept"] for row in survivors(joint))},
+        "kept": {"share": KEPT, "weights": sum(row["kept"] for row in run.effects)},
         "settings": options.joint.model_dump(),
+        "variance": run.variance,
+        **({} if run.pairs is None else {"pairs": _strongest(run.pairs)}),
+        "prevalence": prevalence(run.fit.community),
+        "associations": joint.associations(),
+        "maps": {},
+        "effects": run.effects,
     }
+
+
+def prevalence(community: Community) -> dict[str, float]:
+    """Return the share of the sites where each species is known that have it."""
+    return {str(name): float(share) for name, share in community.sites.labels.mean(skipna=True).items()}
+
+
+def _strongest(pairs: PairAssociations) -> Numbers:
+    """Return the strongest associations of all pairs; the table has all."""
+    rows = pairs.rows()
+    sure = sum(row["q"] <= SURE for row in rows)
+    return {"number": len(rows), "sure": sure, "gap": pairs.gap, "strongest": rows[:MOST_PAIRS]}
 
 
 def _described(random: RandomEffect, species: Sequence[str]) -> Numbers:

@@ -28,6 +28,9 @@ from sdm.kinds.inputs import is_swd, open_layers, row_rules
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
 
+Graph = str | list[tuple[str, str]]
+"""The name of a graph, or its edges."""
+
 
 @dataclass
 class Community:
@@ -36,7 +39,7 @@ class Community:
     sites: SiteTable  # those with a value of every variable
     environment: pd.DataFrame
     stack: Stack | None = None  # where the environment comes from layers
-    edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
+    edges: Graph = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
     fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # every row of the table of sites, and its fate
     categorical: tuple[str, ...] = ()  # variables whose values are categories
@@ -185,7 +188,7 @@ def read_traits(place: str) -> pd.DataFrame:
     return table.set_index(pd.Index([unquoted(name) for name in names]))
 
 
-def read_graph(graph: str) -> str | list[tuple[str, str]]:
+def read_graph(graph: str) -> Graph:
     """Return a graph by its name, or the edges of a table: its first two columns, one row per edge."""
     if graph in GRAPH_WORDS:
         return graph

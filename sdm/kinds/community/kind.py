@@ -1,6 +1,7 @@
 """The task of communities: several species at the same sites, in one joint model."""
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -8,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sdm.data.rasters.stack import Stack
-from sdm.errors import OptionError
+from sdm.data.records.textfile import TextTable
 from sdm.features.classes import refuse_rectified
-from sdm.kinds.artefacts import Artefact
+from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.community.checking import check_community
 from sdm.kinds.community.evaluating import evaluate_joint
 from sdm.kinds.community.fit import (
@@ -23,13 +24,14 @@ from sdm.kinds.community.fit import (
     plan_community,
 )
 from sdm.kinds.community.inputs import read_community
-from sdm.kinds.community.known import known_cells, known_rows, row_levels
+from sdm.kinds.community.known import held_rows, known_cells
 from sdm.kinds.community.outputs import JOINT_TABLES, draw_joint_maps, map_joint, write_joint
 from sdm.kinds.community.projected import ProjectedCommunity
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
-from sdm.kinds.inputs import narrow_layers
+from sdm.kinds.inputs import narrowed
+from sdm.kinds.mapping import refuse_one_map
 from sdm.kinds.model_inputs import SurveyFile
-from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.model_task import MapOptions, MapResult, RowValues
 from sdm.kinds.task import Prepared, Task
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.maps.gis.styles import style_folder
@@ -37,7 +39,7 @@ from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.storage.commit import staging
-from sdm.types import Array, Numbers, Progress, Row
+from sdm.types import Array, Index, Numbers, Progress, Row
 
 NAME = "joint"  # what the one model of a run, and its files, are called
 
@@ -48,7 +50,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
     kind: ClassVar[str] = "community"
     called: ClassVar[str] = "a joint model"
     command: ClassVar[str] = "sdm joint"
-    artefacts: ClassVar[Sequence[Artefact[Any]]] = JOINT_TABLES
+    artefacts: ClassVar[Catalogue] = JOINT_TABLES
     maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty", "known", "communities")
     evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
     lines = staticmethod(joint_result_lines)
@@ -67,8 +69,13 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
     def prepare(self, options: RunOptions) -> Prepared:
         """Read the sites, their environment, and the graph."""
         community = read_community(options)
-        shared: dict[str, Any] = {"notices": community.notes, "warnings": community.warnings, "fate": community.fate}
-        return Prepared({NAME: community}, stack=community.stack, **shared)
+        return Prepared(
+            {NAME: community},
+            stack=community.stack,
+            notices=community.notes,
+            warnings=community.warnings,
+            fate=community.fate,
+        )
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
         """Divide the sites."""
@@ -92,13 +99,18 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
 
     def narrow(self, prepared: Prepared, name: str, variables: Sequence[str]) -> Prepared:
         """Return the inputs with some of the variables of the environment."""
-        community, layers = prepared.tables[name], narrow_layers(prepared, variables)
+        community, stack = prepared.tables[name], narrowed(prepared.stack, variables)
         names = [column for column in community.environment.columns if column in variables]
-        table = replace(community, environment=community.environment[names], **layers)
-        return replace(prepared, tables={name: table}, **layers)
+        table = replace(community, environment=community.environment[names], stack=stack)
+        return replace(prepared, tables={name: table}, stack=stack)
 
     def single_gains(
-        self, table: Any, options: RunOptions, names: Sequence[str], executor: Any = None, progress: Any = None
+        self,
+        table: Any,
+        options: RunOptions,
+        names: Sequence[str],
+        executor: Executor | None = None,
+        progress: Progress | None = None,
     ) -> dict[str, float]:
         """Return by how much a GLM with one variable alone, of all species, is better than the constant model."""
         return glm_gains(table, names, progress)
@@ -109,11 +121,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
 
     def map_places(self, output: Path) -> list[Path]:
         """Return none: maps go to a folder."""
-        if output.suffix.lower() in (".tif", ".tiff"):
-            raise OptionError(
-                f"{output} is the name of one map, a joint model makes two per species and two of the richness: "
-                f"give a folder for them, as in -o {output.with_suffix('')}"
-            )
+        refuse_one_map(output, "a joint model makes two per species and two of the richness")
         return []
 
     def map(self, model: FittedJoint, stack: Stack, output: Path, given: MapOptions) -> MapResult:
@@ -128,12 +136,9 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
                 None,
                 stack,
                 JointPlaces.within(stage, model.species, OF_ONE_MODEL),
-                extrapolation=given.extrapolation,
-                study_area=given.study_area,
                 novelty=novelty,
                 known=held,
-                threads=given.threads,
-                progress=given.progress,
+                **given.arguments,
             )
             style_folder(stage)
         files: dict[str, Path] = {}
@@ -155,10 +160,11 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
         """Return every species."""
         return ProjectedCommunity(model, name)
 
-    def row_values(self, model: FittedJoint, known: SurveyFile | None, text: Any, row: Any, notices: list[str]) -> Any:
+    def row_values(
+        self, model: FittedJoint, known: SurveyFile | None, text: TextTable, row: Index, notices: list[str]
+    ) -> RowValues:
         """Return a function that predicts with the labels that a survey knows held, and the levels of the rows."""
-        labels = None if known is None else known_rows(model, known, text, row, notices)
-        levels = row_levels(model, text, row, notices)
+        labels, levels = held_rows(model, known, text, row, notices)
 
         def values(columns: Sequence[Array], scale: str | None = None, clamp: bool = True) -> Array:
             return model.predict_proba(np.column_stack(columns).astype(np.float64), labels, clamp, levels).T
@@ -166,11 +172,16 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
         return values
 
     def row_communities(
-        self, model: FittedJoint, columns: Any, known: SurveyFile | None, text: Any, row: Any, clamp: bool
+        self,
+        model: FittedJoint,
+        columns: Sequence[Array],
+        known: SurveyFile | None,
+        text: TextTable,
+        row: Index,
+        clamp: bool,
     ) -> list[Row]:
         """Return one row per possible community of every row of a table: its probability, and its species."""
-        labels = None if known is None else known_rows(model, known, text, row, [])
-        levels = row_levels(model, text, row, [])
+        labels, levels = held_rows(model, known, text, row, [])
         found = model.communities(np.column_stack(columns).astype(np.float64), labels, clamp, levels)
         return [
             {

@@ -1,7 +1,7 @@
 """Labels that a survey knows already: they are held, and inform the species that nobody looked for."""
 
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from sdm.kinds.model_inputs import SurveyFile, open_text
 from sdm.maps.community import SurveyedCells
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Index
+
+Keys = dict[int, Hashable]
+"""The name of a site, its coordinates or its number, by the number of a row."""
 
 
 def species_columns(model: FittedJoint, text: TextTable) -> list[str]:
@@ -146,7 +149,15 @@ def known_rows(
     return out
 
 
-def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[dict[int, Any], dict[int, Any], str]:
+def held_rows(
+    model: FittedJoint, known: SurveyFile | None, text: TextTable, row: Index, notices: list[str]
+) -> tuple[Array | None, NDArray[np.str_] | None]:
+    """Return the labels that a survey knows at the rows of a table, and the levels of the random effect there."""
+    labels = None if known is None else known_rows(model, known, text, row, notices)
+    return labels, row_levels(model, text, row, notices)
+
+
+def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[Keys, Keys, str]:
     """Return what tells the rows of two tables apart, by row number, and how that is called."""
     same = text.path.resolve() == points.path.resolve()
     site = first_of(text.header, SITE)
@@ -154,14 +165,14 @@ def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[dict[
         return _column_keys(text, [site]), _column_keys(points, [site]), f"by column '{site}'"
     named = [survey.x_column, survey.y_column]
     pairs = [named if set(named) <= {*part.header} else list(coordinate_pair(part.header)) for part in (text, points)]
-    if all(None not in pair for pair in pairs) and not same:
-        first, second = (_column_keys(part, pair) for part, pair in zip((text, points), pairs))
-        return first, second, "by coordinates"
-    first, second = ({int(n): k for k, n in enumerate(part.read(as_text=set())[1])} for part in (text, points))
-    return first, second, "row by row"
+    first, second = ([name for name in pair if name is not None] for pair in pairs)
+    if len(first) == len(second) == 2 and not same:
+        return _column_keys(text, first), _column_keys(points, second), "by coordinates"
+    numbered: list[Keys] = [{int(n): k for k, n in enumerate(part.read(as_text=set())[1])} for part in (text, points)]
+    return numbered[0], numbered[1], "row by row"
 
 
-def _column_keys(text: TextTable, names: list[Any]) -> dict[int, Any]:
+def _column_keys(text: TextTable, names: Sequence[str]) -> Keys:
     """Return the name of a site, or its coordinates, by row number; rows without one have none."""
     if len(names) == 1:
         frame, row = text.read(as_text=set(names))

@@ -8,14 +8,7 @@ import numpy as np
 
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
-from sdm.report.pages.cautions import (
-    Caution,
-    convergence,
-    outside_map,
-    scenarios_of_model,
-    stored_warnings,
-    untested,
-)
+from sdm.report.pages.cautions import Caution, model_cautions
 from sdm.report.pages.drawing.shown import shown_picture
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
@@ -241,6 +234,6 @@ PAGE = Page(
         sections.SETTINGS,
         sections.ODMAP,
     ),
-    (stored_warnings, convergence, untested, joint_skill, outside_map, scenarios_of_model),
+    model_cautions(joint_skill),
     draw_community_again,
 )

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from sdm.assess.measures.community import best_cutoffs, marginal_loss, measure_c
 from sdm.assess.splits.folds import Split
 from sdm.assess.variables.variogram import Autocorrelation
 from sdm.joint.inference import States
+from sdm.kinds.community.inputs import Graph
 from sdm.models.community import FittedJoint
 from sdm.progress.telling import StepCount
 from sdm.types import Array, Index, Numbers, Progress, Row
@@ -81,8 +81,8 @@ def measure(
 
 def measure_folds(
     split: Split,
-    fit: Callable[[str, Any, Index, list[str], str], FittedJoint],
-    graph: Any,
+    fit: Callable[[str, Graph, Index, list[str], str], FittedJoint],
+    graph: Graph,
     values: Array,
     labels: States,
     species: Sequence[str],
@@ -118,7 +118,7 @@ def measure_folds(
     return out
 
 
-def _among(graph: Any, names: Sequence[str]) -> Any:
+def _among(graph: Graph, names: Sequence[str]) -> Graph:
     return graph if isinstance(graph, str) else [(a, b) for a, b in graph if a in names and b in names]
 
 

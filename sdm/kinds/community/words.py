@@ -1,9 +1,8 @@
 """What the terminal shows of joint models: results of a run, evaluations, and model files."""
 
-from sdm.kinds.classes.words import measure_text
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import ModelResult
-from sdm.kinds.terminal import FACT, Rows, terminal_lines
+from sdm.kinds.terminal import FACT, Rows, measure_text, terminal_lines
 from sdm.models.community import FittedJoint
 from sdm.types import Numbers, Row
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
-from sdm.kinds.artefacts import Artefact
+from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.group.tables import GROUP_TABLES
 from sdm.kinds.group.words import group_info_lines
+from sdm.kinds.mapping import refuse_one_map
 from sdm.kinds.model_task import EvaluationOptions, MapOptions, MapResult, ModelTask
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import write_group_maps
@@ -30,17 +31,13 @@ class GroupTask(ModelTask[GroupModel]):
     options_of: ClassVar[str] = "species"
     called: ClassVar[str] = "a model of a group of species"
     command: ClassVar[str] = "sdm fit"
-    artefacts: ClassVar[Sequence[Artefact[Any]]] = GROUP_TABLES
+    artefacts: ClassVar[Catalogue] = GROUP_TABLES
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "extrapolation", "novelty")
     info_lines = staticmethod(group_info_lines)
 
     def map_places(self, output: Path) -> list[Path]:
         """Return none: maps go to a folder."""
-        if output.suffix.lower() in (".tif", ".tiff"):
-            raise OptionError(
-                f"{output} is the name of one map, a model of a group makes one per species: give a folder for them, "
-                f"as in -o {output.with_suffix('')}"
-            )
+        refuse_one_map(output, "a model of a group makes one per species")
         return []
 
     def map(self, model: GroupModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
@@ -54,17 +51,7 @@ class GroupTask(ModelTask[GroupModel]):
             paths = {name: stage / file for name, file in beside.items()}
             novelty = NoveltyMaps(model, paths, given.novelty, scale)
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
-            maps = write_group_maps(
-                model,
-                stack,
-                places,
-                scale=scale,
-                extrapolation=given.extrapolation,
-                study_area=given.study_area,
-                novelty=novelty,
-                threads=given.threads,
-                progress=given.progress,
-            )
+            maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **given.arguments)
             style_folder(stage)
         # By the names of files: a species may have the name of another map.
         files = {path.name: output / path.name for path in places.values()}
@@ -80,7 +67,7 @@ class GroupTask(ModelTask[GroupModel]):
             "models of its species; 'sdm predict' maps all species of a group.npz on other layers"
         )
 
-    def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+    def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return one column per species, called after the scale and the species."""
         return {f"{scale or MAP_SCALES[0]} {name}": row.tolist() for name, row in zip(model.species, values)}
 

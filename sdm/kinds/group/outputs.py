@@ -8,9 +8,8 @@ from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.group.charts import CHART_FILES, group_charts
 from sdm.kinds.group.kind import GroupTask
 from sdm.kinds.group.tables import GROUP_TABLES, strength_rows
-from sdm.kinds.results import read_results
 from sdm.kinds.task import Files
-from sdm.kinds.writing import versions, write_run
+from sdm.kinds.writing import versions, write_numbers, write_run
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import axis_title, write_axis_maps
 from sdm.models.extrapolation import BOTH
@@ -21,7 +20,7 @@ from sdm.progress.telling import going_on
 from sdm.report.chart_files import write_charts
 from sdm.report.paper import Paper, paper_of
 from sdm.report.results import GROUP, Results
-from sdm.storage.files import safe_names, to_json
+from sdm.storage.files import safe_names
 from sdm.types import Numbers, Progress
 
 if TYPE_CHECKING:
@@ -76,11 +75,7 @@ def write_group(
     files["numbers"] = f"{GROUP}.json"
     if options.output.report:
         files["page"] = f"{GROUP}.html"
-    (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
-    if options.output.report:
-        from sdm.kinds.pages import write_page
-
-        write_page(read_results(folder / files["numbers"]))
+    write_numbers(numbers, folder, files, options)
 
 
 def group_numbers(model: GroupModel) -> Numbers:

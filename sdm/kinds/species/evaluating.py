@@ -27,15 +27,8 @@ from sdm.types import Array, Numbers
 
 def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions) -> Numbers:
     """Measure a model on records, compared with absences where there are any, else with background."""
-    absences, background, species, truth, seed = (
-        given.absences,
-        given.background,
-        given.species,
-        given.truth,
-        given.seed,
-    )
-    own, layers, file = options.occurrences, options.layers, str(options.occurrences.file)
-    if absences is not None and background is not None:
+    own, layers, truth = options.occurrences, options.layers, given.truth
+    if given.absences is not None and given.background is not None:
         raise OptionError("give --absences or --background, not both: presences are compared with one of them")
     if truth is not None and not layers.files:
         raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
@@ -45,18 +38,22 @@ def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions
         check_region(model, stack)
         notices += stack.notices
         found = read_occurrences(
-            file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, layer=own.layer, rules=row_rules(options)
+            str(own.file),
+            crs=own.crs,
+            x_column=own.x_column,
+            y_column=own.y_column,
+            layer=own.layer,
+            rules=row_rules(options),
         )
         notices += found.notes
-        records = _of_species(found, species, model)
+        records = _of_species(found, given.species, model)
         present = values_at(stack, records.take(~records.absent), "presences", notices, own.drop_suspicious)[0]
-        others, against = _others(stack, records, absences, background, own.crs, seed, notices)
+        others, against = _others(stack, records, given, own.crs, notices)
     else:
-        tables = _from_tables(model, options, absences, background, species, notices)
-        present, others, against = tables
+        present, others, against = _from_tables(model, options, given, notices)
     numbers = {"species": model.meta.get("species"), "notices": notices, **_measure(model, present, others, against)}
     if truth is not None:
-        numbers["truth_correlation"] = _against_truth(model, stack, truth, seed)
+        numbers["truth_correlation"] = _against_truth(model, stack, truth, given.seed)
     return numbers
 
 
@@ -74,18 +71,13 @@ def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occur
 
 
 def _others(
-    stack: Stack,
-    records: Occurrences,
-    absences: str | Path | None,
-    background: str | None,
-    crs: str | None,
-    seed: int,
-    notices: list[str],
+    stack: Stack, records: Occurrences, given: EvaluationOptions, crs: str | None, notices: list[str]
 ) -> tuple[Array, str]:
-    """Return the values at what presences are compared with, and what that is."""
+    """Return the values at the points that presences are compared with, and which kind of points that is."""
+    background = given.background
     absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
-    if absences is not None:
-        away = read_occurrences(absences, crs=crs)
+    if given.absences is not None:
+        away = read_occurrences(given.absences, crs=crs)
         notices += away.notes_beside
         more = values_at(stack, away, "absences", notices)[0]
         return np.vstack([absent, more]), "absence"
@@ -95,7 +87,7 @@ def _others(
         points = read_occurrences(background, crs=crs)
         notices += points.notes_beside
         return values_at(stack, points, "background points", notices)[0], "background"
-    drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
+    drawn = sample_background(stack, n=int(background or 10_000), seed=given.seed)
     notices += drawn.notices
     return np.asarray(drawn.values, dtype=np.float64), "background"
 
@@ -114,14 +106,10 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
 
 
 def _from_tables(
-    model: Model,
-    options: RunOptions,
-    absences: str | Path | None,
-    background: str | None,
-    species: str | None,
-    notices: list[str],
+    model: Model, options: RunOptions, given: EvaluationOptions, notices: list[str]
 ) -> tuple[Array, Array, str]:
     """Take the variables from the columns of the files; `notices` get what is to be said of them."""
+    background, species = given.background, given.species
     if background is not None and background.isdigit():
         hint = "needs --layers to draw points from; or give a table of background"
         raise OptionError(f"--background {background} {hint}")
@@ -131,14 +119,14 @@ def _from_tables(
     if species is not None and species not in table.species_names:
         raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
     present = table.table[~table.is_background if species is None else table.species == species]
-    others = absences or background
+    others = given.absences or background
     second = None if others is None else read(others, rules=RowRules(most_bad=rules.most_bad))
     rest = table.table[table.is_background] if second is None else second.table
     notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
     notices.append(said_variables(model.names, model.categorical))
     if not len(rest):
         raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
-    against = "absence" if absences else "background" if background else "absence or background"
+    against = "absence" if given.absences else "background" if background else "absence or background"
     return model.encoder.encode(present), model.encoder.encode(rest), against
 
 

@@ -1,4 +1,4 @@
-"""One species: fit, test, and gather every number, curve and threshold."""
+"""One species: divide its records, fit, test, and gather every number, curve and threshold."""
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,15 +15,15 @@ from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
-from sdm.assess.structure import Structure
 from sdm.assess.validation import CrossValidation
+from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
+from sdm.errors import DataError
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.assessing import Assessed, assess
-from sdm.kinds.responses import make_bands, make_surfaces, varying
-from sdm.kinds.species.methods.method import Additions
-from sdm.kinds.species.methods.registry import method_of, species_estimator
-from sdm.kinds.species.plan import SpeciesPlan
+from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, read_pairs, varying
+from sdm.kinds.inputs import check_features
+from sdm.kinds.species.methods.method import Additions, method_of, species_estimator
+from sdm.kinds.splitting import make_split, set_aside
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
@@ -32,6 +32,38 @@ from sdm.types import Array, Numbers, Progress
 
 if TYPE_CHECKING:
     from sdm.kinds.species.methods.axes import GroupFits
+
+
+@dataclass(frozen=True)
+class SpeciesPlan:
+    """The records of one species, divided: what trains, values, x and y of what tests, and the folds."""
+
+    table: SampleTable
+    test: tuple[Array, Array, Array] | None
+    split: Split | None
+
+
+def plan_species(
+    table: SampleTable,
+    options: RunOptions,
+    test: tuple[Array, Array, Array] | None = None,
+    stack: Stack | None = None,
+    every: SampleTable | None = None,
+) -> SpeciesPlan:
+    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
+
+    `test` are values, x and y of test records, if `test.percent` does not set some aside; splits that need distances or
+    cells need the layers (`stack`). `every` is the training part with all variables, where some were left out: folds
+    depend on all of them.
+    """
+    if table.n_presences < 2:
+        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
+    if test is None:
+        table, test = set_aside(table, options)
+    read_pairs(options.output.surfaces, table.names)
+    divided = table if every is None else every
+    check_features(options, divided.names)
+    return SpeciesPlan(table, test, make_split(divided, options, stack))
 
 
 @dataclass(frozen=True)
@@ -60,27 +92,31 @@ class SpeciesFit:
 class MeasuredSpecies:
     """A fitted species, measured."""
 
-    table: SampleTable  # what it was fitted on: the training part
-    test: Array | None  # (k, V), values at test records
-    test_xy: tuple[Array, Array] | None  # and their coordinates
-    model: Model
+    fit: SpeciesFit
+    options: RunOptions
     numbers: Numbers  # everything measured, for `sp.json`
-    thresholds: list[Threshold]
     omission: list[dict[str, float]]  # omission and area against the cumulative threshold
     roc: list[dict[str, float]]  # the same against thresholds on the map's scale, closely enough to draw
     profiles: list[Profile]
     notes: list[str]
-    structure: Structure | None = None  # what a structural model is made of
-    assessed: Assessed = field(default_factory=Assessed)
+    assessed: Assessed
     bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
-    scale: str = "cloglog"  # of the map and the surfaces
-    curve_scale: str = "cloglog"  # of the responses to one variable
 
     @property
     def name(self) -> str:
         """The species."""
-        return self.table.species
+        return self.fit.name
+
+    @property
+    def table(self) -> SampleTable:
+        """The training part of its records."""
+        return self.fit.table
+
+    @property
+    def scale(self) -> str:
+        """The scale of its map and surfaces."""
+        return self.options.predict.scale
 
 
 def fit_species(
@@ -133,9 +169,14 @@ def measure_species(
         progress=progress,
     )
     if options.test.importance:
-        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed}
-        points = (model, table.presence, table.background)
-        assessed.permutation = permutation_importance(*points, **shuffled, progress=progress)
+        assessed.permutation = permutation_importance(
+            model,
+            table.presence,
+            table.background,
+            repeats=options.test.repeats,
+            seed=options.seed,
+            progress=progress,
+        )
         if group is None:
             assessed.contribution = _contributions(fitted, options)
     if survey is not None:
@@ -143,20 +184,14 @@ def measure_species(
     scale, clamped = options.predict.scale, options.predict.clamped
     shown = options.output.curve_scale(scale)
     measured = MeasuredSpecies(
-        table,
-        fit.test,
-        fit.test_xy,
-        model,
+        fit,
+        options,
         _all_numbers(fit, assessed, group),
-        fit.thresholds,
         fit.curve.table(),
         fit.curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
         [],
         [*table.notes, *fitted.notes_],
-        fit.added.structure,
         assessed,
-        scale=scale,
-        curve_scale=shown,
     )
     if "temperature_note" in model.meta:
         measured.notes.append(model.meta["temperature_note"])

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from sdm.kinds.inputs import (
     choice_of,
     is_swd,
     naming_features,
-    narrow_layers,
+    narrowed,
     open_layers,
     read_area,
     row_rules,
@@ -38,6 +38,7 @@ from sdm.kinds.inputs import (
 from sdm.kinds.species import sampling
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import GROUP_WORD, RunOptions
+from sdm.types import AnyArray
 
 if TYPE_CHECKING:
     from sdm.kinds.species.methods.axes import GroupFits
@@ -57,7 +58,7 @@ class SpeciesPrepared(Prepared):
     group: "GroupFits | None" = None  # the axes that all species share
 
     @property
-    def common(self) -> Any:
+    def common(self) -> list[str] | None:
         """The axes: the results of every species depend on them."""
         return None if self.group is None else self.group.identity
 
@@ -76,7 +77,8 @@ def arrange(prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> S
     if name in surveys:
         surveys[name] = Survey(surveys[name].presence[:, columns], surveys[name].absence[:, columns])
     tables = {**prepared.tables, name: table.arrange(variables)}
-    return replace(prepared, tables=tables, tests=tests, surveys=surveys, **narrow_layers(prepared, variables))
+    stack = narrowed(prepared.stack, variables)
+    return replace(prepared, tables=tables, tests=tests, surveys=surveys, stack=stack)
 
 
 def prepare_species(options: RunOptions) -> SpeciesPrepared:
@@ -208,26 +210,13 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     notices += sampling.tell(options, effort, backgrounds[0])
     for species, background in own.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
-    of_records = options.background.bias_treatment == "records"
     for species in records.species_names:
         try:
             ledger.check(species)
             background = own.get(species, backgrounds[0])
             background.check(prepared.area_of(species))
-            points_of = kept[species]
-            strength = None if effort is None else effort.at(points_of.rows, points_of.cols)
-            divided, strength = (strength, None) if of_records else (None, strength)
-            weights, notes = sampling.weigh(options, records, points_of, stack, divided)
-            folds = None if labels is None else labels[points_of.index]
-            table = SampleTable.from_stack(
-                stack, points_of, background, presence_weights=weights, presence_effort=strength, folds=folds
-            )
-            said = sampling.describe(options, effort, prepared.area_of(species))
-            doubt = uncertain_beyond_cell(records, points_of, stack, options.occurrences.uncertainty_column)
-            told = () if doubt is None else (f"{species}: {doubt}",)
-            region = region_of_layers(options, stack, prepared.area_of(species))
-            table = replace(table, sampling=said, notes=notes, warnings=told, region=region)
-            prepared.tables[species] = table.filled(options.seed)
+            folds = None if labels is None else labels[kept[species].index]
+            prepared.tables[species] = _cell_table(options, prepared, records, kept[species], background, folds)
         except DataError as error:
             prepared.failures[species] = str(error)
     if options.test.file:
@@ -235,9 +224,31 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     return prepared
 
 
-def region_of_layers(options: RunOptions, stack: Stack, area: StudyArea | None) -> Region | None:
-    """Return where a model with features of place is fitted: in the layers, or in the study area."""
-    return Region.of_layers(stack, None if area is None else area.bounds) if options.fit.spatial else None
+def _cell_table(
+    options: RunOptions,
+    prepared: SpeciesPrepared,
+    records: Occurrences,
+    points: CleanPoints,
+    background: Background,
+    folds: AnyArray | None,
+) -> SampleTable:
+    """Return the table of one species, whose presences and background are cells of layers."""
+    stack, effort, area = cast("Stack", prepared.stack), prepared.effort, prepared.area_of(points.species)
+    strength = None if effort is None else effort.at(points.rows, points.cols)
+    of_records = options.background.bias_treatment == "records"
+    divided, strength = (strength, None) if of_records else (None, strength)
+    weights, notes = sampling.weigh(options, records, points, stack, divided)
+    table = SampleTable.from_stack(
+        stack, points, background, presence_weights=weights, presence_effort=strength, folds=folds
+    )
+    doubt = uncertain_beyond_cell(records, points, stack, options.occurrences.uncertainty_column)
+    return replace(
+        table,
+        sampling=sampling.describe(options, effort, area),
+        notes=notes,
+        warnings=() if doubt is None else (f"{points.species}: {doubt}",),
+        region=Region.of_layers(stack, None if area is None else area.bounds) if options.fit.spatial else None,
+    ).filled(options.seed)
 
 
 def _place_warnings(options: RunOptions) -> list[str]:

@@ -1,6 +1,7 @@
 """The task of species: presences compared with a background, one model per species."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -9,24 +10,27 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
-from sdm.kinds.artefacts import Artefact
+from sdm.estimators.species import SpeciesEstimator
+from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.choosing import chosen_in_folds
-from sdm.kinds.cutoffs import rule_tag, threshold_on_scale
+from sdm.kinds.mapping import publish_value_map
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
-from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species
+from sdm.kinds.species.fit import SpeciesFit, SpeciesPlan, fit_species, measure_species, plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange, prepare_species
-from sdm.kinds.species.mapping import draw_species_maps, map_species, map_species_together
-from sdm.kinds.species.methods.registry import method_of, species_estimator
-from sdm.kinds.species.outputs import BACKGROUND_PREDICTIONS, SPECIES_TABLES, write_shared, write_species
-from sdm.kinds.species.plan import SpeciesPlan, plan_species
+from sdm.kinds.species.methods.method import method_of, species_estimator
+from sdm.kinds.species.outputs import (
+    SPECIES_TABLES,
+    draw_species_maps,
+    map_species,
+    map_species_together,
+    write_shared,
+    write_species,
+)
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.kinds.task import Fit, Measured, Prepared, Task
-from sdm.maps.gis.styles import publishing_maps
-from sdm.maps.novelty import NoveltyMaps, novelty_places
-from sdm.maps.species import predict_raster
 from sdm.models.extrapolation import EXTRAPOLATIONS
 from sdm.models.species import SCALES, Model
 from sdm.options.definitions import RunOptions
@@ -49,7 +53,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
     kind: ClassVar[str] = "species"
     called: ClassVar[str] = "a model of one species"
     command: ClassVar[str] = "sdm fit"
-    artefacts: ClassVar[Sequence[Artefact[Any]]] = (*SPECIES_TABLES, BACKGROUND_PREDICTIONS, *ASSESSMENT)
+    artefacts: ClassVar[Catalogue] = (*SPECIES_TABLES, *ASSESSMENT)
     assessor: ClassVar[Any] = PRESENCE_ONLY
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold", "extrapolation", "novelty")
@@ -130,7 +134,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
         """Return the inputs with some of the variables of one species."""
         return arrange(prepared, name, [one for one in prepared.tables[name].names if one in variables])
 
-    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> SpeciesEstimator:
         """Return a maxent model of the options with a few knots; of other models, one with default features."""
         fit = options.fit
         if not method_of(options).single_problem:
@@ -160,34 +164,17 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
         """Return the one map."""
         return [output]
 
-    def table_columns(self, model: Model, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+    def table_columns(self, model: Model, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return the one column, called after its scale."""
         return {scale or model.scale: values[0].tolist()}
 
     def map(self, model: Model, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write one map: suitability, or presence and absence by a threshold."""
-        scale, threshold = given.scale or "cloglog", given.threshold
+        scale = given.scale or "cloglog"
         if scale not in MAP_SCALES:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
-        level = None if threshold is None else threshold_on_scale(model, threshold, scale)
-        places = novelty_places(given.novelty, output)
-        with publishing_maps([output, *places.values()]) as (place, *beside):
-            novelty = NoveltyMaps(model, dict(zip(places, beside)), given.novelty, scale)
-            summary = predict_raster(
-                model,
-                stack,
-                place,
-                scale=scale,
-                extrapolation=given.extrapolation,
-                threshold=level,
-                study_area=given.study_area,
-                novelty=novelty,
-                threads=given.threads,
-                tags={"species": str(model.meta.get("species", ""))} | rule_tag(threshold),
-                progress=given.progress,
-            )
-        result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
-        return result.with_novelty(novelty, places)
+        tags = {"species": str(model.meta.get("species", ""))}
+        return publish_value_map(model, model, stack, output, replace(given, scale=scale), tags)
 
 
 TASK = SpeciesTask

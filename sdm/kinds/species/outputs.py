@@ -1,7 +1,8 @@
-"""Everything that a run leaves behind for one species."""
+"""Everything that a run leaves behind for one species, and its maps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -9,22 +10,25 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from rasterio.windows import Window
 
+from sdm.assess.structure import Structure
 from sdm.data.rasters.effort import KernelEffort
+from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
-from sdm.kinds import assessment_tables as shared
-from sdm.kinds.artefacts import Artefact, write_artefacts
-from sdm.kinds.species.fit import MeasuredSpecies
+from sdm.kinds.artefacts import Artefact
+from sdm.kinds.assessment_tables import write_assessment
+from sdm.kinds.mapping import rule_tag, threshold_on_scale, write_value_map, write_value_maps
+from sdm.kinds.model_task import MapOptions
+from sdm.kinds.species.fit import MeasuredSpecies, SpeciesFit
 from sdm.kinds.species.inputs import SpeciesPrepared
-from sdm.kinds.species.mapping import map_tags, threshold_value
-from sdm.kinds.task import REPLICATES, Files
+from sdm.kinds.task import REPLICATES, Files, ModelMaps
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
+from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.ranges import write_range
 from sdm.maps.rasters import NODATA, write_cog
-from sdm.maps.species import predict_raster
+from sdm.maps.species import PlannedMap, predict_rasters
 from sdm.maps.vectors import write_points
-from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.chart_files import make_plots
@@ -33,7 +37,7 @@ from sdm.report.results import GROUP
 from sdm.report.tables import curve_rows, maxent_results, write_frame
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_name
-from sdm.types import Numbers, Progress, Row
+from sdm.types import Progress, Row
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
@@ -47,25 +51,19 @@ def write_species(
     files: Files,
     progress: Progress | None,
 ) -> list[str]:
-    """Write the model of one species, its tables, pictures and other maps into a folder; return notes."""
-    name = safe_name(measured.name)
-    files["model"] = save_model(measured.model, folder / f"{name}.npz").name
-    files |= write_artefacts(SPECIES_TABLES, measured, folder, name)
-    if options.output.background_predictions:
-        files |= write_artefacts([BACKGROUND_PREDICTIONS], measured, folder, name)
-    files |= write_artefacts(shared.ASSESSMENT, measured, folder, name)
-    files |= shared.write_replicates(measured.assessed.replicates, measured, folder, name)
+    """Write the model of one species, its pictures and other maps into a folder; return notes."""
+    model, structure = measured.fit.model, measured.fit.added.structure
+    write_assessment(measured, model, prepared.stack, options, folder, files)
     if prepared.areas:
         write_background(measured.table, prepared, options, folder, files)
-    shared.draw_assessment(measured, prepared.stack, options, folder, files)
-    if measured.structure is not None and measured.structure.search:
+    if structure is not None and structure.search:
         from sdm.report.figures.structure import draw_prices
 
-        draw_prices(measured.structure, make_plots(folder, files) / "prices.png", paper_of(options.output))
+        draw_prices(structure, make_plots(folder, files) / "prices.png", paper_of(options.output))
     if "map" not in files:
         return []
     notes, raster = list[str](), folder / str(files["map"])
-    if measured.model.alpha > 1.0 and options.predict.range:
+    if model.alpha > 1.0 and options.predict.range:
         with going_on(progress, "range polygons"):
             notes += _write_range(measured, raster, options.predict.min_patch, files)
     _write_other_maps(measured, prepared, options, raster, files, progress)
@@ -74,59 +72,56 @@ def write_species(
 
 def _sample_rows(measured: MeasuredSpecies) -> list[Row]:
     """Return the predictions at training and test records, under the names that Java Maxent gives them."""
-    samples = [("train", measured.table.presence, measured.table.presence_x, measured.table.presence_y)]
-    if measured.test is not None and measured.test_xy is not None:
-        samples.append(("test", measured.test, *measured.test_xy))
+    fit = measured.fit
+    samples = [("train", fit.table.presence, fit.table.presence_x, fit.table.presence_y)]
+    if fit.test is not None and fit.test_xy is not None:
+        samples.append(("test", fit.test, *fit.test_xy))
     heads = {f"{scale.capitalize()} prediction": scale for scale in ("raw", "cumulative", "cloglog")}
     rows = []
     for kind, values, x, y in samples:
-        predicted = zip(*(measured.model.predict(values, scale).tolist() for scale in heads.values()))
+        predicted = zip(*(fit.model.predict(values, scale).tolist() for scale in heads.values()))
         for one, other, row in zip(x.tolist(), y.tolist(), predicted):
             rows.append({"X": one, "Y": other, "Test or train": kind, **dict(zip(heads, row))})
     return rows
 
 
 def _background_rows(measured: MeasuredSpecies) -> list[Row]:
-    """Return the predictions at the background points, under the names that Java Maxent gives them."""
-    table, model = measured.table, measured.model
+    """Return the predictions at the background points, if they are wanted, under the names of Java Maxent."""
+    if not measured.options.output.background_predictions:
+        return []
+    table, model = measured.table, measured.fit.model
     scales = {"raw": "raw", "cumulative": "cumulative", "Cloglog": "cloglog"}
     columns = {"x": table.background_x, "y": table.background_y}
     columns |= {head: model.predict(table.background, scale) for head, scale in scales.items()}
     return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
 
 
-def _rule_rows(measured: MeasuredSpecies) -> list[Row]:
-    """Return the rules of a structural model."""
-    return [asdict(rule) for rule in measured.structure.rules] if measured.structure else []
+def _of_structure(rows: Callable[[Structure], list[Row]]) -> Callable[[MeasuredSpecies], list[Row]]:
+    """Return the rows of a structural model; other models have none."""
+    return lambda measured: [] if measured.fit.added.structure is None else rows(measured.fit.added.structure)
 
 
-def _interaction_rows(measured: MeasuredSpecies) -> list[Row]:
+def _interaction_rows(structure: Structure) -> list[Row]:
     """Return the interactions of a structural model."""
-    pairs = measured.structure.interactions.items() if measured.structure else ()
-    return [{"first": a, "second": b, "strength": value} for (a, b), value in pairs]
+    return [{"first": a, "second": b, "strength": value} for (a, b), value in structure.interactions.items()]
 
 
-def _penalty_rows(measured: MeasuredSpecies) -> list[Row]:
+def _penalty_rows(structure: Structure) -> list[Row]:
     """Return the penalties that a structural model was tried with, the best first."""
-    structure = measured.structure
-    return (
-        [
-            {
-                "lambda": tried.lam,
-                "beta": tried.beta,
-                "held-out loss": tried.loss,
-                "standard error": tried.error,
-                "chosen": (tried.lam, tried.beta) == (structure.lam, structure.beta),
-            }
-            for tried in sorted(structure.search, key=lambda tried: tried.loss)
-        ]
-        if structure
-        else []
-    )
+    return [
+        {
+            "lambda": tried.lam,
+            "beta": tried.beta,
+            "held-out loss": tried.loss,
+            "standard error": tried.error,
+            "chosen": (tried.lam, tried.beta) == (structure.lam, structure.beta),
+        }
+        for tried in sorted(structure.search, key=lambda tried: tried.loss)
+    ]
 
 
 SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
-    Artefact("results", "maxentResults.csv", lambda m: [maxent_results(m.numbers, m.thresholds)]),
+    Artefact("results", "maxentResults.csv", lambda m: [maxent_results(m.numbers, m.fit.thresholds)]),
     Artefact("sample predictions", "{name}_samplePredictions.csv", _sample_rows, section="map"),
     Artefact("omission", "{name}_omission.csv", lambda m: m.omission, section="omission"),
     Artefact("roc", "{name}_roc.csv", lambda m: m.roc, section="roc"),
@@ -134,14 +129,19 @@ SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
     Artefact(
         "families",
         "{name}_families.csv",
-        lambda m: [asdict(share) for share in m.structure.families] if m.structure else [],
+        _of_structure(lambda structure: [asdict(share) for share in structure.families]),
         section="structure",
     ),
-    Artefact("rules", "{name}_rules.csv", _rule_rows, section="structure"),
-    Artefact("interactions", "{name}_interactions.csv", _interaction_rows, section="structure"),
-    Artefact("prices", "{name}_prices.csv", _penalty_rows, section="structure"),
+    Artefact(
+        "rules",
+        "{name}_rules.csv",
+        _of_structure(lambda structure: [asdict(rule) for rule in structure.rules]),
+        section="structure",
+    ),
+    Artefact("interactions", "{name}_interactions.csv", _of_structure(_interaction_rows), section="structure"),
+    Artefact("prices", "{name}_prices.csv", _of_structure(_penalty_rows), section="structure"),
+    Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows),
 )
-BACKGROUND_PREDICTIONS = Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows)
 
 
 def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, files: Files) -> list[str]:
@@ -165,18 +165,17 @@ def _write_other_maps(
     progress: Progress | None,
 ) -> None:
     """Write the map of presence and absence, unless it was made with the map, and maps of the replicates."""
-    replicates, stack = measured.assessed.replicates, cast("Stack", prepared.stack)
-    common: Numbers = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
-    common |= {"threads": options.threads, "progress": progress, "tags": map_tags(measured.name, options)}
-    common["study_area"] = prepared.area_of(measured.name)
-    level = threshold_value(measured, options)
-    if level is not None:
+    model, replicates, stack = measured.fit.model, measured.assessed.replicates, cast("Stack", prepared.stack)
+    given, tags = MapOptions.of_run(options, prepared.area_of(measured.name), progress), {"species": measured.name}
+    presence = replace(given, threshold=options.predict.threshold)
+    if presence.threshold is not None:
+        level = threshold_on_scale(model, presence.threshold, options.predict.scale)
         measured.numbers["map_threshold"] = level
-    cutoff = None if "thresholded map" in files else level
-    files |= shared.write_value_maps(measured.model, replicates, cutoff, stack, raster, "map", common)
+    missing = given if "thresholded map" in files else presence
+    files |= write_value_maps(model, replicates, stack, raster, "map", missing, tags)
     if options.output.replicate_maps:
-        for k, model in enumerate(replicates, start=1):
-            predict_raster(model, stack, raster.parent / REPLICATES / f"{raster.stem}_{k}.tif", **common)
+        for k, one in enumerate(replicates, start=1):
+            write_value_map(one, stack, raster.parent / REPLICATES / f"{raster.stem}_{k}.tif", given, tags)
 
 
 def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, files: Files) -> None:
@@ -226,3 +225,74 @@ def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None
     write_cog(first, folder / "effort.tif", band, nodata=NODATA, dtype="float32", tags=tags)
     write_styles(folder / "effort.tif")
     files["effort"] = "effort.tif"
+
+
+def map_species(
+    fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, folder: Path, progress: Progress | None
+) -> ModelMaps:
+    """Write the map of one species."""
+    if prepared.stack is None or not options.output.map:
+        return ModelMaps(folder, {}, {})
+    given, counted = MapOptions.of_run(options, prepared.area_of(fit.name), progress), NoveltyMaps(fit.model)
+    raster, tags = folder / f"{safe_name(fit.name)}.tif", {"species": fit.name}
+    made = write_value_map(fit.model, prepared.stack, raster, given, tags, counted)
+    return ModelMaps(folder, {"map": made.path.name}, {"map": made.numbers, **counted.numbers})
+
+
+def map_species_together(
+    fits: Sequence[tuple[SpeciesFit, SpeciesPrepared]], options: RunOptions, folder: Path, progress: Progress | None
+) -> list[ModelMaps]:
+    """Write the maps of several species in one pass over the layers, each into its own folder."""
+    if not options.output.map or any(one.stack is None for _, one in fits):
+        return []
+    layers = {layer.name: layer for _, one in fits for layer in cast(Stack, one.stack).layers}
+    stack, own = replace(cast(Stack, fits[0][1].stack), layers=tuple(layers.values())), options.predict
+    planned: dict[tuple[int, str], PlannedMap] = {}
+    for k, (fit, prepared) in enumerate(fits):
+        (folder / str(k)).mkdir()
+        raster, area = folder / str(k) / f"{safe_name(fit.name)}.tif", prepared.area_of(fit.name)
+        tags = {"species": fit.name}
+        planned[k, "map"] = PlannedMap(fit.model, raster, None, area, tags, NoveltyMaps(fit.model))
+        if own.threshold is not None:
+            presence = raster.with_name(f"{raster.stem}_thresholded.tif")
+            level = threshold_on_scale(fit.model, own.threshold, own.scale)
+            tags = tags | rule_tag(own.threshold)
+            planned[k, "thresholded map"] = PlannedMap(fit.model, presence, level, area, tags)
+    made = predict_rasters(
+        list(planned.values()),
+        stack,
+        scale=own.scale,
+        extrapolation=own.extrapolation,
+        threads=options.threads,
+        progress=progress,
+    )
+    maps = [ModelMaps(folder / str(k), {}, {}) for k in range(len(fits))]
+    for ((k, what), plan), summary in zip(planned.items(), made):
+        maps[k].files[what] = summary.path.name
+        if plan.novelty is not None:
+            maps[k].numbers.update({"map": summary.numbers, **plan.novelty.numbers})
+    return maps
+
+
+def draw_species_maps(fit: SpeciesFit, maps: ModelMaps, prepared: SpeciesPrepared, options: RunOptions) -> Files:
+    """Draw the map of a species with its records, if a picture is wanted."""
+    if "map" not in maps.files or not options.output.map_picture:
+        return {}
+    from sdm.report.figures.maps.drawn import draw_map
+    from sdm.report.figures.maps.plan import suitability
+
+    raster = maps.folder / maps.files["map"]
+    picture = draw_map(
+        raster,
+        raster.with_suffix(".png"),
+        shades=suitability(options.predict.scale),
+        x=fit.table.presence_x,
+        y=fit.table.presence_y,
+        test=fit.test_xy,
+        title=fit.name,
+        species=True,
+        area=prepared.area_of(fit.name),
+        edges=fit.model.alpha > 1.0,
+        paper=paper_of(options.output),
+    )
+    return {"picture": picture.name}

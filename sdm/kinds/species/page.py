@@ -8,15 +8,7 @@ from markupsafe import Markup
 
 from sdm.report.charts import BarChart, Bars, omission_chart
 from sdm.report.pages import sections
-from sdm.report.pages.cautions import (
-    Caution,
-    collinear,
-    convergence,
-    outside_map,
-    scenarios_of_model,
-    stored_warnings,
-    untested,
-)
+from sdm.report.pages.cautions import Caution, collinear, model_cautions
 from sdm.report.pages.drawing.curves import curves
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
@@ -264,5 +256,5 @@ PAGE = Page(
         sections.SETTINGS,
         sections.ODMAP,
     ),
-    (stored_warnings, convergence, untested, species_skill, few_records, outside_map, scenarios_of_model, collinear),
+    (*model_cautions(species_skill, few_records), collinear),
 )

@@ -1,10 +1,21 @@
 """Terminal text of models of one species: results of a run, evaluations, and model files."""
 
-from typing import Any
-
 from sdm.data.place import Region
 from sdm.kinds.task import ModelResult
-from sdm.kinds.terminal import FACT, RESULT, Rows, terminal_lines
+from sdm.kinds.terminal import (
+    BLOCKS,
+    FACT,
+    NEEDS,
+    RESULT,
+    TUNED,
+    Rows,
+    assessed,
+    record_lines,
+    setting_text,
+    terminal_lines,
+    variable_lines,
+    weight_lines,
+)
 from sdm.models.species import Model
 from sdm.report.results import REPLICATED
 from sdm.types import Numbers
@@ -17,13 +28,6 @@ _CHOSEN = (
 )
 _NEAR = "{each}within {gap:.1e} nats of {whose} optimum"
 
-TUNED: Rows = [("tuned", "{tuning[chosen]}: {tuning[rule]} by {tuned_by} of {tuning[settings]} settings")]
-BLOCKS: Rows = [("blocks of", "{cross_validation[blocks][text]}")]
-NEEDS: Rows = [
-    ("null models", "AUC {null[real]:.4f} against {null[null_mean]:.4f}: effect {null[effect]:.2f}, "
-     "p = {null[p]:.3g} of {null_models[iterations]}"),
-    ("importance", "{ranked} (permutation)"),
-]  # fmt: skip
 FITTED: Rows = [
     ("model", "{training_presences:,} presences, {background_points:,} background points; "
      "{features_with_weight:,} of {features:,} features ({classes}) have a weight"),
@@ -103,30 +107,6 @@ def species_result_lines(result: ModelResult) -> list[str]:
     return [*record_lines(result), *lines, *result.outside_lines(), *result.file_lines(OPENED_FIRST)]
 
 
-def record_lines(result: ModelResult) -> list[str]:
-    """Return the name of the model, and its record cleaning summary."""
-    if not result.records:
-        return ["", result.name]
-    drops = {key: count for key, count in result.records.items() if count and key not in ("read", "kept")}
-    dropped = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in drops.items())
-    counts = f"{result.records['read']:,} read, {result.records['kept']:,} kept{f' ({dropped})' if dropped else ''}"
-    return ["", result.name, result.line("records", counts)]
-
-
-def assessed(n: Numbers) -> Numbers:
-    """Return the values of tuning, null models and importance that tables show."""
-    values = {}
-    if "tuning" in n:
-        values["tuned_by"] = ", ".join(n["tuning"]["by"])
-    if "null_models" in n:
-        values["null"] = next(test for test in n["null_models"]["tests"] if test["measure"] == "auc.val")
-    if rows := n.get("importance", {}).get("permutation"):
-        ranked = sorted(rows, key=lambda row: -row["percent"])[:4]
-        shown = ", ".join(f"{row['variable']} {row['percent']:.0f} %" for row in ranked if row["percent"] >= 0.5)
-        values["ranked"] = shown or "no variable matters"
-    return values
-
-
 def _result_values(n: Numbers) -> Numbers:
     """Return the numbers of a run, and the texts that the table composes of them."""
     values = n | _optimum(n) | assessed(n)
@@ -201,25 +181,3 @@ def _model_values(model: Model) -> Numbers:
     if sampling := meta.get("sampling"):
         values["sampling_text"] = ", ".join(f"{key}={value}" for key, value in sampling.items())
     return values
-
-
-def setting_text(meta: Numbers) -> str:
-    """Return the settings that a model was fitted with."""
-    settings = meta.get("settings", {})
-    return ", ".join(f"{key}={value}" for key, value in settings.items() if value not in (None, []))
-
-
-def variable_lines(model: Any) -> list[str]:
-    """List the variables with their training ranges."""
-    ranges = [
-        f"{len(variable.classes)} categories" if variable.categorical else f"{variable.lo:g} to {variable.hi:g}"
-        for variable in model.variables
-    ]
-    return ["", "variables", *(f"  {name:<24} {text}" for name, text in zip(model.names, ranges))]
-
-
-def weight_lines(listed: list[str], features: int, total: Any) -> list[str]:
-    """List the features with the largest weights."""
-    more = [f"  … and {len(listed) - features} more (--weights {len(listed)} shows all)"]
-    head = f"features with a weight: {len(listed)} of {total}"
-    return ["", head, *listed[:features], *(more if len(listed) > features else [])]

@@ -17,12 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm._jit import jit
 from sdm.errors import DataError, OptionError
-from sdm.maxent.paths.tracking import BORDER, DONE, LEAF, SUMS, ended, total_sums, track, track_uniform
+from sdm.maxent.paths.tracking import BORDER, DONE, SUMS, ended, total_sums, track, track_uniform
 from sdm.types import Array
 
 Signs = NDArray[np.int8]
 
-WINDOW = 0.01  # half the width of the first window of μ/ν, which is 1 at the start; the path adapts it
 SAME = 1e-12  # breakpoints nearer to each other than this part of ν are one: what is between them is rounding
 
 
@@ -182,16 +181,11 @@ def _follow_uniform(u: Array, q: Array, m: Array, sign: Signs, sums: Array, coun
 
 def _follow(u: Array, q: Array, m: Array, sign: Signs, sums: Array, counts: NDArray[np.int64]) -> Moves:
     """Track any prior, in chunks of as many moves as there are atoms."""
-    leaves = 1
-    while leaves * LEAF < u.size:
-        leaves *= 2
-    tree = np.empty((2 * leaves, 8))
-    window = np.array([0.0, 0.0, WINDOW, 0.0, 0.0])  # holds no r yet, so that the first step makes the tree
     point = np.zeros(2)
     chunks: list[Moves] = []
     while True:
         chunk = _room(max(u.size, 64))
-        status, k = track(u, q, m, sign, tree, window, sums, counts, point, *chunk)
+        status, k = track(u, q, m, sign, sums, counts, point, *chunk)
         chunks.append((chunk[0][:k], chunk[1][:k], chunk[2][:k], chunk[3][:k]))
         if status == DONE:
             nu, mu, atom, step = zip(*chunks)

@@ -4,10 +4,7 @@ Each atom `j` has the value `z_j = μ u_j − ν q_j`; it is in I₊, I₀ or I�
 a segment `μ U − ν Q + M = 0`, so the atom crosses `s = ±1` at `ν_j = (M u_j + s U) / (Q u_j − U q_j)`, upwards where
 the denominator is positive. The smallest such `ν_j` ends the segment.
 
-Any prior: Dubiner & Singer look at every atom for every segment. Here a tree over the atoms holds, for each of the
-sets, the largest or least `r u_j − q_j` at the two ends of a window of `r = μ/ν`. Between the ends these are bounded by
-straight lines, near enough to find the next atom in O(log n); when the path leaves the window the tree is made anew
-around it. Uniform prior: atoms leave I₀ in the order of q, from both ends.
+Any prior: every atom is looked at for every segment. Uniform prior: atoms leave I₀ in the order of q, from both ends.
 
 The sums M, U, Q are kept in twice the working precision, so that what is left of them after a million changes is
 that of the atoms left.
@@ -17,7 +14,6 @@ import numpy as np
 
 from sdm._jit import jit
 
-LEAF = 4  # atoms in a leaf of the tree
 SUMS = 8  # M, U, Q and the multiplicity of I₀, each followed by its remainder
 
 # A denominator below this part of its two terms is rounding: the atom runs along with μ(ν) and crosses nothing.
@@ -25,12 +21,7 @@ PARALLEL = 1e-15
 BORDER = 1e-12  # an atom this near to its border, running along with it, is on it
 
 DONE, FULL = 0, 1  # what a chunk of tracking returns: ended, or out of room
-NONE, OUTSIDE = -1, -2  # in place of an atom: there is none left to move, or none before the path leaves the window
-FEW = 1 / 64  # a window of r that held fewer moves than this part of n is widened
-
-# One that lets more nodes be looked at than this for each level of the tree is narrowed, once what was looked at is as
-# much work as this many new trees.
-LOOKS, TREES = 4, 2
+NONE = -1  # in place of an atom: there is none left to move
 
 
 @jit
@@ -107,154 +98,36 @@ def _height(u, q, border, nu, big_m, big_u, big_q):  # type: ignore[no-untyped-d
 
 
 @jit
-def _excess(row, first, second, c):  # type: ignore[no-untyped-def]
-    """How far an atom of a node can be past its border ±c; negative if none is. `first` and `second` are ν times the
-    weights of the window's two ends. For I₀ the bounds of the largest and of the least z count, for I₊ of the least,
-    for I₋ of the largest; those of empty sets are infinite on the far side."""
-    out = -np.inf
-    other = first * row[0] + second * row[1] - c
-    if other > out:
-        out = other
-    other = -c - (first * row[2] + second * row[3])
-    if other > out:
-        out = other
-    other = c - (first * row[4] + second * row[5])
-    if other > out:
-        out = other
-    other = first * row[6] + second * row[7] + c
-    if other > out:
-        out = other
-    return out
-
-
-@jit
-def _fill_leaf(u, q, sign, tree, leaf, window):  # type: ignore[no-untyped-def]
-    """Set a leaf from its atoms: max r u − q of I₀ at both ends of the window, min of I₀, min of I₊, max of I₋."""
-    row = tree[leaf]
-    row[:2], row[2:6], row[6:] = -np.inf, np.inf, -np.inf
-    start = (leaf - tree.shape[0] // 2) * LEAF
-    for j in range(start, min(start + LEAF, u.size)):
-        for end in range(2):
-            value = window[end] * u[j] - q[j]
-            if sign[j] == 0:
-                row[end] = max(row[end], value)
-                row[2 + end] = min(row[2 + end], value)
-            elif sign[j] > 0:
-                row[4 + end] = min(row[4 + end], value)
-            else:
-                row[6 + end] = max(row[6 + end], value)
-
-
-@jit
-def _join(tree, node):  # type: ignore[no-untyped-def]
-    """Set a node from its two children; return whether it changed."""
-    a, b, row = tree[2 * node], tree[2 * node + 1], tree[node]
-    changed = False
-    for k in range(8):
-        value = min(a[k], b[k]) if 2 <= k < 6 else max(a[k], b[k])
-        if value != row[k]:
-            row[k] = value
-            changed = True
-    return changed
-
-
-@jit
-def _renew(u, q, sign, tree, window, r, factor):  # type: ignore[no-untyped-def]
-    """Make the tree anew for a window around r: node i has children 2i and 2i + 1, the last half are leaves."""
-    window[2] *= factor
-    window[0], window[1], window[3], window[4] = r - window[2], r + window[2], 0.0, 0.0
-    half = tree.shape[0] // 2
-    for leaf in range(half, 2 * half):
-        _fill_leaf(u, q, sign, tree, leaf, window)
-    for node in range(half - 1, 0, -1):
-        _join(tree, node)
-
-
-@jit
-def _next(u, q, sign, tree, window, sums, nu, mu, stack):  # type: ignore[no-untyped-def]
-    """Return the atom that leaves its set first, its step, and the ν and μ of it; or NONE, or OUTSIDE of the window. Of
-    atoms that leave at the same point those on the border +1 go first: the slope then settles (each of them raises it,
-    each on the border −1 lowers it, and no choice comes twice)."""
+def _next(u, q, sign, sums, nu, mu):  # type: ignore[no-untyped-def]
+    """Return the atom that leaves its set first (or NONE), its step, and the ν and μ of it. Of atoms that leave at the
+    same point those on the border +1 go first: the slope then settles (each of them raises it, each on the border −1
+    lowers it, and no choice comes twice)."""
     big_m, big_u, big_q = sums[0] + sums[1], sums[2] + sums[3], sums[4] + sums[5]
-    half = tree.shape[0] // 2
-    low, high = window[0], window[1]
-    slope = big_q / big_u
-    best, best_step, best_upper, best_nu, best_mu = NONE, 0, False, np.inf, np.inf
-    share, b, c = (slope - low) / (high - low), 1.0, 0.0  # far out along the segment
-    if not low <= slope <= high:
-        best, share = OUTSIDE, (1.0 if slope > high else 0.0)
-        best_nu = big_m / (big_u * (slope - (high if slope > high else low)))
-        if best_nu <= nu:
-            return OUTSIDE, 0, nu, mu
-        b, c = best_nu, 1.0
-    first, second = b * (1.0 - share), b * share
-    stack[0] = 1
-    depth = 1
-    while depth:
-        depth -= 1
-        node = stack[depth]
-        window[4] += 1.0
-        if _excess(tree[node], first, second, c) < 0.0:
-            continue
-        if node < half:
-            left, right = _excess(tree[2 * node], first, second, c), _excess(tree[2 * node + 1], first, second, c)
-            near = 2 * node if left >= right else 2 * node + 1
-            if min(left, right) >= 0.0:
-                stack[depth] = near ^ 1
-                depth += 1
-            if max(left, right) >= 0.0:
-                stack[depth] = near
-                depth += 1
-            continue
-        start = (node - half) * LEAF
-        for j in range(start, min(start + LEAF, u.size)):
-            at, step = _crossing(u[j], q[j], sign[j], big_m, big_u, big_q)
-            if step == 0:
-                continue
-            upper = sign[j] > 0 or (sign[j] == 0 and step > 0)
-            late = at <= nu
-            at = nu if late else at
+    best, best_step, best_upper, best_nu = NONE, 0, False, np.inf
+    for j in range(u.size):
+        at, step = _crossing(u[j], q[j], sign[j], big_m, big_u, big_q)
+        if step != 0:
+            at, upper = max(at, nu), sign[j] > 0 or (sign[j] == 0 and step > 0)
             if at < best_nu or (at == best_nu and upper and not best_upper):
                 best, best_step, best_upper, best_nu = j, step, upper, at
-                border = 1.0 if upper else -1.0
-                best_mu = mu if late else max(mu, _height(u[j], q[j], border, at, big_m, big_u, big_q))
-                share = min(1.0, max(0.0, (best_mu / best_nu - low) / (high - low)))
-                first, second, c = best_nu * (1.0 - share), best_nu * share, 1.0
-    return best, best_step, best_nu, best_mu
+    if best != NONE and best_nu > nu:
+        mu = max(mu, _height(u[best], q[best], 1.0 if best_upper else -1.0, best_nu, big_m, big_u, big_q))
+    return best, best_step, best_nu, mu
 
 
 @jit
-def track(u, q, m, sign, tree, window, sums, counts, point, nu_out, mu_out, atom_out, step_out):  # type: ignore[no-untyped-def]
-    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state go on from there. `window`
-    has the ends of r, half its width, how many moves it held, and how many nodes were looked at for them."""
-    stack = np.empty(128, dtype=np.int64)
-    half = tree.shape[0] // 2
-    levels = np.log2(half) + 1.0
-    k = 0
-    while k < nu_out.size:
+def track(u, q, m, sign, sums, counts, point, nu_out, mu_out, atom_out, step_out):  # type: ignore[no-untyped-def]
+    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state go on from there."""
+    for k in range(nu_out.size):
         if ended(sums, counts):
             return DONE, k
-        j, step, nu, mu = _next(u, q, sign, tree, window, sums, point[0], point[1], stack)
+        j, step, nu, mu = _next(u, q, sign, sums, point[0], point[1])
         if j == NONE:
             return DONE, k
-        r = point[1] / point[0] if point[0] > 0.0 else (sums[4] + sums[5]) / (sums[2] + sums[3])
-        if j == OUTSIDE or not window[0] <= r <= window[1]:
-            _renew(u, q, sign, tree, window, r, 2.0 if window[3] < FEW * u.size else 1.0)
-            continue
         point[0], point[1] = nu, mu
         move(u, q, m, sign, j, step, sums, counts)
         nu_out[k], mu_out[k], atom_out[k], step_out[k] = nu, mu, j, step
-        k += 1
-        window[3] += 1.0
-        if window[4] > max(TREES * 2.0 * half, LOOKS * levels * window[3]):
-            _renew(u, q, sign, tree, window, mu / nu, 0.25)
-            continue
-        node = half + j // LEAF
-        _fill_leaf(u, q, sign, tree, node, window)
-        node //= 2
-        while node and _join(tree, node):
-            node //= 2
-    return FULL, k
+    return FULL, nu_out.size
 
 
 @jit

@@ -1,4 +1,4 @@
-"""What searches share: backtracking along a direction, Newton's method for small problems, and log-sum-exp."""
+"""Backtracking along a direction, and Newton's method for small problems."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -47,11 +47,3 @@ def minimise_by_newton(
         (value, gradient, curvature), length = found
         at = at + length * step
     return at, max_steps
-
-
-def density(score: Array, q: Array) -> tuple[float, Array]:
-    """Return the logarithm of the normaliser of scores over a base measure `q`, and their density."""
-    top = score.max()
-    p = q * np.exp(score - top)
-    total = p.sum()
-    return float(top + np.log(total)), p / total

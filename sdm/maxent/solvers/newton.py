@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
 from sdm.maxent.columns import ColumnPool, rough_stride
 from sdm.maxent.penalty import CODE_LP, Penalty
 from sdm.maxent.problem import Problem, State
@@ -136,25 +135,12 @@ def choose_members(state: State, penalty: Penalty, stretches: NDArray[np.int64])
     """Return, in ascending order, the weights in use and the worst violator of each of the worst stretches. A quadratic
     penalty spreads weight over neighbours, so there the worst of all join as well."""
     used = np.flatnonzero(state.lam)
-    violation = np.empty(state.eps.size)
-    worst, place = np.empty(stretches.size), np.empty(stretches.size, dtype=np.int64)
-    _violations(state.lam, state.eps, penalty.beta, stretches, violation, worst, place)
+    violation = np.where(state.lam != 0.0, 0.0, np.abs(state.eps) / penalty.beta)
+    worst, ends = np.maximum.reduceat(violation, stretches), np.append(stretches[1:], violation.size)
     chosen = np.argsort(-worst, kind="stable")[: max(GROWTH, worst.size // 10)]
-    best = place[chosen[worst[chosen] > 1.0]].tolist()
+    best = [stretches[k] + violation[stretches[k] : ends[k]].argmax() for k in chosen[worst[chosen] > 1.0]]
     if np.any(penalty.ridge):
         most = min(max(GROWTH, used.size), violation.size)
         top = np.argpartition(-violation, most - 1)[:most]
         best += top[violation[top] > 1.0].tolist()
     return np.union1d(used, np.array(best, dtype=np.int64))
-
-
-@jit
-def _violations(lam, eps, beta, stretches, violation, worst, place):  # type: ignore[no-untyped-def]
-    """Fill the violation |ε|/β of every weight that is not in use, and the worst of each stretch with its place."""
-    for k in range(stretches.size):
-        end = stretches[k + 1] if k + 1 < stretches.size else eps.size
-        worst[k], place[k] = -1.0, stretches[k]
-        for j in range(stretches[k], end):
-            violation[j] = 0.0 if lam[j] != 0.0 else abs(eps[j]) / beta[j]
-            if violation[j] > worst[k]:
-                worst[k], place[k] = violation[j], j

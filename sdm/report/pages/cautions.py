@@ -123,3 +123,8 @@ def collinear(results: Results) -> Iterator[Caution]:
             "apart; where they no longer go together, a projection is a guess (--drop-correlated 0.7).",
             "importance",
         )
+
+
+def model_cautions(*particular: CautionsOf) -> tuple[CautionsOf, ...]:
+    """Return the cautions of a model that can be tested and mapped, with those that are particular to its kind."""
+    return (stored_warnings, convergence, untested, *particular, outside_map, scenarios_of_model)

@@ -57,7 +57,7 @@ def _add_to_package(one: SpeciesProjection, place: Path, stage: Path) -> None:
 def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Progress | None = None) -> str | None:
     """Write the page of every species, and of several an index, whose name is returned."""
     from sdm.kinds.pages import write_page
-    from sdm.kinds.results import read_results
+    from sdm.kinds.registry import read_results
     from sdm.report.pages.scenario_index import write_projection_index
 
     for one in step_by_step(species, progress, "pages"):

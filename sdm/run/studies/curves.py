@@ -13,7 +13,7 @@ from sdm.executors.opening import workers
 from sdm.kinds.choosing import choice_notes, choose_variables
 from sdm.kinds.registry import task_for
 from sdm.kinds.species.inputs import prepare_species
-from sdm.kinds.species.methods.registry import method_of, species_estimator
+from sdm.kinds.species.methods.method import method_of, species_estimator
 from sdm.kinds.writing import write_run
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage

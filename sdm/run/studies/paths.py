@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from sdm.assess.paths.multiplier import (
     MultiplierChoice,
@@ -15,7 +16,7 @@ from sdm.errors import DataError, OptionError
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import refuse_choice
 from sdm.kinds.registry import task_for
-from sdm.kinds.species.methods.registry import method_of
+from sdm.kinds.species.methods.method import method_of
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import AnyTask, Prepared
 from sdm.maxent.paths.multiplier import CertifiedPath, pair_gap
@@ -26,6 +27,9 @@ from sdm.run.run import RunResult, run
 from sdm.run.studies.strata_path import StrataTask
 from sdm.storage.files import safe_name
 from sdm.types import Numbers, Progress, Row
+
+if TYPE_CHECKING:
+    from sdm.estimators.maxent import Maxent
 
 
 def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
@@ -53,7 +57,7 @@ def choose_multiplier(
     """Follow the path of a species, and choose its multiplier; records set aside for testing are left out."""
     plan = task.plan(prepared, name, with_default_folds(options))
     table, split, own = plan.table, plan.split, options.path
-    base = task.estimator(options, table.categorical)
+    base = cast("Maxent", task.estimator(options, table.categorical))
     whole = follow_table(table, base, epsilon=own.epsilon, smallest=own.smallest, progress=progress)
     if len(whole.path.knots) < 2:
         raise DataError(

@@ -4,7 +4,7 @@ The prior of a stratum is its share of the area, or of the sampling effort; what
 records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -20,13 +20,13 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
-from sdm.kinds.artefacts import Artefact, write_artefacts
+from sdm.kinds.artefacts import Artefact
+from sdm.kinds.species.fit import SpeciesPlan
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
-from sdm.kinds.species.plan import SpeciesPlan
-from sdm.kinds.species.words import record_lines
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import Files, ModelMaps, ModelResult
+from sdm.kinds.terminal import record_lines
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import RunOptions
@@ -82,12 +82,20 @@ class StrataFit:
     notes: list[str]
 
 
+STRATA_TABLES: tuple[Artefact[StrataFit], ...] = (
+    Artefact("breakpoints", "{name}_breakpoints.csv", lambda fit: breakpoint_rows(fit.path)),
+    Artefact("strata", "{name}_strata.csv", lambda fit: stratum_rows(fit.path)),
+    Artefact("validation", "{name}_validation.csv", lambda fit: validation_rows(fit.path.validation)),
+)
+
+
 class StrataTask(SpeciesTask):
     """The exact path of species over strata: read as for a fit, without features."""
 
     kind: ClassVar[str] = "strata"
     options_of: ClassVar[str] = "species"
     command: ClassVar[str] = "sdm path"
+    artefacts: ClassVar[Sequence[Artefact[Any]]] = STRATA_TABLES
 
     def __init__(self) -> None:
         self._surveyed: dict[int, Strata] = {}
@@ -139,7 +147,7 @@ class StrataTask(SpeciesTask):
         return ModelMaps(folder, {"map": path.name}, {})
 
     @staticmethod
-    def map_together(measured: Any, options: RunOptions, folder: Path, progress: Progress | None) -> list[ModelMaps]:
+    def map_together(fits: Any, options: RunOptions, folder: Path, progress: Progress | None) -> list[ModelMaps]:
         """Return none: each path is mapped when it is written."""
         return []
 
@@ -166,10 +174,8 @@ class StrataTask(SpeciesTask):
         files: Files,
         progress: Progress | None,
     ) -> list[str]:
-        """Write the tables and pictures of one species."""
-        path, name = measured.path, safe_name(measured.name)
-        files |= write_artefacts(STRATA_TABLES, path, folder, name)
-        _draw(path, measured.name, folder, files, options)
+        """Write the pictures of one species."""
+        _draw(measured.path, measured.name, folder, files, options)
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
@@ -289,13 +295,6 @@ def validation_rows(validation: PathValidation) -> list[Row]:
     """Return the held-out loss at the breakpoints of all folds; between two it is convex in the tolerance."""
     columns = zip(validation.nu.tolist(), validation.mean.tolist(), validation.error.tolist())
     return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
-
-
-STRATA_TABLES: tuple[Artefact[StrataPath], ...] = (
-    Artefact("breakpoints", "{name}_breakpoints.csv", breakpoint_rows),
-    Artefact("strata", "{name}_strata.csv", stratum_rows),
-    Artefact("validation", "{name}_validation.csv", lambda path: validation_rows(path.validation)),
-)
 
 
 def _numbers(found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions) -> Numbers:

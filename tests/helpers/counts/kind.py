@@ -16,6 +16,7 @@ from sdm.kinds.model_task import EvaluationOptions, MapOptions, MapResult
 from sdm.kinds.task import Findings, ModelMaps, Prepared, Task
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
+from sdm.storage.files import safe_name
 
 
 class CountTask(Task[CountModel, Prepared, pd.DataFrame, CountFit, CountFit]):
@@ -40,11 +41,11 @@ class CountTask(Task[CountModel, Prepared, pd.DataFrame, CountFit, CountFit]):
         return measure_counts(fit, prepared.tables[fit.name])
 
     def make_maps(self, fit: CountFit, prepared: Prepared, options, folder: Path, progress: Any) -> ModelMaps:
-        made = map_counts(fit.model, prepared.stack, folder / f"{self.file_name(fit.name)}.tif")
+        made = map_counts(fit.model, prepared.stack, folder / f"{safe_name(fit.name)}.tif")
         return ModelMaps(folder, {"map": made.files["map"].name}, {"map": made.numbers})
 
     def write(self, measured: CountFit, prepared, options, folder: Path, files: dict[str, Any], progress) -> list[str]:
-        files["model"] = save_model(measured.model, folder / f"{self.file_name(measured.name)}.npz").name
+        files["model"] = save_model(measured.model, folder / f"{safe_name(measured.name)}.npz").name
         return []
 
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from terminal import succeed
 
 from sdm.errors import DataError
 from sdm.kinds.pages import make_pages
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.pages.index import index_page, write_index
 from sdm.report.results import read_rows
 from sdm.report.summary import write_summary

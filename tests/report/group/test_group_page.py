@@ -18,7 +18,7 @@ from shared_axes.written import NAMES, model_of, written
 from sdm.data.rasters.stack import Stack
 from sdm.estimators.shared import SharedMaxent
 from sdm.kinds.pages import make_page, make_pages
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.models.file import load_model
 from sdm.report.pages.index import index_page
 from sdm.report.results import read_rows

@@ -12,7 +12,7 @@ from conftest import ROOT
 from report_runs import project
 
 from sdm.kinds.pages import write_page
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.pages.index import write_index
 from sdm.report.summary import write_summary
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from sdm.kinds.pages import make_page
-from sdm.kinds.registry import page_of
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import page_of, read_results
 from sdm.report.pages.cautions import cautions
 from sdm.report.results import Results
 

@@ -15,7 +15,7 @@ from rasterio.crs import CRS
 from report_runs import project, unpacked
 
 from sdm.kinds.pages import make_page, write_page
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.pages.maps.levels import BUDGET, TILE, unit_metres
 from sdm.report.pages.maps.live_map import LEVELS, NOTHING, live_map
 from sdm.report.pages.maps.scenario_panel import BUDGET as PANEL_BUDGET

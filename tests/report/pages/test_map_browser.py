@@ -14,7 +14,7 @@ from browser import Browser, count_colours
 from PIL import Image
 
 from sdm.kinds.pages import write_page
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.report.results import Results, read_rows
 
 READY = "document.querySelector('#live').dataset.ready === 'yes'"

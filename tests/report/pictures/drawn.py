@@ -20,7 +20,7 @@ from sdm.assess.structure import FamilyShare, Structure
 from sdm.assess.variables.correlation import Collinearity
 from sdm.assess.variables.variogram import Autocorrelation, Variogram
 from sdm.joint.graph import forest_of_edges
-from sdm.kinds.results import read_results
+from sdm.kinds.registry import read_results
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.paths.homotopy import track_path
 from sdm.maxent.paths.multiplier import follow_path

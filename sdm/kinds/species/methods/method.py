@@ -1,9 +1,10 @@
-"""`SpeciesMethod`: the interface of a method that models of one species are fitted by (`fit.model`)."""
+"""`SpeciesMethod`: the interface of the methods for one species, one module for each `fit.model`."""
 
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from sdm.errors import OptionError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sdm.assess.structure import Structure
     from sdm.estimators.on_axes import OnAxes
     from sdm.estimators.species import SpeciesEstimator
+
 
 # Options whose names differ from the estimator's.
 RENAMED = {"penalty_folds": "folds", "penalty_repeats": "repeats", "penalty_grid": "grid"}
@@ -99,3 +101,14 @@ class SpeciesMethod(ABC):
     def additions(self, fitted: "SpeciesEstimator", options: RunOptions) -> Additions:
         """Return what the method adds to the results."""
         return Additions()
+
+
+def method_of(options: RunOptions) -> SpeciesMethod:
+    """Return the method that options ask for; its module is loaded when it is asked for."""
+    method: SpeciesMethod = import_module(f"sdm.kinds.species.methods.{options.fit.model}").METHOD
+    return method
+
+
+def species_estimator(options: RunOptions, categorical: Sequence[str]) -> "SpeciesEstimator":
+    """Return the estimator that the options describe."""
+    return method_of(options).estimator(options, categorical)

@@ -1,0 +1,96 @@
+"""Maps of one value per cell, which several kinds make: values, presence by a cutoff, and the spread of replicates."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sdm.assess.uncertainty import STATISTICS
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
+from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.task import Files
+from sdm.maps.gis.styles import publishing_maps
+from sdm.maps.moments import RasterSummary
+from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.maps.species import predict_raster, write_spread_maps
+from sdm.models.interface import FittedModel, ValueModel
+
+Tags = dict[str, str]
+
+
+def rule_tag(threshold: str | float | None) -> Tags:
+    """Return the tag of the rule that a cutoff goes by; none if it is a number."""
+    try:
+        float(threshold or 0.0)
+    except ValueError:
+        return {"threshold_rule": str(threshold)}
+    return {}
+
+
+def threshold_on_scale(model: ValueModel, threshold: str | float, scale: str) -> float:
+    """Return a threshold on an output scale: a number as it is, a name as the model's fit defined it."""
+    try:
+        return float(threshold)
+    except ValueError:
+        pass
+    known = model.meta.get("thresholds", {})
+    if threshold not in known:
+        listed = ", ".join(known) or "none (the model was not fitted by 'sdm fit')"
+        raise OptionError(f"threshold={threshold!r}: expected a number, or one that the model has: {listed}")
+    return float(model.from_raw(known[threshold], scale))
+
+
+def refuse_one_map(output: Path, makes: str) -> None:
+    """Raise if the name of one map is given for maps that go to a folder."""
+    if output.suffix.lower() in (".tif", ".tiff"):
+        raise OptionError(
+            f"{output} is the name of one map, {makes}: give a folder for them, as in -o {output.with_suffix('')}"
+        )
+
+
+def write_value_map(
+    model: ValueModel, stack: Stack, raster: Path, given: MapOptions, tags: Tags, novelty: NoveltyMaps | None = None
+) -> RasterSummary:
+    """Write the values of a model over layers; or presence and absence, if there is a threshold."""
+    scale = given.scale or model.scale
+    level = None if given.threshold is None else threshold_on_scale(model, given.threshold, scale)
+    tags = tags | rule_tag(given.threshold)
+    return predict_raster(
+        model, stack, raster, scale=scale, threshold=level, tags=tags, novelty=novelty, **given.arguments
+    )
+
+
+def publish_value_map(
+    model: ValueModel, fitted: FittedModel, stack: Stack, output: Path, given: MapOptions, tags: Tags
+) -> MapResult:
+    """Write a map of values, or of presence and absence, and maps of the novelty of its environment beside it, with
+    their styles: all, or none."""
+    places = novelty_places(given.novelty, output)
+    with publishing_maps([output, *places.values()]) as (place, *beside):
+        novelty = NoveltyMaps(fitted, dict(zip(places, beside)), given.novelty, given.scale or "")
+        summary = write_value_map(model, stack, place, given, tags, novelty)
+    result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+    return result.with_novelty(novelty, places)
+
+
+def write_value_maps(
+    model: ValueModel,
+    replicates: Sequence[ValueModel],
+    stack: Stack,
+    raster: Path,
+    of: str,
+    given: MapOptions,
+    tags: Tags,
+) -> Files:
+    """Write the spread over replicates beside a map, and presence and absence if there is a threshold; return their
+    names. `of` is the content of the map, such as ``map`` or ``forest map``."""
+    files: Files = {}
+    if replicates:
+        paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
+        about = {**tags, "model_id": model.identity}
+        write_spread_maps(replicates, stack, paths, scale=given.scale or model.scale, tags=about, **given.arguments)
+        files |= {f"{name} {of}": path.name for name, path in paths.items()}
+    if given.threshold is not None:
+        binary = raster.with_name(f"{raster.stem}_thresholded.tif")
+        write_value_map(model, stack, binary, given, tags)
+        files[f"thresholded {of}"] = binary.name
+    return files
