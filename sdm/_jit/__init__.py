@@ -84,7 +84,8 @@ def _numba() -> Any:
         def on_end(self, event: Any) -> None:
             """Nothing waits for the end."""
 
-    event.register("numba:compile", Compiling())
+    register: Callable[..., Any] = event.register
+    register("numba:compile", Compiling())
     typeof_impl.register(Kernel)(lambda kernel, context: numba.types.Dispatcher(kernel.inside))
     return numba
 
@@ -92,11 +93,6 @@ def _numba() -> Any:
 @cache
 def _cache_folder() -> Path | None:
     return private_folder(f"{__version__}-numba{_numba().__version__}")
-
-
-def cached() -> bool:
-    """Tell whether compiled kernels are kept for the next run."""
-    return _cache_folder() is not None
 
 
 def jit(function: Callable[..., Any]) -> Kernel:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError
-from sdm.types import Array, Index, Label
+from sdm.types import AnyArray, Array, Index, Label
 
 
 def read_targets(y: Any, rows: int, least: int = 2) -> tuple[tuple[Label, ...], Array]:
@@ -61,7 +61,7 @@ def _missing(label: Any) -> bool:
     return label is None or str(label).strip() in ("", "<NA>", "NaT") or bool(label != label)
 
 
-def _proportions(values: NDArray[Any], columns: Sequence[Label]) -> tuple[tuple[Label, ...], Array]:
+def _proportions(values: AnyArray, columns: Sequence[Label]) -> tuple[tuple[Label, ...], Array]:
     """Return classes and proportions; every class must be somewhere."""
     check_classes(columns)
     shares = scale_proportions(values)
@@ -71,7 +71,7 @@ def _proportions(values: NDArray[Any], columns: Sequence[Label]) -> tuple[tuple[
     return tuple(columns), shares
 
 
-def scale_proportions(values: NDArray[Any], rows: NDArray[np.int64] | None = None) -> Array:
+def scale_proportions(values: AnyArray, rows: NDArray[np.int64] | None = None) -> Array:
     """Return proportions `(n, C)` as distributions `(C, n)`, scaled to sum to one at every site; refuse what is none.
 
     `rows` are the rows' numbers in their file, for messages; without, they are counted from 1.
@@ -93,7 +93,7 @@ def scale_proportions(values: NDArray[Any], rows: NDArray[np.int64] | None = Non
             f"{int((total == 0).sum()):,} rows have no class at all, the first is row {number[np.argmin(total)]}: "
             "leave out sites whose proportions are all zero"
         )
-    return shares / total
+    return np.asarray(shares / total)
 
 
 def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:

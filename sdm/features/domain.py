@@ -69,7 +69,6 @@ class Domain:
         self.shared = self.n if shared is None else shared
         ranks = CellRanks(x) if shared is None else rank_cells(x[:shared])
         distinct, self.codes = ranks.with_rows(x[self.shared :])
-        self.product_ranges = ranks.product_ranges
         variables = [
             DomainVariable(name, name in categorical, values.astype(np.float64))
             for name, values in zip(names, distinct)

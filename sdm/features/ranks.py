@@ -20,7 +20,6 @@ class CellRanks:
         found = list(over_cells(lambda column: np.unique(column, return_inverse=True), cells.T, len(cells)))
         self.values = [values for values, _ in found]
         self.codes = np.array([code for _, code in found], dtype=np.int32)
-        self.product_ranges: dict[bytes, tuple[Array, Array]] = {}  # by what products are counted from
 
     def with_rows(self, rows: Array) -> tuple[list[Array], NDArray[np.int32]]:
         """Return the distinct values of the cells and of some more rows, and the ranks of both."""

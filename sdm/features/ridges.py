@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.terms import bounded
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 RELU, WAVE = range(2)
 RIDGE_KINDS = ("relu", "wave")
@@ -80,7 +80,7 @@ class Ridges:
     @property
     def used(self) -> NDArray[np.bool_]:
         """Which variables any of the ridges depends on, (V,)."""
-        return np.any(self.directions != 0, axis=0)
+        return np.asarray(np.any(self.directions != 0, axis=0))
 
     @property
     def slopes(self) -> Array:
@@ -91,7 +91,7 @@ class Ridges:
         """Return how much of each ridge is due to each variable, (K, V): squares of its direction, which sum to one."""
         size = np.maximum(np.abs(self.directions).max(axis=1, keepdims=True), np.finfo(float).tiny)
         squares = (self.directions / size) ** 2
-        return squares / squares.sum(axis=1, keepdims=True)
+        return np.asarray(squares / squares.sum(axis=1, keepdims=True))
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_], weight: Array | None = None) -> "Ridges":
         """Return some of the ridges, with their weights or others."""
@@ -128,12 +128,12 @@ class Ridges:
         more = " …" if len(order) > _NAMED else ""
         return f"{RIDGE_KINDS[self.kind[k]]} {self.number[k]} ({text}{more})"
 
-    def to_arrays(self) -> dict[str, NDArray]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Return everything as arrays, for a file."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> "Ridges":
+    def from_arrays(cls, arrays: dict[str, AnyArray]) -> "Ridges":
         """Rebuild from `to_arrays`; raises ValueError where they cannot be evaluated."""
         out = cls(**{f.name: arrays[f.name] for f in fields(cls)})
         if not out.sound():

@@ -12,7 +12,7 @@ from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.tree import Tree
 from sdm.features.ridge_scores import CompiledRidges
 from sdm.features.ridges import Ridges
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 MOST = 100_000  # trees or monomials of a model file; no fit grows that many
 
@@ -71,7 +71,7 @@ class Shapes:
         monomials = [m.name(list(variables)) for m in self.monomials]
         return [*(f"tree[{text}]" for text in trees), *monomials, *self.ridges.names(variables)]
 
-    def to_arrays(self) -> dict[str, NDArray]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Return everything as flat arrays, for a file; those of ridges only where there are some."""
         ridges = self.ridges.to_arrays() if len(self.ridges) else {}
         sets = [group for tree in self.trees for group in tree.classes]
@@ -96,7 +96,7 @@ class Shapes:
         return [f"ridge_{name}" for name in Ridges.none().to_arrays()]
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> "Shapes":
+    def from_arrays(cls, arrays: dict[str, AnyArray]) -> "Shapes":
         """Rebuild from `to_arrays`; raises ValueError where the sizes do not fit."""
         sizes = arrays["tree_size"]
         for kind, size in (("tree", sizes), ("monomial", arrays["monomial_size"])):
@@ -149,7 +149,7 @@ class CompiledShapes:
             *(_starts(a["tree_size"]), a["tree_var"], a["tree_threshold"], which, member, excluded),
             *(ones, a["tree_weight"]),
         )
-        self.monomial = (_starts(a["monomial_size"]), a["monomial_var"], a["monomial_weight"])
+        self.monomials = [(m.var, weight) for m, weight in zip(shapes.monomials, shapes.monomial_weight.tolist())]
         self.ridges = CompiledRidges(shapes.ridges, lo, hi) if len(shapes.ridges) else None
         self.lo, self.hi = lo, hi
 
@@ -161,7 +161,9 @@ class CompiledShapes:
             near = np.minimum(np.searchsorted(values, x[v]), values.size - 1)
             row[:] = np.where(values[near] == x[v], near, values.size)
         _add_trees(x, codes, *self.tree, theta)
-        _add_monomials(x, *self.monomial, self.lo, self.hi, clamp, theta)
+        for var, weight in self.monomials:
+            share = (x[var] - self.lo[var, None]) / (self.hi[var, None] - self.lo[var, None])
+            theta += weight * np.prod(np.clip(share, 0.0, 1.0) if clamp else share, axis=0)
         if self.ridges is not None:
             self.ridges.add_scores(x, clamp, theta)
 
@@ -191,15 +193,15 @@ def _excluded_leaves(leaf: NDArray[np.int32]) -> NDArray[np.uint64]:
     return out
 
 
-def _join(parts: list[NDArray], dtype: type) -> NDArray:
+def _join(parts: list[AnyArray], dtype: type) -> AnyArray:
     return np.concatenate([*parts, np.empty(0)]).astype(dtype)
 
 
-def _starts(sizes: NDArray) -> NDArray[np.int64]:
+def _starts(sizes: AnyArray) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _cut(values: NDArray, sizes: NDArray) -> list[NDArray]:
+def _cut(values: AnyArray, sizes: AnyArray) -> list[AnyArray]:
     """Divide an array into consecutive parts of the given sizes."""
     starts = _starts(sizes)
     if np.any(sizes < 0) or starts[-1] != len(values):
@@ -231,18 +233,3 @@ def _add_trees(x, codes, start, var, threshold, which, member, excluded, ones, w
             one, w, block_theta = ones[t], weight[t], theta[a:b]
             for i in range(b - a):
                 block_theta[i] += w if (~out[i] & one) != 0 else 0.0
-
-
-@jit
-def _add_monomials(x, start, var, weight, lo, hi, clamp, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ weight_m · Π (x_v − lo_v)/(hi_v − lo_v)."""
-    for m in range(weight.size):
-        for i in range(theta.size):
-            value = weight[m]
-            for k in range(start[m], start[m + 1]):
-                v = var[k]
-                u = (x[v, i] - lo[v]) / (hi[v] - lo[v])
-                if clamp:
-                    u = min(max(u, 0.0), 1.0)
-                value *= u
-            theta[i] += value

@@ -150,7 +150,7 @@ def association(residual: Array) -> Array:
     covariance = (r.T @ r) / count - mean * mean.T
     spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
     scale = spread * spread.T
-    out = np.divide(np.abs(covariance), scale, out=np.zeros_like(scale), where=scale > 1e-12)
+    out: Array = np.divide(np.abs(covariance), scale, out=np.zeros_like(scale), where=scale > 1e-12)
     np.fill_diagonal(out, 0.0)
     return out
 

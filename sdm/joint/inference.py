@@ -51,9 +51,12 @@ def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Mar
     nodes = np.zeros(unary.shape)
     edges = np.zeros((unary.shape[0], len(forest.edges)))
     log_partition = np.empty(unary.shape[0])
-    if not len(forest.edges):
-        _single_marginals(unary, states, log_partition, nodes)
-        return Marginals(log_partition, nodes, edges)
+    if not len(forest.edges):  # each species by itself
+        free, held = states == FREE, states == 1
+        small = np.exp(-np.abs(unary))
+        probability = np.where(unary >= 0, 1.0, small) / (1.0 + small)
+        each = np.where(free, np.maximum(unary, 0.0) + np.log1p(small), np.where(held, unary, 0.0))
+        return Marginals(each.sum(axis=1), np.where(free, probability, held.astype(np.float64)), edges)
     topology = (forest.edges, forest.order, forest.parent, forest.link)
     _marginals(unary, table, states, *topology, log_partition, nodes, edges)
     return Marginals(log_partition, nodes, edges)
@@ -62,7 +65,7 @@ def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Mar
 def scores(forest: Forest, unary: Array, table: Array, labels: States) -> Array:
     """Return the score of one labeling per site; species labelled below zero are left out with their edges."""
     known = labels >= 0
-    out = np.where(known & (labels > 0), unary, 0.0).sum(axis=1)
+    out: Array = np.where(known & (labels > 0), unary, 0.0).sum(axis=1)
     first, second = forest.edges.T
     own = np.maximum(labels, 0)
     values = table[np.arange(len(table)), own[:, first], own[:, second]]
@@ -123,23 +126,6 @@ def _log_add(a, b):  # type: ignore[no-untyped-def]
     """ln(e^a + e^b), for a or b of minus infinity too."""
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + np.log1p(np.exp(low - high))
-
-
-@jit
-def _single_marginals(unary, states, log_z, nodes):  # type: ignore[no-untyped-def]
-    """The same of species without edges, each by itself."""
-    for i in range(unary.shape[0]):
-        total = 0.0
-        for s in range(unary.shape[1]):
-            u, state = unary[i, s], states[i, s]
-            if state == FREE:
-                small = np.exp(-abs(u))
-                total += max(u, 0.0) + np.log1p(small)
-                nodes[i, s] = (1.0 if u >= 0 else small) / (1.0 + small)
-            elif state == 1:
-                total += u
-                nodes[i, s] = 1.0
-        log_z[i] = total
 
 
 @jit

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sdm.errors import DataError
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import States
-from sdm.types import Array, Index
+from sdm.types import AnyArray, Array, Index
 
 SPREADS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # σ to try, from strong regularisation to weak
 NUMBERS = 50_000_000  # cells of the table of sites and levels, at most
@@ -77,7 +77,7 @@ class Levels:
         own = self.columns(spread / np.sqrt(c))
         return replace(sites, x=np.concatenate([own[:, None, :], sites.x], axis=2))
 
-    def held_out_units(self, site: Any) -> NDArray[Any] | None:
+    def held_out_units(self, site: Any) -> AnyArray | None:
         """Return what is held out together where σ is chosen: whole sites, or single rows (None) where most levels have
         one site, of which nothing would be left to learn from."""
         if site is None:

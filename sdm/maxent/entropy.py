@@ -39,13 +39,13 @@ class Entropy:
             ratio = np.exp(theta - top)
             total = (q0 * ratio).sum(axis=0)
             tau = top + np.log(total)
-            return Gibbs(ratio / total, tau, tau)
+            return Gibbs(ratio / total, _number(tau), _number(tau))
         tau, _ = find_tau(theta, q0, self.alpha, tau)
         ratio, mean = self.ratio(theta, tau), 1.0 / self.alpha
         # Ω*(θ) is the minimum over m of m + Σ q0_i φ*(θ_i − m), reached at m = τ − 1/α: what rounding leaves of τ's
         # error counts only by its square, and never makes the result too small.
         terms = q0 * (ratio * (theta - tau + mean) - self.phi(ratio))
-        return Gibbs(ratio, tau, tau - mean + terms.sum(axis=0))
+        return Gibbs(ratio, tau, _number(tau - mean + terms.sum(axis=0)))
 
     def ratio(self, theta: Array, tau: float | Array) -> Array:
         """Return the density ratios of scores `theta` under a known normaliser."""
@@ -130,4 +130,9 @@ def find_tau(theta: Array, q0: Array, alpha: float, guess: float = np.nan) -> tu
         tau = np.where(ended, tau, new)
         if np.all(ended | (np.abs(step) <= close)):
             break
-    return tau[()], turn + 1
+    return _number(tau), turn + 1
+
+
+def _number(value: Any) -> Any:
+    """Return a number of numpy as one of Python; arrays stay."""
+    return value if np.ndim(value) else float(value)

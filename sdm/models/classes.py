@@ -18,7 +18,7 @@ from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
-from sdm.types import Array, Colour, Label
+from sdm.types import AnyArray, Array, Colour, Label
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class ClassModel(FeatureModel):
     of_species: ClassVar[bool] = False
     scales: ClassVar[tuple[str, ...]] = ("probability",)
     archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
+    own_arrays: ClassVar[tuple[str, ...]] = ("intercept", "weights")
 
     classes: tuple[Label, ...]  # the labels, in the order of all arrays
     variables: tuple[ModelVariable, ...]
@@ -102,12 +103,12 @@ class ClassModel(FeatureModel):
         """Return the probabilities of the classes, one row per site; `x` and `clamp` as for a model of one species."""
         return np.ascontiguousarray(self.distributions(x, clamp).T)
 
-    def predict(self, x: Any, clamp: bool = True) -> NDArray[Any]:
+    def predict(self, x: Any, clamp: bool = True) -> AnyArray:
         """Return the most probable class of every site; `x` as for `predict_proba`, without missing values."""
         p = self.distributions(x, clamp)
         if missing := int(np.isnan(p).any(axis=0).sum()):
             raise DataError(f"{missing:,} rows have missing values: drop or fill them first")
-        chosen: NDArray[Any] = np.array(self.classes)[np.argmax(p, axis=0)]
+        chosen: AnyArray = np.array(self.classes)[np.argmax(p, axis=0)]
         return chosen
 
     @property
@@ -131,11 +132,6 @@ class ClassModel(FeatureModel):
             "features": [{"name": a, "weights": w.tolist()} for a, w in zip(self.feature_names, self.weights.T)],
         }
 
-    @classmethod
-    def array_names(cls) -> list[str]:
-        """Return the names of the arrays in a file."""
-        return ["intercept", "weights", *parts.term_names(), *parts.shape_names()]
-
     def to_file(self) -> tuple[Header, Arrays]:
         """Return what a file holds."""
         header: Header = {
@@ -146,13 +142,13 @@ class ClassModel(FeatureModel):
             **parts.file_version(self.archive, self.shapes),
         }
         arrays = {"intercept": self.intercept, "weights": self.weights}
-        return header, {**arrays, **parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
+        return header, {**arrays, **self.feature_arrays}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "ClassModel":
         """Return the model of a file."""
         variables = tuple(ModelVariable.from_record(record) for record in header["variables"])
-        features = (parts.read_terms(arrays), parts.read_shapes(arrays), arrays["weights"])
+        features = (*parts.read_features(arrays), arrays["weights"])
         classes, rest = tuple(header["classes"]), (float(header["alpha"]), header["meta"])
         model = cls(classes, variables, arrays["intercept"], *features, *rest)
         model._check()

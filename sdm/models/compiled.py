@@ -21,7 +21,7 @@ from sdm.features.centred import centre_of, less_product
 from sdm.features.ranks import place_in
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 BLOCK = 16_384  # cells at a time of columns that are not rows of one array of double precision
 _CHUNK = 256  # cells that are scored together: so few that they are alike, and their values stay in the fastest cache
@@ -140,7 +140,7 @@ def _below(x: Array, least: float) -> NDArray[np.int64]:
 
 def _tables(
     curves: Sequence[CompiledCurve | None], classes: Sequence[tuple[Array, Array] | None]
-) -> tuple[NDArray[Any], ...]:
+) -> tuple[AnyArray, ...]:
     """Return the curves and the classes of every variable, end to end: where the segments, the grid and the classes of
     each begin, the ends of segments, what is in them, the grids, and the classes."""
     empty = np.empty(0)

@@ -1,14 +1,13 @@
 """What is predicted where variables are outside their training ranges."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.errors import OptionError
 from sdm.novelty.ranges import TrainingRange
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 # Variables are held at the limits of their ranges; or are not; or nothing is predicted there; or the clamped prediction
 # is less by its difference from the free one (Java Maxent's fade by clamping); or the lower one of both is taken (its
@@ -44,7 +43,7 @@ def extrapolated(
     model: KnowsRange,
     values: Array,
     free: Callable[[], Array],
-    columns: Sequence[NDArray[Any]],
+    columns: Sequence[AnyArray],
     extrapolation: str,
 ) -> Array:
     """Return predictions (last axis: points) as they are to be where variables are outside their ranges: `values` are

@@ -60,6 +60,7 @@ class GroupModel(FeatureModel):
     kind: ClassVar[str] = "group"
     called: ClassVar[str] = "model of a group of species"
     archive: ClassVar[Archive] = Archive("sdm-group", 1, "group.json", "group model")
+    own_arrays: ClassVar[tuple[str, ...]] = _ARRAYS
     scales: ClassVar[tuple[str, ...]] = ("cloglog", "raw", "logistic", "link")
 
     variables: tuple[ModelVariable, ...]
@@ -179,11 +180,6 @@ class GroupModel(FeatureModel):
             "species": placed,
         }
 
-    @classmethod
-    def array_names(cls) -> list[str]:
-        """Return the names of the arrays in a file."""
-        return [*_ARRAYS, *parts.term_names(), *parts.shape_names()]
-
     def to_file(self) -> tuple[Header, Arrays]:
         """Return what a file holds."""
         header: Header = {
@@ -192,26 +188,26 @@ class GroupModel(FeatureModel):
             **{name: getattr(self, name) for name in ("n_domain", "strength", "penalty", "prevalence")},
             "meta": self.meta,
         }
-        features = {**parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         if not self.own.any():  # most groups have no such part, and it is as large as features times species
             arrays["own"] = self.own[:, :0]
-        return header, {**arrays, **features}
+        return header, {**arrays, **self.feature_arrays}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "GroupModel":
         """Return the model of a file."""
         if arrays["own"].shape[1:] == (0,):
             arrays = {**arrays, "own": np.zeros((len(arrays["own"]), len(header["species"])))}
+        terms, shapes = parts.read_features(arrays)
         model = cls(
             tuple(ModelVariable.from_record(record) for record in header["variables"]),
-            parts.read_terms(arrays),
+            terms,
             tuple(map(str, header["species"])),
             **{name: cast(Any, arrays[name]) for name in _ARRAYS},
             n_domain=int(header["n_domain"]),
             **{name: cast(Any, float(header[name])) for name in ("strength", "penalty", "prevalence")},
             meta=header["meta"],
-            shapes=parts.read_shapes(arrays),
+            shapes=shapes,
         )
         model._check()
         return model

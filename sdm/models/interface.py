@@ -21,10 +21,10 @@ from sdm.notebook import facts_html, rows_html
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.storage.archive import Archive
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 Header = dict[str, Any]
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, AnyArray]
 _SHOWN = 10  # features that a notebook lists
 _NUMBERS = ("background_points", "conjugate", "effective_presences", "gain", "gap", "iterations", "n_features",
             "presences", "sites")  # fmt: skip
@@ -229,9 +229,21 @@ def category_titles(codes: Sequence[float], known: Mapping[float, str]) -> list[
 class FeatureModel(FittedModel):
     """A model whose features are terms, trees, monomials and ridges of variables with known training ranges."""
 
+    own_arrays: ClassVar[tuple[str, ...]]  # in a file, besides those of the features
     variables: tuple[ModelVariable, ...]
     terms: Terms
     shapes: Shapes
+
+    @classmethod
+    def array_names(cls) -> list[str]:
+        """Return the names of the arrays in a file."""
+        return [*cls.own_arrays, *term_names(), *(f"shapes_{name}" for name in Shapes().to_arrays())]
+
+    @property
+    def feature_arrays(self) -> Arrays:
+        """The arrays that keep the features in a file."""
+        shapes = {f"shapes_{name}": array for name, array in self.shapes.to_arrays().items()}
+        return {**term_arrays(self.terms), **shapes}
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -324,15 +336,11 @@ def read_terms(arrays: Arrays) -> Terms:
     return Terms(**{column.name: arrays[f"terms_{column.name}"] for column in fields(Terms)})
 
 
-def shape_arrays(shapes: Shapes) -> Arrays:
-    """Return the arrays that keep trees, monomials and ridges in a file."""
-    return {f"shapes_{name}": array for name, array in shapes.to_arrays().items()}
-
-
-def read_shapes(arrays: Arrays) -> Shapes:
-    """Return the trees, monomials and ridges that a file keeps."""
+def read_features(arrays: Arrays) -> tuple[Terms, Shapes]:
+    """Return the terms, and the trees, monomials and ridges, that a file keeps."""
     ridges = [name for name in Shapes.ridge_arrays() if f"shapes_{name}" in arrays]
-    return Shapes.from_arrays({name: arrays[f"shapes_{name}"] for name in (*Shapes().to_arrays(), *ridges)})
+    names = (*Shapes().to_arrays(), *ridges)
+    return read_terms(arrays), Shapes.from_arrays({name: arrays[f"shapes_{name}"] for name in names})
 
 
 def file_version(archive: Archive, shapes: Shapes) -> Header:
@@ -343,11 +351,6 @@ def file_version(archive: Archive, shapes: Shapes) -> Header:
 def term_names() -> list[str]:
     """Return the names of the arrays that keep terms."""
     return [f"terms_{column.name}" for column in fields(Terms)]
-
-
-def shape_names() -> list[str]:
-    """Return the names of the arrays that keep trees and monomials, also where there are none."""
-    return [f"shapes_{name}" for name in Shapes().to_arrays()]
 
 
 def with_weights(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:

@@ -75,6 +75,7 @@ class Model(FeatureModel):
     kind: ClassVar[str] = "species"
     called: ClassVar[str] = "model of one species"
     archive: ClassVar[Archive] = Archive("sdm-model", 1, "model.json", "model file")
+    own_arrays: ClassVar[tuple[str, ...]] = ("cumulative",)
     scale: ClassVar[str] = "cloglog"
     scales: ClassVar[tuple[str, ...]] = ("cloglog", "raw", "cumulative", "logistic", "link")
 
@@ -206,11 +207,6 @@ class Model(FeatureModel):
         features = [{"name": name, "weight": float(w)} for name, w in zip(self.feature_names, self.weights)]
         return {"variables": [asdict(variable) for variable in self.variables], "features": features}
 
-    @classmethod
-    def array_names(cls) -> list[str]:
-        """Return the names of the arrays in a file."""
-        return ["cumulative", *parts.term_names(), *parts.shape_names()]
-
     def to_file(self) -> tuple[Header, Arrays]:
         """Return what a file holds."""
         header: Header = {
@@ -219,17 +215,17 @@ class Model(FeatureModel):
             "meta": self.meta,
             **parts.file_version(self.archive, self.shapes),
         }
-        features = {**parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
-        return header, {"cumulative": self.cumulative, **features}
+        return header, {"cumulative": self.cumulative, **self.feature_arrays}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "Model":
         """Return the model of a file."""
+        terms, shapes = parts.read_features(arrays)
         model = cls(
             tuple(ModelVariable.from_record(record) for record in header["variables"]),
-            parts.read_terms(arrays),
+            terms,
             cumulative=arrays["cumulative"],
-            shapes=parts.read_shapes(arrays),
+            shapes=shapes,
             meta=header["meta"],
             **{name: header[name] for name in _SCALARS},
         )

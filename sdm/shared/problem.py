@@ -95,7 +95,7 @@ class SharedProblem:
             np.subtract(part, top, out=part)
             np.exp(part, out=part)
             part *= self.q[some, None]
-            return part.sum(axis=0)
+            return np.asarray(part.sum(axis=0))
 
         total = add_up(self.over_sites(ratios))
         scale = self.records.weight / total

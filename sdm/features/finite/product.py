@@ -14,7 +14,6 @@ from sdm.features.terms import PRODUCT, Terms
 from sdm.types import Array
 
 _BLOCK = 4096  # cells whose variables stay in the cache
-_RANGES = 64  # of the same cells that are kept: what products are counted from may change with the presences
 
 
 class ProductFamily(Family):
@@ -27,10 +26,11 @@ class ProductFamily(Family):
         check_products(domain, domain.continuous, self.letter)
         first, second = np.triu_indices(domain.continuous.size, k=1)
         a, b = domain.centre[first], domain.centre[second]
-        lo, hi = _shared_ranges(domain, first, second, a, b)
-        _widen_ranges(domain.centred[domain.shared :], first, second, a, b, lo, hi)
-        for j, ends in enumerate(zip(lo.tolist(), hi.tolist(), a.tolist(), b.tolist())):
-            lo[j], hi[j] = product_range(*ends)
+        values, ranges = np.ascontiguousarray(domain.centred.T), np.empty((first.size, 2))
+        for j, (u, v) in enumerate(zip(first, second)):
+            varies = _varies(values[u], values[v], a[j], b[j])
+            ranges[j] = product_range(float(varies.min()), float(varies.max()), float(a[j]), float(b[j]))
+        lo, hi = ranges.T
         varied = hi > lo
         self._set(first[varied], second[varied], lo[varied], hi[varied])
 
@@ -99,31 +99,6 @@ class ProductFamily(Family):
         out.domain = self.domain
         out._set(self.first[keep], self.second[keep], self.lo[keep], self.hi[keep])
         return out
-
-
-def _shared_ranges(
-    domain: Domain, first: NDArray[np.int64], second: NDArray[np.int64], a: Array, b: Array
-) -> tuple[Array, Array]:
-    """Return the ranges of products over the cells that other domains share, which know them."""
-    known, key = domain.product_ranges, domain.continuous.tobytes() + domain.centre.tobytes()
-    if key not in known:
-        lo, hi = np.full(first.size, np.inf), np.full(first.size, -np.inf)
-        _widen_ranges(domain.centred[: domain.shared], first, second, a, b, lo, hi)
-        if len(known) >= _RANGES:
-            known.clear()
-        known[key] = lo, hi
-    lo, hi = known[key]
-    return lo.copy(), hi.copy()
-
-
-def _widen_ranges(
-    values: Array, first: NDArray[np.int64], second: NDArray[np.int64], a: Array, b: Array, lo: Array, hi: Array
-) -> None:
-    """Widen the ranges to the smallest and largest product of each pair over the cells, less that of the centres."""
-    columns = np.ascontiguousarray(values.T)
-    for j in range(first.size if len(values) else 0):
-        x = _varies(columns[first[j]], columns[second[j]], a[j], b[j])
-        lo[j], hi[j] = min(lo[j], x.min()), max(hi[j], x.max())
 
 
 def _varies(u: Array, v: Array, a: float, b: float) -> Array:

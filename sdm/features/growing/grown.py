@@ -15,7 +15,7 @@ from sdm.errors import DataError
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.terms import Terms
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 BITS = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.float64)  # the eight bits of each byte
 
@@ -58,7 +58,7 @@ class Oracle(Protocol):
     def propose_further(self, g: Array) -> list[Proposal]:
         """Return what the rest of the search finds."""
 
-    def column(self, shape: Any) -> NDArray[Any]:
+    def column(self, shape: Any) -> AnyArray:
         """Return a feature at every cell."""
 
     def complexity(self, size: int, m: float) -> float:

@@ -137,7 +137,7 @@ class _Search:
     def _beyond(self, cut: int, u: int) -> Marks:
         """Return the bins of a variable behind a cut."""
         bins = np.arange(int(self.counts.max()))
-        return (bins > cut) & (bins < self.counts[u])
+        return np.asarray((bins > cut) & (bins < self.counts[u]))
 
     def parts(self, cells: Index, v: int, right: Marks) -> tuple[Index, Index]:
         """Return the cells on either side of a split."""

@@ -154,9 +154,7 @@ class TreeOracle:
 
     def _root(self, g: Array) -> Array:
         """Return the histogram of g over every variable."""
-        root = np.zeros((len(self.counts), int(self.counts.max())))
-        _histograms(self.bins, g, root)
-        return root
+        return np.array([np.bincount(bins, g, int(self.counts.max())) for bins in self.bins.T])
 
     def _pairs(self, g: Array) -> list[Start]:
         """Return the best pair and three splits, from a part of the cells and fewer bins where there are many."""
@@ -205,7 +203,7 @@ class TreeOracle:
             v = int(tree.var[s])
             values = domain.variables[v].values
             side = np.isin(values, tree.classes[s]) if tree.classes[s] else values >= tree.threshold[s]
-            _divide(codes[v], side, leaf, tree.leaf[s], s + 1)
+            leaf[(leaf == tree.leaf[s]) & side[codes[v]]] = s + 1
         return tree.label[leaf].astype(np.uint8)
 
     def _conditions(
@@ -256,22 +254,6 @@ def _binned(domain: Domain, v: int, bins: int) -> tuple[NDArray[np.uint16], Arra
     of_value = np.searchsorted(first, np.arange(values.size), side="right") - 1
     edges = 0.5 * values[first[1:] - 1] + 0.5 * values[first[1:]]
     return of_value[domain.codes[v]].astype(np.uint16), edges
-
-
-@jit
-def _divide(codes, side, leaf, parent, child):  # type: ignore[no-untyped-def]
-    """Send the cells of leaf `parent` whose value is on the right side to leaf `child`."""
-    for i in range(leaf.size):
-        if leaf[i] == parent and side[codes[i]]:
-            leaf[i] = child
-
-
-@jit
-def _histograms(bins, g, hist):  # type: ignore[no-untyped-def]
-    """hist[v, b] += the sum of g over the cells in bin b of variable v."""
-    for i in range(g.size):
-        for v in range(bins.shape[1]):
-            hist[v, bins[i, v]] += g[i]
 
 
 @jit

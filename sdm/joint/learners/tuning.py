@@ -20,7 +20,7 @@ from sdm.joint.learners.registry import Learner
 from sdm.joint.levels import SPREADS, Levels
 from sdm.joint.likelihood import LogLoss
 from sdm.progress.telling import StepCount
-from sdm.types import Array, Progress
+from sdm.types import AnyArray, Array, Progress
 
 log = logging.getLogger("sdm")
 
@@ -102,7 +102,7 @@ def choose_regularization(
     bias: NDArray[np.bool_],
     folds: int = 5,
     seed: int = 0,
-    group: NDArray[Any] | None = None,
+    group: AnyArray | None = None,
     **limits: Any,
 ) -> tuple[Learner, list[dict[str, Any]]]:
     """Return the learner with the best setting of `grid` (the first, where several are), and the loss of each.
@@ -136,7 +136,7 @@ def choose_spread(
     levels: Levels,
     folds: int,
     seed: int,
-    held: NDArray[Any] | None = None,
+    held: AnyArray | None = None,
     *,
     patience: int,
     title: str = "joint model",

@@ -11,11 +11,11 @@ breakpoints, and which atom goes from one of the sets I₋, I₀, I₊ to the ne
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import fsum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm._jit import jit
 from sdm.errors import DataError, OptionError
 from sdm.maxent.paths.tracking import BORDER, DONE, SUMS, ended, total_sums, track, track_uniform
 from sdm.types import Array
@@ -79,9 +79,7 @@ def solve_relaxation(u: ArrayLike, q: ArrayLike, nu: float, m: ArrayLike | None 
     _check_nu(nu)
     if nu == 0.0 or np.isinf(nu):
         return _limit(atoms, nu)
-    edges = np.concatenate([(nu * atoms.q - 1.0) / atoms.u, (nu * atoms.q + 1.0) / atoms.u])
-    mu = _direct(atoms.u, atoms.q, atoms.m, nu, edges, np.argsort(edges, kind="stable"))
-    return _solution(atoms, nu, mu)
+    return _solution(atoms, nu, _direct(atoms, nu))
 
 
 @dataclass(frozen=True)
@@ -235,24 +233,14 @@ def _solution(atoms: Atoms, nu: float, mu: float) -> Relaxation:
     return Relaxation(nu, mu, np.clip(mu * atoms.u / nu, atoms.q - 1.0 / nu, atoms.q + 1.0 / nu), sign)
 
 
-@jit
-def _balance(u, q, m, nu, mu):  # type: ignore[no-untyped-def]
-    """G(ν, μ) = Σ m F(μu − νq), summed with its rounding, and its slope U."""
-    total, rest, slope = 0.0, 0.0, 0.0
-    for j in range(u.size):
-        z = mu * u[j] - nu * q[j]
-        if -1.0 < z < 1.0:
-            slope += m[j] * u[j]
-        x = m[j] * min(1.0, max(-1.0, z))
-        new = total + x
-        part = new - total
-        rest += (total - (new - part)) + (x - part)
-        total = new
-    return total + rest, slope
+def _balance(u: Array, q: Array, m: Array, nu: float, mu: float) -> tuple[float, float]:
+    """Return G(ν, μ) = Σ m F(μu − νq), summed without rounding, and its slope U."""
+    z = mu * u - nu * q
+    inside = np.abs(z) < 1.0
+    return fsum(m * np.clip(z, -1.0, 1.0)), float(m[inside] @ u[inside])
 
 
-@jit
-def _mend(u, q, m, nu, mu):  # type: ignore[no-untyped-def]
+def _mend(u: Array, q: Array, m: Array, nu: float, mu: float) -> float:
     """Return the μ near the one given at which G(ν, μ) is zero but for rounding, by Newton's method."""
     value, slope = _balance(u, q, m, nu, mu)
     for _ in range(20):
@@ -266,19 +254,17 @@ def _mend(u, q, m, nu, mu):  # type: ignore[no-untyped-def]
     return mu
 
 
-@jit
-def _direct(u, q, m, nu, edges, order):  # type: ignore[no-untyped-def]
-    """Walk G(ν, ·) over its 2n sorted change points to the piece where it is zero; `edges` holds ℓ₋ⱼ, then ℓ₊ⱼ (§5)."""
-    n = u.size
-    big_m, big_u, big_q = -m.sum(), 0.0, 0.0
-    inside = 0
-    for k in order:
-        j = k if k < n else k - n
-        if big_m + big_u * edges[k] - big_q * nu >= 0.0:
-            return (big_q * nu - big_m) / big_u if inside else edges[k]
-        side = 1 if k < n else -1
-        inside += side
-        big_m += m[j]
-        big_u += side * m[j] * u[j]
-        big_q += side * m[j] * q[j]
-    return edges[order[-1]]
+def _direct(atoms: Atoms, nu: float) -> float:
+    """Walk G(ν, ·) over its 2n sorted change points to the piece where it is zero (§5)."""
+    edges = np.concatenate([(nu * atoms.q - 1.0) / atoms.u, (nu * atoms.q + 1.0) / atoms.u])  # ℓ₋ⱼ, then ℓ₊ⱼ
+    order = np.argsort(edges, kind="stable")
+    side = np.where(order < atoms.n, 1.0, -1.0)
+    u, q, m = (part[order % atoms.n] for part in (atoms.u, atoms.q, atoms.m))
+    steps = np.array([m, side * m * u, side * m * q, side])
+    start = np.array([[-atoms.m.sum()], [0.0], [0.0], [0.0]])
+    big_m, big_u, big_q, inside = np.cumsum(np.hstack([start, steps[:, :-1]]), axis=1)  # before each change point
+    reached = np.flatnonzero(big_m + big_u * edges[order] - big_q * nu >= 0.0)
+    if not reached.size:
+        return float(edges[order[-1]])
+    k = int(reached[0])
+    return float((big_q[k] * nu - big_m[k]) / big_u[k] if inside[k] else edges[order[k]])
