@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+AnyArray = NDArray[Any]
+"""An array whose type of values depends on the caller."""
 Label = str | int | float
 """The name of a class."""
 Colour = tuple[int, int, int]

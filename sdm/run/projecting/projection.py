@@ -22,7 +22,7 @@ from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
 from sdm.maps.projection.change import Change, Ground, shift
 from sdm.maps.projection.dispersal import Reach, limit_change
-from sdm.maps.projection.scenario import PRESENT, ScenarioFiles, ScenarioPass, group_models
+from sdm.maps.projection.scenario import PRESENT, ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
@@ -354,10 +354,7 @@ class Projection:
     def _digest(self, one: OpenScenario, earlier: OpenScenario | None, known: Mapping[str, str]) -> str:
         """Return what is the same as long as a scenario's results are; `known` are those of the ones before."""
         area, predict = self.options.project.area, self.options.predict
-        models = [
-            [a.title, a.identity, group, a.cutoffs, a.shown_scale]
-            for a, group in zip(self.models, group_models(self.models))
-        ]
+        models = [[a.title, a.identity, a.environment, a.cutoffs, a.shown_scale] for a in self.models]
         after = [known[REFERENCE]] if REFERENCE in known and one.title != REFERENCE else []
         if self.reach_km is not None and earlier is not None and earlier.title in known:
             after.append(known[earlier.title])
