@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 AnyArray = NDArray[Any]
+"""An array whose type of values depends on the caller."""
 Numbers = dict[str, Any]
 """What was measured or is stored, by name: JSON values."""
 Row = dict[str, Any]

@@ -14,20 +14,17 @@ from rasterio.windows import Window
 
 from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.stack import WINDOW_BYTES, Stack
+from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
-from sdm.maps.gis.tags import describe_raster
-from sdm.maps.moments import Moments
-from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.rasters import NODATA, Raster, check_variables, computed, writing_cogs
+from sdm.maps.novelty import NoveltyMaps, mapped_part
+from sdm.maps.rasters import NODATA, Raster
 from sdm.models.classes import ClassModel, shannon
-from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
+from sdm.models.extrapolation import known_range
 from sdm.models.presence import presence_class
-from sdm.types import Array, Progress
+from sdm.types import AnyArray, Array, Index, Progress
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")
-Bands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -85,57 +82,31 @@ def write_class_maps(
     """Write the maps of a model as Cloud-Optimized GeoTIFFs: all, or none. `paths` say where to write ``probability``
     (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
     class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
-    check_variables(model.names, stack)
-    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
-    stack = stack.within(None if study_area is None else study_area.bounds)
+    stack = mapped_part(model, stack, extrapolation, study_area, novelty)
     codes = np.array(map_codes(model), dtype=np.uint8)
-    clamped = extrapolation != "free"
-    if novelty is not None:
-        novelty.start(stack)
+    tally = _Tally(no_class(codes))
 
-    def bands(window: Window, values: NDArray[np.floating]) -> tuple[Bands, list[NDArray[Any]]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         """Compute a window's maps, in the order of `KINDS`, and those of novelty."""
-        columns = list(values.reshape(values.shape[0], -1))
+        columns, clamped = list(values.reshape(values.shape[0], -1)), extrapolation != "free"
         p = model.column_distributions(columns, clamped)
         missing = np.isnan(p[0])
         if study_area is not None:
             missing |= ~study_area.mask(stack, window).ravel()
-        measured: list[NDArray[Any]] = []
-        if novelty is not None:
-            novelty.count(window, columns, ~missing)
-            measured = novelty.measured(window, columns, ~missing, p, clamped)
+        measured = [] if novelty is None else novelty.bands(window, columns, ~missing, p, clamped)
         if extrapolation == "none":
             missing |= known_range(model).outside(columns)
-        probability, best, entropy = (band.reshape(-1, *values.shape[1:]) for band in _bands(p, codes, missing))
-        return (probability, best, entropy), measured
+        made = _bands(p, codes, missing)
+        tally.add(window, *made[1:])
+        return [*(band.reshape(-1, *values.shape[1:]) for band in made), *measured]
 
-    tally = _Tally(no_class(codes))
-    title = (tags or {}).get("title") or "class"
-    windows = _windows(stack, len(codes))
-    rasters, beside = _rasters(paths, title, model, codes), [] if novelty is None else novelty.rasters
-    moments = [Moments(raster.nodata) for raster in beside]
-    known = [[Moments(raster.nodata) for _ in range(raster.count)] for raster in rasters]
-    with writing_cogs(stack, [*rasters, *beside], threads, progress) as files:
-        for window, (made, new) in computed(stack, windows, bands, threads=threads, progress=progress):
-            for file, bands_of, counts in zip(files, made, known):
-                file.write(bands_of, window=window)
-                for band, count in zip(bands_of, counts):
-                    count.add(band)
-            for file, band, count in zip(files[len(KINDS) :], new, moments):
-                file.write(band, 1, window=window)
-                count.add(band)
-            tally.add(made)
-        maps = tally.summary(codes)
-        for file, raster, counts, described in zip(files, rasters, known, _tags(model, codes, tags)):
-            describe_raster(file, [count.summary(raster.path) for count in counts], described)
-        if novelty is not None:
-            novelty.wrote([count.summary(raster.path) for count, raster in zip(moments, beside)])
-            for file, more, count, raster in zip(files[len(KINDS) :], novelty.tags, moments, beside):
-                describe_raster(file, [count.summary(raster.path)], {**more, **_about(tags)})
-    return maps
+    rasters = _rasters(paths, (tags or {}).get("title") or "class", model, codes)
+    ways: dict[str, Any] = {"threads": threads, "progress": progress}
+    NoveltyMaps.write(novelty, stack, rasters, bands, _tags(model, codes, tags), about=_about(tags), **ways)
+    return tally.summary(codes)
 
 
-def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
+def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tuple[AnyArray, ...]:
     """Return the probabilities, the most probable class and the entropy of some cells, in the order of `KINDS`."""
     best, entropy, probability = codes[np.argmax(p, axis=0)], shannon(p).astype(np.float32), p.astype(np.float32)
     best[missing], entropy[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
@@ -155,12 +126,6 @@ def _about(tags: Mapping[str, str] | None) -> dict[str, str]:
     return {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
 
 
-def _windows(stack: Stack, classes: int) -> list[Window]:
-    """Return windows that are as much smaller as the scores of the classes take room beside the layers."""
-    layers = len(stack.layers)
-    return stack.windows(budget=max(WINDOW_BYTES * layers // (layers + 4 * classes), 1 << 20))
-
-
 def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: NDArray[np.uint8]) -> list[Raster]:
     """Return the files, in the order of `KINDS`."""
     table = dict(zip(codes.tolist(), model.colours))
@@ -172,22 +137,20 @@ def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: ND
 
 
 class _Tally:
-    """Cells of every class, and the sum of their entropies, after some windows."""
+    """Cells of every class, and the sum of their entropies, by window."""
 
     def __init__(self, nodata: int) -> None:
         self.nodata = nodata
-        self.counts = np.zeros(256, dtype=np.int64)
-        self.undecided = 0.0
+        self.windows: dict[tuple[int, int], tuple[Index, float]] = {}
 
-    def add(self, bands: Bands) -> None:
+    def add(self, window: Window, best: NDArray[np.uint8], entropy: NDArray[np.float32]) -> None:
         """Count the cells of one more window."""
-        _, best, undecided = bands
-        self.counts += np.bincount(best.ravel(), minlength=256)
-        self.undecided += float(undecided[best != self.nodata].sum(dtype=np.float64))
+        undecided = float(entropy[best != self.nodata].sum(dtype=np.float64))
+        self.windows[int(window.row_off), int(window.col_off)] = np.bincount(best, minlength=256), undecided
 
     def summary(self, codes: NDArray[np.uint8]) -> ClassMaps:
-        """Return the summary of the maps."""
-        cells = int(self.counts.sum() - self.counts[self.nodata])
-        if not cells:
-            raise DataError("the map would have no cell: no cell of the layers has a value in every layer")
-        return ClassMaps(cells, self.counts[codes] / cells, self.undecided / cells)
+        """Return the summary of the maps; windows are added up in their order, whichever thread was first."""
+        parts = [self.windows[place] for place in sorted(self.windows)]
+        counts, undecided = np.sum([count for count, _ in parts], axis=0), sum(entropy for _, entropy in parts)
+        cells = int(counts.sum() - counts[self.nodata])
+        return ClassMaps(cells, counts[codes] / cells, undecided / cells)

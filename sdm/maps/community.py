@@ -15,12 +15,12 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.moments import RasterSummary
-from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
+from sdm.maps.novelty import NoveltyMaps, mapped_part
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.community import FittedJoint
-from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
+from sdm.models.extrapolation import known_range
 from sdm.storage.files import safe_names
-from sdm.types import Array, Progress
+from sdm.types import AnyArray, Array, Progress
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
 # Sums over species: of marginals, the best labeling, marginals without edges, and the first less the third.
@@ -105,26 +105,19 @@ def write_maps(
     """Write rasters of every species' probability, of the best joint labeling (0, 1), and of richness: all or none.
     `stacked` is the model without edges, for the maps of `places.richness` that need it. Labels in
     `known` cells are held. The other arguments are those of `sdm.maps.species.predict_raster`."""
-    check_variables(joint.encoder.names, stack)
-    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
-    stack = stack.within(None if study_area is None else study_area.bounds)
+    stack = mapped_part(joint, stack, extrapolation, study_area, novelty)
     wanted = [name for name in RICHNESS if name in places.richness]
     single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
     if single_models is None and any(name not in OF_ONE_MODEL for name in wanted):
         raise DataError(f"maps of {', '.join(wanted)} need the model without edges too: got the joint one alone")
     names, clamp = joint.species, extrapolation != "free"
-    if novelty is not None:
-        novelty.start(stack)
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         cells = values.reshape(values.shape[0], -1)
         valid = np.isfinite(cells).all(axis=0)
         if study_area is not None:
             valid &= study_area.mask(stack, window).ravel()
-        measured: list[NDArray[Any]] = []
-        if novelty is not None:
-            novelty.count(window, list(cells), valid)
-            measured = novelty.measured(window, list(cells), valid, None, clamp)
+        measured = [] if novelty is None else novelty.bands(window, list(cells), valid, None, clamp)
         if extrapolation == "none":
             valid &= ~known_range(joint).outside(list(cells))
         labels = None if known is None else known.within(window)
@@ -132,14 +125,10 @@ def write_maps(
         return [*(band.reshape(values.shape[1:]) for band in made), *measured]
 
     rasters, tags = _rasters(joint, places, wanted)
-    if novelty is not None:
-        rasters, tags = [*rasters, *novelty.rasters], [*tags, *novelty.tags]
-    summaries = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress, doing="maps"))
+    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps"}
+    summaries = iter(NoveltyMaps.write(novelty, stack, rasters, bands, tags, **ways))
     species, present = ({name: next(summaries) for name in names} for _ in range(2))
-    maps = JointMaps(species, present, {name: next(summaries) for name in wanted})
-    if novelty is not None:
-        novelty.wrote(list(summaries))
-    return maps
+    return JointMaps(species, present, {name: next(summaries) for name in wanted})
 
 
 def _predict_cells(
@@ -149,7 +138,7 @@ def _predict_cells(
     surveyed: Array | None,
     wanted: Sequence[str],
     clamp: bool,
-) -> list[NDArray[Any]]:
+) -> list[AnyArray]:
     """Return the bands of some cells `(variables, cells)`: each species' probability, its label, and the sums."""
     joint, single_models = models
     count = len(joint.species)

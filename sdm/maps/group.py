@@ -13,13 +13,12 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import RasterSummary
-from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.rasters import NODATA, Raster, check_variables, computed, write_rasters, writing_cogs
-from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
+from sdm.maps.novelty import NoveltyMaps, mapped_part
+from sdm.maps.rasters import NODATA, Raster, write_rasters
+from sdm.models.extrapolation import known_range
 from sdm.models.group import GroupModel
-from sdm.types import Array, Progress
+from sdm.types import AnyArray, Array, Progress
 
 MOST_AXES = 6  # that are mapped
 COLOURS = "axes_rgb.tif"
@@ -56,16 +55,14 @@ def write_axis_maps(
     """Write `axis_1.tif` and the next, at most six, in one pass over the layers; and `axes_rgb.tif`, whose red, green
     and blue are the first three axes, each from its 2nd to its 98th percentile over the land. Cells without data are
     transparent in it. A model without axes has no maps. The rest is as for `sdm.maps.species.predict_raster`."""
-    check_variables(model.names, stack)
-    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
+    stack = mapped_part(model, stack, extrapolation, study_area)
     if not model.rank:
         return AxisMaps([], None, [])
-    stack = stack.within(None if study_area is None else study_area.bounds)
     some = first_axes(model, MOST_AXES)
     step = max(1, -(-stack.width * stack.height // SAMPLE))
     seen: dict[tuple[int, int], NDArray[np.float32]] = {}  # of the first three axes, by window
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         columns = list(values.reshape(values.shape[0], -1))
         scores = some.axis_scores(columns, extrapolation != "free").astype(np.float32)
         missing = _missing(some, columns, extrapolation)
@@ -101,7 +98,7 @@ def first_axes(model: GroupModel, most: int) -> GroupModel:
     )
 
 
-def _missing(model: GroupModel, columns: list[NDArray[Any]], extrapolation: str) -> NDArray[np.bool_]:
+def _missing(model: GroupModel, columns: list[AnyArray], extrapolation: str) -> NDArray[np.bool_]:
     """Tell where nothing is predicted: a value is missing, or outside its training range if that is not to be."""
     missing = ~np.logical_and.reduce([np.isfinite(column) for column in columns])
     return missing | known_range(model).outside(columns) if extrapolation == "none" else missing
@@ -125,7 +122,7 @@ def _write_colours(
     names = [f"{colour}: {title}" for colour, title in zip(("red", "green", "blue"), titles)]
     names += ["green: none", "blue: none"][len(names) - 1 :]
 
-    def colours(window: Window, values: NDArray[np.floating]) -> NDArray[np.uint8]:
+    def colours(window: Window, values: NDArray[np.floating]) -> list[NDArray[np.uint8]]:
         out = np.zeros((4, *values.shape[1:]), dtype=np.uint8)
         for band, scores, (low, high) in zip(out, values, ends):
             share = np.clip((np.nan_to_num(scores) - low) / ((high - low) or 1.0), 0.0, 1.0)
@@ -133,15 +130,12 @@ def _write_colours(
         there = np.isfinite(values).all(axis=0)
         out[:3, ~there] = 0
         out[3] = np.where(there, 255, 0)
-        return out
+        return [out]
 
     raster = Raster(path, "uint8", bands=(*names, "alpha"), alpha=True)
-    ways = {**ways, "doing": "map of axes in colours"}
-    with writing_cogs(stack, [raster], **ways) as (file,):
-        for window, made in computed(stack, stack.windows(), colours, **ways):
-            file.write(made, window=window)
-        stretch = {f"ends_axis_{k + 1}": f"{low:.6g} to {high:.6g}" for k, (low, high) in enumerate(ends)}
-        describe_raster(file, [], {**tags, "what": "axes as red, green and blue", **stretch})
+    stretch = {f"ends_axis_{k + 1}": f"{low:.6g} to {high:.6g}" for k, (low, high) in enumerate(ends)}
+    about = {**tags, "what": "axes as red, green and blue", **stretch}
+    write_rasters(stack, [raster], colours, [about], **{**ways, "doing": "map of axes in colours"})
 
 
 def write_group_maps(
@@ -158,13 +152,9 @@ def write_group_maps(
 ) -> dict[str, RasterSummary]:
     """Write the map of every species to its place. The axes of a window are computed once for all species; more than
     200 species take another pass over the layers. The rest is as for `sdm.maps.species.predict_raster`."""
-    check_variables(model.names, stack)
-    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
-    stack = stack.within(None if study_area is None else study_area.bounds)
+    stack = mapped_part(model, stack, extrapolation, study_area, novelty)
     identity, names = model.identity, list(model.species)
     found: dict[str, RasterSummary] = {}
-    if novelty is not None:
-        novelty.start(stack)
     for first in range(0, len(names), TOGETHER):
         some = names[first : first + TOGETHER]
         part = _of_species(model, slice(first, first + TOGETHER))
@@ -175,29 +165,21 @@ def write_group_maps(
             values: NDArray[np.floating],
             part: GroupModel = part,
             beside: NoveltyMaps | None = beside,
-        ) -> list[NDArray[Any]]:
+        ) -> list[AnyArray]:
             columns = list(values.reshape(values.shape[0], -1))
             out = _predicted(part, columns, scale, extrapolation != "free")
             valid = ~_missing(part, columns, "clamp")
             if study_area is not None:
                 valid &= study_area.mask(stack, window).ravel()
-            more: list[NDArray[Any]] = []
-            if beside is not None:
-                beside.count(window, columns, valid)
-                more = beside.measured(window, columns, valid, None, extrapolation != "free")
+            more = [] if beside is None else beside.bands(window, columns, valid, None, extrapolation != "free")
             out[:, ~valid | _missing(part, columns, extrapolation)] = NODATA
             return [*out.reshape(len(out), *values.shape[1:]), *more]
 
         rasters = [Raster(places[name], bands=(name,)) for name in some]
         common = {"model_id": identity, "scale": scale, "software": f"sdm {__version__}"}
         tags = [{**common, "species": name} for name in some]
-        if beside is not None:
-            rasters, tags = [*rasters, *beside.rasters], [*tags, *beside.tags]
         ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps"}
-        summaries = write_rasters(stack, rasters, bands, tags, **ways)
-        found |= zip(some, summaries)
-        if beside is not None:
-            beside.wrote(summaries[len(some) :])
+        found |= zip(some, NoveltyMaps.write(beside, stack, rasters, bands, tags, **ways))
     return found
 
 
@@ -217,7 +199,7 @@ def _of_species(model: GroupModel, some: slice) -> GroupModel:
     )
 
 
-def _predicted(model: GroupModel, columns: Sequence[NDArray[Any]], scale: str, clamp: bool) -> NDArray[np.float32]:
+def _predicted(model: GroupModel, columns: Sequence[AnyArray], scale: str, clamp: bool) -> NDArray[np.float32]:
     """Predict some cells at a time, so that memory does not grow with the number of species."""
     size = len(columns[0])
     out = np.empty((len(model.species), size), dtype=np.float32)

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.errors import DataError
+from sdm.types import AnyArray
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Moments:
         self.nodata, self.sums = nodata, np.zeros(3)
         self.low, self.high = np.inf, -np.inf
 
-    def add(self, band: NDArray[Any]) -> None:
+    def add(self, band: AnyArray) -> None:
         """Count the values of one more window."""
         values = band[band != band.dtype.type(self.nodata)].astype(np.float64)
         self.sums += np.array([values.size, values.sum(), values @ values])

@@ -22,19 +22,22 @@ from rasterio.windows import Window
 
 from sdm._version import __version__
 from sdm.data.place import is_place, without_place
+from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
 from sdm.maps.cells import KnownCells
 from sdm.maps.moments import RasterSummary
 from sdm.maps.outside import Outside, OutsideTally
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
 from sdm.models.colours import palette
+from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation
 from sdm.models.interface import FittedModel
 from sdm.models.presence import presence_class
 from sdm.novelty.exdet import NONE, Extrapolation
 from sdm.novelty.mess import Similarity
 from sdm.novelty.mop import Parity
-from sdm.types import Array, Colour
+from sdm.types import AnyArray, Array, Colour, Progress
 
 STRICT_COLOURS: dict[int, Colour] = {0: (225, 225, 225), 1: (213, 94, 0)}
 STRICT_WORDS = {"value_0": "inside all ranges", "value_1": "outside a range"}
@@ -118,15 +121,15 @@ class Novelty:
         self._made = {name: make(seen) for name, make in makers.items() if name in measures}
 
     def measure(
-        self, columns: Sequence[NDArray[Any]], predicted: Array | None = None, clamped: bool = True
-    ) -> dict[str, NDArray[Any]]:
+        self, columns: Sequence[AnyArray], predicted: Array | None = None, clamped: bool = True
+    ) -> dict[str, AnyArray]:
         """Return the maps at points given as one column per variable, by name: floats, NaN where a value is missing,
         and bytes, 255 there.
 
         `predicted` is the model's prediction there, `(bands, n)`, `clamped` or not; without it, it is computed. Some
         points are measured at a time, so that memory does not grow with their number.
         """
-        out: dict[str, NDArray[Any]] = {}
+        out: dict[str, AnyArray] = {}
         if "mess" in self.measures:  # takes no memory but that of its maps
             out["mess"], variable = self._made["mess"].measure(self._of_environment(columns))
             out["mod"] = _numbered(self._of_model(variable))
@@ -143,11 +146,9 @@ class Novelty:
             parts.append(self._measure(points, known, clamped))
         return out | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def _measure(
-        self, columns: Sequence[NDArray[Any]], predicted: Array | None, clamped: bool
-    ) -> dict[str, NDArray[Any]]:
+    def _measure(self, columns: Sequence[AnyArray], predicted: Array | None, clamped: bool) -> dict[str, AnyArray]:
         """Return what is not MESS at some points."""
-        out: dict[str, NDArray[Any]] = {}
+        out: dict[str, AnyArray] = {}
         for name in ("exdet", "mop"):
             if name in self.measures:
                 out |= zip(MEASURES[name], self._made[name].measure(self._of_environment(columns)))
@@ -167,7 +168,7 @@ class Novelty:
             out["limiting"] = self._limiting(columns, predicted[self.band], clamped)
         return out
 
-    def _of_environment(self, columns: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+    def _of_environment(self, columns: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """Return the columns without those of place."""
         return columns if not self._place else [columns[k] for k in self._measured]
 
@@ -179,7 +180,7 @@ class Novelty:
         at[: len(self._measured)] = self._measured
         return at[variables]
 
-    def _held(self, columns: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+    def _held(self, columns: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """Return the columns with place held in its training range, so that clamping differs by the rest alone."""
         reference, held = self.model.reference, list(columns)
         if reference is not None:
@@ -187,7 +188,7 @@ class Novelty:
                 held[k] = np.clip(columns[k], reference.low[k], reference.high[k])
         return held
 
-    def _limiting(self, columns: Sequence[NDArray[Any]], predicted: Array, clamped: bool) -> NDArray[np.uint8]:
+    def _limiting(self, columns: Sequence[AnyArray], predicted: Array, clamped: bool) -> NDArray[np.uint8]:
         """Return the variable whose replacement by what is typical of the presences raises the prediction most."""
         typical = self.model.reference.typical[self.band]  # type: ignore[union-attr,index]
         most, which = np.zeros(len(predicted)), np.zeros(len(predicted), dtype=np.uint8)
@@ -201,13 +202,26 @@ class Novelty:
         return which
 
 
+def mapped_part(
+    model: FittedModel, stack: Stack, extrapolation: str, area: StudyArea | None, novelty: "NoveltyMaps | None" = None
+) -> Stack:
+    """Return the part of the layers that is mapped, whose cells `novelty` then counts; raise if they are not a model's
+    variables in its order, or for an extrapolation that not every kind of model has."""
+    check_variables(model.names, stack)
+    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
+    part = stack.within(None if area is None else area.bounds)
+    if novelty is not None:
+        novelty.start(part)
+    return part
+
+
 class NoveltyMaps:
     """What is written and counted beside the maps of a model, in the same pass over the layers.
 
     `identity` is the model's, where it is known already: to find it takes a look at all of its weights.
 
-    Whoever writes the maps calls `start` with the grid, writes `rasters` with `tags` beside its own, and has every
-    window counted and `measured`. Then `outside` says how much of the map is outside the training range.
+    The writer of the maps calls `start` with the grid, adds the `bands` of every window to its own, and calls `write`.
+    Then `outside` says how much of the map is outside the training range.
     """
 
     def __init__(
@@ -251,22 +265,21 @@ class NoveltyMaps:
         words = dict.fromkeys(OF_VARIABLES, legend) | {"mop_strict": STRICT_WORDS}
         return [{**common, "what": TITLES[name], **words.get(name, {})} for name in names]
 
-    def count(
-        self, window: Window, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_]
-    ) -> NDArray[np.bool_] | None:
+    def count(self, window: Window, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         """Count a window; return which cells are outside the training range, None where that is not known."""
         return None if self._tally is None else self._tally.add(window, columns, valid)
 
-    def measured(
+    def bands(
         self,
         window: Window,
-        columns: Sequence[NDArray[Any]],
+        columns: Sequence[AnyArray],
         valid: NDArray[np.bool_],
         predicted: Array | None = None,
         clamped: bool = True,
-    ) -> list[NDArray[Any]]:
-        """Return a band for every raster; `valid` are the cells that are on the map, the rest is as for
-        `Novelty.measure`."""
+    ) -> list[AnyArray]:
+        """Count a window, and return a band for every raster; `valid` are the cells that are on the map, the rest is as
+        for `Novelty.measure`."""
+        self.count(window, columns, valid)
         if not self.novelty.names:
             return []
         measured = self.novelty.measure(columns, predicted, clamped)
@@ -277,9 +290,7 @@ class NoveltyMaps:
             out.append(band.reshape(shape))
         return out
 
-    def measured_at(
-        self, cells: KnownCells, predicted: Array | None = None, clamped: bool = True
-    ) -> list[NDArray[Any]]:
+    def measured_at(self, cells: KnownCells, predicted: Array | None = None, clamped: bool = True) -> list[AnyArray]:
         """Return a band for every raster, flat, from measures at the cells of a window that are known alone;
         `predicted` is as for `Novelty.measure`, at these cells."""
         if not self.novelty.names:
@@ -291,6 +302,31 @@ class NoveltyMaps:
     def wrote(self, summaries: Sequence[RasterSummary]) -> None:
         """Note what was written."""
         self.summaries = dict(zip(self.novelty.names, summaries))
+
+    @classmethod
+    def write(
+        cls,
+        novelty: "NoveltyMaps | None",
+        stack: Stack,
+        rasters: Sequence[Raster],
+        compute: Callable[[Window, NDArray[np.floating]], Sequence[AnyArray]],
+        tags: Sequence[dict[str, str]],
+        *,
+        about: Mapping[str, str] | None = None,
+        threads: int = 2,
+        progress: Progress | None = None,
+        doing: str = "map",
+    ) -> list[RasterSummary]:
+        """Write rasters, and after them those of novelty, if any, as `write_rasters` does; return the summaries of the
+        former. `about` are tags for the maps of novelty beside their own."""
+        beside = [] if novelty is None else novelty.rasters
+        more = [] if novelty is None else [{**own, **(about or {})} for own in novelty.tags]
+        ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": doing}
+        summaries = write_rasters(stack, [*rasters, *beside], compute, [*tags, *more], **ways)
+        count = len(summaries) - len(beside)
+        if novelty is not None:
+            novelty.wrote(summaries[count:])
+        return summaries[:count]
 
     @property
     def outside(self) -> Outside | None:

@@ -1,18 +1,18 @@
 """How many cells of a map are outside the training range of its model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rasterio.crs import CRS
 from rasterio.windows import Window
 
 from sdm.data.place import is_place
 from sdm.data.rasters.grid import Grid
 from sdm.novelty.ranges import TrainingRange
+from sdm.types import AnyArray
 
 LISTED = 0.001  # of the cells: numbers that are outside their range in fewer are not listed
 
@@ -87,7 +87,7 @@ class OutsideTally:
         self._rows = np.zeros((len(seen.names) + 2, grid.height), dtype=np.int64)
         self._lock = Lock()
 
-    def add(self, window: Window, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def add(self, window: Window, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Count the valid cells of one more window; return which of them are outside."""
         width, first = int(window.width), int(window.row_off)
         outside, counts = self.seen.mark(columns, valid, width)
@@ -99,10 +99,9 @@ class OutsideTally:
 
     def summary(self) -> Outside:
         """Return the counts, and exact areas (`Grid.cell_km2`; without a CRS, numbers that can be degrees are)."""
-        degrees = self.grid.crs is None and self.grid.looks_geographic
-        grid = replace(self.grid, crs=CRS.from_epsg(4326)) if degrees else self.grid
+        grid = self.grid.located
         # Every variable by itself: a product of matrices would add up in an order that depends on how many there are.
-        cells, km2 = self._rows.sum(axis=1), (self._rows * Grid.cell_km2(grid, np.arange(grid.height))).sum(axis=1)
+        cells, km2 = self._rows.sum(axis=1), (self._rows * grid.cell_km2(np.arange(grid.height))).sum(axis=1)
         each = {name: (int(cells[k]), float(km2[k])) for k, name in enumerate(self.seen.names, start=2)}
         listed = [name for name, known in zip(self.seen.names, self.seen.classes) if known is not None]
         numbers = {name: counted for name, counted in each.items() if name not in listed and not is_place(name)}

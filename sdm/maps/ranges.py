@@ -2,13 +2,12 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import rasterio
-from rasterio.crs import CRS
 
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
@@ -51,8 +50,8 @@ def patch_frame(raster: Path, species: str, min_patch: float) -> tuple[Any, list
     import shapely
 
     with open_local(raster) as source:
-        grid = Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)
-    measured = replace(grid, crs=CRS.from_epsg(4326)) if grid.crs is None and grid.looks_geographic else grid
+        grid = Grid.of(source)
+    measured = grid.located
     kept, areas, dropped = [], [], []
     for shape in _patches(raster):
         # Edges are along rows and columns, so they stay straight where y becomes the area below it.

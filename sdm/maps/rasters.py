@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rasterio
@@ -34,7 +33,7 @@ from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import Moments, RasterSummary
 from sdm.progress.telling import StepCount, step_by_step
-from sdm.types import Colour, Progress
+from sdm.types import AnyArray, Colour, Progress
 
 NODATA = -9999.0
 BINARY_NODATA = 255
@@ -74,7 +73,7 @@ def check_variables(names: Sequence[str], stack: Stack) -> None:
 def write_cog(
     stack: Stack,
     path: Path,
-    compute: Callable[[Window, NDArray[np.floating]], NDArray[Any]],
+    compute: Callable[[Window, NDArray[np.floating]], AnyArray],
     *,
     nodata: float,
     dtype: str,
@@ -84,7 +83,7 @@ def write_cog(
 ) -> RasterSummary:
     """Compute a band window by window and write it as a Cloud-Optimized GeoTIFF."""
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         return [compute(window, values)]
 
     return write_rasters(stack, [Raster(path, dtype, nodata)], bands, [tags], threads=threads, progress=progress)[0]
@@ -93,7 +92,7 @@ def write_cog(
 def write_rasters(
     stack: Stack,
     rasters: Sequence[Raster],
-    compute: Callable[[Window, NDArray[np.floating]], Sequence[NDArray[Any]]],
+    compute: Callable[[Window, NDArray[np.floating]], Sequence[AnyArray]],
     tags: Sequence[dict[str, str]],
     *,
     threads: int = 2,
@@ -101,39 +100,28 @@ def write_rasters(
     empty: bool = False,
     doing: str = "map",
 ) -> list[RasterSummary]:
-    """Compute rasters of one band each window by window, and write them: all, or none. `compute` is called with a
-    window and the layers' values there, and returns a band for every raster, of its type. A raster without any value is
-    an error, unless `empty` ones may be. `progress` is told what goes on by the name of `doing`."""
+    """Compute rasters window by window, and write them: all, or none. `compute` is called with a window and the layers'
+    values there, and returns an array for every raster, of its type: one band, or all of its bands. Return the
+    summaries of all bands, but of pictures. A band without any value is an error, unless `empty` ones may be.
+    `progress` is told what goes on by the name of `doing`."""
     # Where a window's maps take more memory than its layers, windows are as much smaller.
-    taken = sum(np.dtype(raster.dtype).itemsize for raster in rasters)
+    taken = sum(raster.count * np.dtype(raster.dtype).itemsize for raster in rasters)
     wide = taken / (len(stack.layers) * stack.dtype.itemsize)
     windows = stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide))
-    moments = [Moments(raster.nodata) for raster in rasters]
+    moments = [[] if raster.alpha else [Moments(raster.nodata) for _ in range(raster.count)] for raster in rasters]
+    steps = StepCount(progress, doing, len(windows))
     with writing_cogs(stack, rasters, threads, progress, doing) as files:
-        for window, bands in computed(stack, windows, compute, threads=threads, progress=progress, doing=doing):
-            for file, band, count in zip(files, bands, moments):
-                file.write(band, 1, window=window)
-                count.add(band)
-        summaries = [count.summary(raster.path, empty) for count, raster in zip(moments, rasters)]
-        for file, summary, file_tags in zip(files, summaries, tags):
-            describe_raster(file, [summary], file_tags)
-    return summaries
-
-
-def computed(
-    stack: Stack,
-    windows: Sequence[Window],
-    compute: Callable[[Window, NDArray[np.floating]], Any],
-    *,
-    threads: int = 2,
-    progress: Progress | None = None,
-    doing: str = "map",
-) -> Iterator[tuple[Window, Any]]:
-    """Yield window after window with the result computed from it, and report progress."""
-    count = StepCount(progress, doing, len(windows))
-    for result in stack.scan(windows, compute=compute, threads=threads):
-        yield result
-        count.step()
+        for window, made in stack.scan(windows, compute=compute, threads=threads):
+            for file, values, counts in zip(files, made, moments):
+                bands = values.reshape(file.count, *values.shape[-2:])
+                file.write(bands, window=window)
+                for band, count in zip(bands, counts):
+                    count.add(band)
+            steps.step()
+        summaries = [[count.summary(raster.path, empty) for count in of] for of, raster in zip(moments, rasters)]
+        for file, of_bands, file_tags in zip(files, summaries, tags):
+            describe_raster(file, of_bands, file_tags)
+    return [summary for of_bands in summaries for summary in of_bands]
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
-from sdm.types import Progress
+from sdm.types import AnyArray, Progress
 
 STATISTIC_WORDS = {
     "mean": "mean",
@@ -69,32 +71,10 @@ def predict_raster(
     """
     check_variables(model.names, stack)
     stack = stack.within(None if study_area is None else study_area.bounds)
-    clamped = extrapolation != "free"
-    if novelty is not None:
-        novelty.start(stack)
-
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
-        columns = list(values.reshape(values.shape[0], -1))
-        out = model.predict_columns(columns, scale, clamped)
-        valid = ~np.isnan(out)
-        if study_area is not None:
-            valid &= study_area.mask(stack, window).ravel()
-        beside: list[NDArray[Any]] = []
-        if novelty is not None:
-            known = out[None] if model is novelty.model else None
-            novelty.count(window, columns, valid)
-            beside = novelty.measured(window, columns, valid, known, clamped)
-        out = extrapolated(model, out, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
-        return [_band(out, threshold, valid).reshape(values.shape[1:]), *beside]
-
-    rasters, file_tags = [_raster(Path(path), threshold)], [_tags(model, scale, tags or {}, threshold)]
-    if novelty is not None:
-        rasters, file_tags = [*rasters, *novelty.rasters], [*file_tags, *novelty.tags]
+    planned = PlannedMap(model, Path(path), threshold, study_area, tags or {}, novelty)
     doing = "map" if threshold is None else "map of presence"
-    summary, *others = write_rasters(stack, rasters, bands, file_tags, threads=threads, progress=progress, doing=doing)
-    if novelty is not None:
-        novelty.wrote(others)
-    return summary
+    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": doing}
+    return predict_rasters([planned], stack, scale=scale, extrapolation=extrapolation, **ways)[0]
 
 
 @dataclass(frozen=True)
@@ -106,7 +86,7 @@ class PlannedMap:
     threshold: float | None = None
     study_area: StudyArea | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    novelty: NoveltyMaps | None = None  # without maps of its own: it counts
+    novelty: NoveltyMaps | None = None  # what is written and counted beside it
 
 
 def predict_rasters(
@@ -117,39 +97,44 @@ def predict_rasters(
     extrapolation: str = "clamp",
     threads: int = 2,
     progress: Progress | None = None,
+    doing: str = "map",
 ) -> list[RasterSummary]:
     """Write maps of several models, each as `predict_raster` would, in one pass over the layers. `stack` has the
     variables of all models."""
-    at = [[stack.names.index(name) for name in one.model.names] for one in maps]
+    places = [[stack.names.index(name) for name in one.model.names] for one in maps]
     areas = {id(one.study_area): one.study_area for one in maps if one.study_area is not None}
-    for one in maps:
-        if one.novelty is not None:
-            one.novelty.start(stack)
+    beside = [one.novelty for one in maps if one.novelty is not None]
+    for novelty in beside:
+        novelty.start(stack)
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         flat = list(values.reshape(values.shape[0], -1))
         inside = {key: area.mask(stack, window).ravel() for key, area in areas.items()}
-        out, model, predicted = [], None, np.empty(0)
-        for one, columns in zip(maps, at):
-            own = [flat[k] for k in columns]
-            if one.model is not model:  # presence, which follows suitability, follows from it
-                model, predicted = one.model, _values(one.model, own, scale, extrapolation)
+        shown, measured, model, base, mapped = [], list[AnyArray](), None, np.empty(0), np.empty(0)
+        for one, place in zip(maps, places):
+            columns = [flat[k] for k in place]
+            if one.model is not model:  # maps of presence come after the map of suitability of their model
+                model, base = one.model, one.model.predict_columns(columns, scale, extrapolation != "free")
+                free = partial(one.model.predict_columns, columns, scale, False)
+                mapped = extrapolated(one.model, base, free, columns, extrapolation)
             here = inside.get(id(one.study_area))
+            shown.append(_band(mapped, one.threshold, here))
             if one.novelty is not None:
-                valid = ~np.isnan(predicted)
-                one.novelty.count(window, own, valid if here is None else valid & here)
-            band = _band(predicted, one.threshold, here)
-            out.append(band.reshape(values.shape[1:]))
-        return out
+                valid = ~np.isnan(base) if here is None else here & ~np.isnan(base)
+                known = base[None] if one.model is one.novelty.model else None
+                measured += one.novelty.bands(window, columns, valid, known, extrapolation != "free")
+        return [band.reshape(values.shape[1:]) for band in [*shown, *measured]]
 
     rasters = [_raster(one.path, one.threshold) for one in maps]
     tags = [_tags(one.model, scale, dict(one.tags), one.threshold) for one in maps]
-    return write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress)
-
-
-def _kind(threshold: float | None) -> tuple[str, float]:
-    """Return the type of a map's cells, and what stands for no data."""
-    return ("float32", NODATA) if threshold is None else ("uint8", BINARY_NODATA)
+    rasters += [raster for novelty in beside for raster in novelty.rasters]
+    tags += [about for novelty in beside for about in novelty.tags]
+    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": doing}
+    summaries = write_rasters(stack, rasters, bands, tags, **ways)
+    others = iter(summaries[len(maps) :])
+    for novelty in beside:
+        novelty.wrote(list(islice(others, len(novelty.rasters))))
+    return summaries[: len(maps)]
 
 
 def _raster(path: Path, threshold: float | None) -> Raster:
@@ -163,15 +148,9 @@ def _tags(model: ValueModel, scale: str, more: dict[str, str], threshold: float 
     return {"threshold_rule": "value", **tags, "what": "presence", "threshold": f"{threshold:.9g}", **PRESENCE_WORDS}
 
 
-def _values(model: ValueModel, columns: list[NDArray[Any]], scale: str, extrapolation: str) -> NDArray[Any]:
-    """Return what a model predicts, NaN where it predicts nothing."""
-    out = model.predict_columns(columns, scale, extrapolation != "free")
-    return extrapolated(model, out, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
-
-
-def _band(values: NDArray[Any], threshold: float | None, inside: NDArray[np.bool_] | None) -> NDArray[Any]:
+def _band(values: AnyArray, threshold: float | None, inside: NDArray[np.bool_] | None) -> AnyArray:
     """Return the cells of a map from what was predicted; outside a study area there are no data."""
-    dtype, nodata = _kind(threshold)
+    dtype, nodata = ("float32", NODATA) if threshold is None else ("uint8", BINARY_NODATA)
     band = (values if threshold is None else values >= threshold).astype(dtype)
     missing = np.isnan(values)
     band[missing if inside is None else missing | ~inside] = nodata
@@ -199,7 +178,7 @@ def write_spread_maps(
     describe.pop("threshold_rule", None)
     step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         flat = values.reshape(values.shape[0], -1)
         out = np.empty((len(paths), flat.shape[1]), dtype=np.float32)
         for first in range(0, flat.shape[1], step):

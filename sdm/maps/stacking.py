@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rasterio
 from numpy.typing import NDArray
 from rasterio.errors import RasterioError
 from rasterio.windows import Window
@@ -23,7 +22,7 @@ from sdm.errors import DataError
 from sdm.executors.ahead import ahead
 from sdm.maps.gis.tags import describe_raster
 from sdm.maps.rasters import BLOCK, NODATA, Moments, Raster, RasterSummary, writing_cogs
-from sdm.types import Progress
+from sdm.types import AnyArray, Progress
 
 HOW = ("sum", "threshold")
 """What can be made of a stack: the sum of suitabilities, or the number of species above their cutoff."""
@@ -107,7 +106,7 @@ def _stack(
     kinds: Mapping[str, tuple[str, float]],
     threads: int,
     told: Callable[[int], None],
-) -> list[NDArray[Any]]:
+) -> list[AnyArray]:
     """Return the stacks of one strip of the grid."""
     shape = int(strip.height), int(strip.width)
     seen = np.zeros(shape, dtype=bool)
@@ -130,7 +129,7 @@ def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
     """Return the values of a map in a strip, NaN where it has none."""
     try:
         with open_local(one.path) as source:
-            if problem := _grid_of(source).difference(grid):
+            if problem := Grid.of(source).difference(grid):
                 said = problem.replace("the stack", "the first map")
                 raise DataError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
             values = source.read(one.band, window=strip).astype(np.float32, copy=False)
@@ -145,10 +144,6 @@ def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
 def _grid(path: Path) -> Grid:
     try:
         with open_local(path) as source:
-            return _grid_of(source)
+            return Grid.of(source)
     except RasterioError as error:
         raise DataError(f"{path} cannot be read as a map ({error}): make it again") from error
-
-
-def _grid_of(source: rasterio.DatasetReader) -> Grid:
-    return Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)

@@ -8,14 +8,12 @@ no part in distances; one that was not seen is outside by 1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
 from sdm.novelty.reference import Reference
-from sdm.types import Array
+from sdm.types import AnyArray, Array, Index
 
 NONE = 255
 _RCOND_RANK = 1e-8  # and with less than this, inverses are taken without each variable
@@ -56,7 +54,7 @@ class Extrapolation:
         classes = tuple(reference.classes(k) if c else np.zeros(0) for k, c in enumerate(reference.categorical))
         return cls(reference.low, reference.high, reference.categorical, classes, mean, inverse, without, greatest)
 
-    def measure(self, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
         """Return the novelty of points given as one column per variable (below 0: type 1; above 1: type 2; NaN where a
         value is missing), and the variable that causes it most: of type 1 that which is farthest outside, of type 2
         that without which the distance falls most; 255 where nothing is novel."""
@@ -80,7 +78,7 @@ class Extrapolation:
         which[np.isnan(novelty)] = NONE
         return novelty, which
 
-    def _outside(self, variable: int, column: NDArray[Any]) -> Array:
+    def _outside(self, variable: int, column: AnyArray) -> Array:
         """Return how far values of a variable are outside its range, at most 0; NaN where one is missing."""
         values = np.asarray(column, dtype=np.float64)
         if self.categorical[variable]:
@@ -100,36 +98,15 @@ def _inverse(covariance: Array, scale: Array) -> Array:
     return inverse
 
 
-@jit
-def _mahalanobis(points, inverse, without, greatest):  # type: ignore[no-untyped-def]
+def _mahalanobis(points: Array, inverse: Array, without: Array, greatest: float) -> tuple[Array, Index]:
     """Return the squared distances of points from the mean, and without which variable each falls most, where it is
     above the greatest of the reference."""
-    n, k = points.shape
-    out, cause = np.empty(n), np.zeros(n, dtype=np.int64)
-    parts = np.empty(k)
-    for i in range(n):
-        total = 0.0
-        for a in range(k):
-            part = 0.0
-            for b in range(k):
-                part += inverse[a, b] * points[i, b]
-            parts[a] = part
-            total += part * points[i, a]
-        out[i] = total
-        if total <= greatest:
-            continue
-        least = np.inf
-        for j in range(k):
-            if without.size:
-                rest = 0.0
-                for a in range(k):
-                    part = 0.0
-                    for b in range(k):
-                        part += without[j, a, b] * points[i, b]
-                    rest += part * points[i, a]
-            else:
-                rest = total - parts[j] * parts[j] / inverse[j, j]
-            if rest < least:
-                least = rest
-                cause[i] = j
-    return out, cause
+    parts = points @ inverse
+    distance = np.einsum("ij,ij->i", parts, points)
+    cause, beyond = np.zeros(len(points), dtype=np.int64), np.flatnonzero(distance > greatest)
+    if len(without):
+        rest = np.einsum("ia,jab,ib->ij", points[beyond], without, points[beyond], optimize=True)
+    else:
+        rest = distance[beyond, None] - parts[beyond] ** 2 / np.diag(inverse)
+    cause[beyond] = np.argmin(rest, axis=1)
+    return distance, cause

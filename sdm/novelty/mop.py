@@ -6,17 +6,16 @@ variable is outside the range of the reference, or a category that was not seen,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
 from sdm.novelty.reference import Reference
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 POINTS = 2000  # of the reference that distances are measured to: drawn by a seed where there are more
 SHARE = 0.05
+_ROWS = 500  # whose distances to all points are held at once
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Parity:
         nearest = max(1, round(share * len(values)))
         return cls(np.ascontiguousarray((values - mean) / scale), mean, scale, nearest, reference)
 
-    def measure(self, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the mean distance of points to the nearest points of the reference (NaN where a value is missing), and
         where a value was never seen."""
         at = self.reference.continuous
@@ -61,21 +60,12 @@ class Parity:
         return distance, strict & ~missing
 
 
-@jit
-def _mean_nearest(x, points, nearest):  # type: ignore[no-untyped-def]
+def _mean_nearest(x: Array, points: Array, nearest: int) -> Array:
     """Return the mean distance of each row to its nearest points."""
-    out = np.empty(x.shape[0])
-    squares = np.empty(points.shape[0])
-    for i in range(x.shape[0]):
-        for j in range(points.shape[0]):
-            total = 0.0
-            for k in range(x.shape[1]):
-                away = x[i, k] - points[j, k]
-                total += away * away
-            squares[j] = total
-        chosen = np.partition(squares, nearest - 1)[:nearest]
-        total = 0.0
-        for j in range(nearest):
-            total += np.sqrt(chosen[j])
-        out[i] = total / nearest
+    from scipy.spatial.distance import cdist
+
+    out = np.empty(len(x))
+    for first in range(0, len(x), _ROWS):
+        distances = np.partition(cdist(x[first : first + _ROWS], points), nearest - 1, axis=1)
+        out[first : first + _ROWS] = distances[:, :nearest].mean(axis=1)
     return out

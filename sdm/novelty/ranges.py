@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.place import is_place
 from sdm.novelty.reference import Reference
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class TrainingRange:
         return cls(tuple(names), low, high, classes)
 
     def mark(
-        self, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_], width: int
+        self, columns: Sequence[AnyArray], valid: NDArray[np.bool_], width: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Return which of the valid cells are outside in any variable, and how many in each `(V, rows)` of `width`
         cells."""
@@ -53,6 +52,6 @@ class TrainingRange:
                 counts[k] = np.count_nonzero(marked.reshape(-1, width), axis=1)
         return outside, counts
 
-    def outside(self, columns: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+    def outside(self, columns: Sequence[AnyArray]) -> NDArray[np.bool_]:
         """Return which points have a value outside the range, or a category that training did not have."""
         return self.mark(columns, np.ones(len(columns[0]), dtype=np.bool_), 1)[0]

@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sdm.types import Array, Index
+from sdm.types import AnyArray, Array, Index
 
 VARIABLES = 254  # that a map of the most dissimilar one can tell apart
 ROWS = 12_000  # of a reference that a model keeps: 10,000 background points, and presences
@@ -55,15 +54,15 @@ class Reference:
         """Return the categories of a variable that were seen."""
         return np.unique(self.values[:, variable])
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Return the arrays that keep it in a file: one row per variable, in single precision where nothing is lost."""
         single = self.values.astype(np.float32)
         values = single if np.array_equal(single, self.values) else self.values
-        arrays: dict[str, NDArray[Any]] = {"reference": np.ascontiguousarray(values.T)}
+        arrays: dict[str, AnyArray] = {"reference": np.ascontiguousarray(values.T)}
         return arrays if self.typical is None else {**arrays, "reference_typical": self.typical}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], categorical: Sequence[bool], bands: int) -> "Reference":
+    def from_arrays(cls, arrays: dict[str, AnyArray], categorical: Sequence[bool], bands: int) -> "Reference":
         """Return the reference that a file keeps; raise ValueError for what no fit writes."""
         stored, typical = arrays["reference"], arrays.get("reference_typical")
         shapes = stored.shape[:1] == (len(categorical),) and stored.ndim == 2 and stored.size
@@ -77,7 +76,7 @@ class Reference:
 REFERENCE_ARRAYS = ("reference", "reference_typical")
 
 
-def kept_rows(ranks: NDArray[Any], categorical: Sequence[bool]) -> Index:
+def kept_rows(ranks: AnyArray, categorical: Sequence[bool]) -> Index:
     """Return which of n places a model keeps, from `(V, n)` values or their ranks: all; or, of many, some at random
     (always the same), those with the least and the greatest value of every variable, and one of every category."""
     n = ranks.shape[1]

@@ -1,23 +1,16 @@
 """Maps as text: the same numbers and places, whatever the numbers are, and GDAL reads them."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
-import pytest
 import rasterio
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rasterio.transform import Affine, from_origin
 
-from sdm.maps.gis.ascii_grid import _POWERS, _as_text
 from sdm.maps.gis.formats import ASCII, copy_map
-
-
-def text_of(values: np.ndarray) -> str:
-    room = np.empty(values.size * 17, np.uint8)
-    missing = np.frombuffer(b"-9999 ", np.uint8)
-    return bytes(room[: _as_text(values.astype(np.float64), -9999.0, missing, _POWERS, room)]).decode()
 
 
 def save(path: Path, values: np.ndarray, transform: Affine, nodata: float = -9999.0) -> Path:
@@ -29,19 +22,19 @@ def save(path: Path, values: np.ndarray, transform: Affine, nodata: float = -999
 
 @given(arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False)))
 def test_nine_digits_give_back_every_number_of_32_bits(values: np.ndarray) -> None:
-    lines = text_of(values).splitlines()
+    with TemporaryDirectory() as folder:
+        source = save(Path(folder) / "map.tif", values, from_origin(0, 3, 1, 1))
+        copy_map(source, Path(folder) / "map.asc", ASCII)
+        lines = (Path(folder) / "map.asc").read_text().splitlines()[6:]
     assert [len(line.split()) for line in lines] == [4, 4, 4]
     np.testing.assert_array_equal(np.array([line.split() for line in lines], dtype=np.float32), values)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (-0.0, "0"), (1.0, "1"), (0.5, "0.5"), (-2.25, "-2.25"), (100.0, "100"), (123456789.0, "123456789"),
-     (1e9, "1E09"), (0.00001, "0.00001"), (2.5e-7, "2.5E-07"), (-9999.0, "-9999"), (np.nan, "-9999"),
-     (0.9999999999, "1"), (99999999.99, "100000000"), (3.0, "3"), (120.0, "120")],
-)  # fmt: skip
-def test_numbers_are_as_short_as_they_can_be(value: float, text: str) -> None:
-    assert text_of(np.array([[value]])) == f"{text}\n"
+def test_numbers_are_short_and_missing_ones_have_their_value(tmp_path: Path) -> None:
+    values = np.array([[0.25, -0.0, 1.0], [np.nan, -9999.0, 1e9]], dtype=np.float32)
+    source = save(tmp_path / "map.tif", values, from_origin(0, 2, 1, 1))
+    copy_map(source, tmp_path / "map.asc", ASCII)
+    assert (tmp_path / "map.asc").read_text().splitlines()[6:] == ["0.250000000 0 1", "-9999 -9999 1e+09"]
 
 
 def test_grid_is_read_by_gdal_with_the_same_numbers_and_place(tmp_path: Path) -> None:

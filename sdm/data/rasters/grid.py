@@ -1,11 +1,12 @@
 """The grid of cells that all layers share: its place, its size, and which cell a point falls in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from affine import Affine
 from numpy.typing import ArrayLike
+from rasterio import DatasetReader
 from rasterio.crs import CRS
 from rasterio.errors import RasterioError
 from rasterio.windows import Window
@@ -26,6 +27,11 @@ class Grid:
     height: int
     transform: Affine  # from (column, row) to (x, y) of a cell's upper left corner (lower, if south-up); never rotated
     crs: CRS | None  # None when no file says it and it cannot be guessed
+
+    @classmethod
+    def of(cls, raster: "Grid | DatasetReader") -> "Grid":
+        """Return the grid of an open raster, or of layers."""
+        return cls(width=raster.width, height=raster.height, transform=raster.transform, crs=raster.crs)
 
     @property
     def n_cells(self) -> int:
@@ -151,6 +157,12 @@ class Grid:
         left, bottom, right, top = self.bounds
         degrees = left >= -360 and right <= 360 and bottom >= -90.5 and top <= 90.5
         return degrees and self.transform != Affine.identity()
+
+    @property
+    def located(self) -> "Grid":
+        """The grid in degrees where it has no CRS and its numbers can be degrees."""
+        degrees = self.crs is None and self.looks_geographic
+        return replace(Grid.of(self), crs=CRS.from_epsg(4326)) if degrees else Grid.of(self)
 
     def difference(self, other: "Grid") -> str | None:
         """Return in what way this grid is not the other one, the stack's, as the end of a sentence; None if it is.

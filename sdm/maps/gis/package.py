@@ -1,12 +1,10 @@
 """`results.gpkg`: points and polygons of a model's results in one file that a GIS opens, beside its rasters."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rasterio.crs import CRS
 
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
@@ -57,8 +55,8 @@ def presence_centroid(raster: Path) -> tuple[dict[str, float] | None, Any]:
     """Return the middle of the cells of a map that are 1, weighted by their area, and the coordinate system; None
     where there is no such cell."""
     with open_local(raster) as source:
-        grid = Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)
-        ground = Ground(replace(grid, crs=CRS.from_epsg(4326)) if grid.crs is None and grid.looks_geographic else grid)
+        grid = Grid.of(source)
+        ground = Ground(grid)
         total: Any = 0.0
         for _, window in source.block_windows(1):
             band = source.read(1, window=window).ravel().astype(np.uint8)

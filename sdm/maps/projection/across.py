@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from sdm._version import __version__
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Layer, Stack
-from sdm.maps.projection.change import Ground
 from sdm.maps.rasters import BLOCK, NODATA, Raster, write_rasters
-from sdm.types import Array, Progress
+from sdm.types import AnyArray, Array, Progress
 
 STATISTICS = ("mean", "sd", "min", "max")
 NAMES = {"mean": "mean", "sd": "standard deviation", "min": "minimum", "max": "maximum"}  # in tags and descriptions
@@ -57,12 +55,11 @@ def write_agreement(
     Cells have a value where every map has one. `presence` may be empty; agreement is then not written.
     """
     stack, n, doing = map_stack(grid, maps, presence), len(maps), "agreement of scenarios"
-    areas = Ground(grid).grid
+    areas = grid.located
     kind, nothing = ("uint8", 255) if n < 255 else ("uint16", 65535)
     parts: dict[tuple[int, int], Array] = {}
-    lock = Lock()
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         shown = values[:n].astype(np.float64)
         known = ~np.isnan(shown).any(axis=0)
         spread = shown.std(axis=0, ddof=1) if n > 1 else np.zeros(known.shape)
@@ -77,8 +74,7 @@ def write_agreement(
             counts = np.zeros((len(rows), n + 1))
             for row, line in enumerate(agreed):
                 counts[row] = np.bincount(line[line != nothing], minlength=n + 1)
-            with lock:
-                parts[int(window.row_off), int(window.col_off)] = areas.cell_km2(rows) @ counts
+            parts[int(window.row_off), int(window.col_off)] = areas.cell_km2(rows) @ counts
         return out
 
     rasters = [Raster(places[name]) for name in STATISTICS]
@@ -150,19 +146,17 @@ def write_variance(
 ) -> dict[str, Any]:
     """Write the variance of maps that each source accounts for, and the rest; return means over the area and shares."""
     stack, doing = map_stack(grid, maps), "variance of scenarios"
-    areas, names = Ground(grid).grid, [*design.levels, REST]
+    areas, names = grid.located, [*design.levels, REST]
     parts: dict[tuple[int, int], Array] = {}
-    lock = Lock()
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         shown = values.astype(np.float64)
         known = ~np.isnan(shown).any(axis=0)
         found = design.decompose(shown)
         rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
         area = areas.cell_km2(rows)[:, None] * known
         sums = np.array([area.sum(), *((np.where(known, part, 0.0) * area).sum() for part in found)])
-        with lock:
-            parts[int(window.row_off), int(window.col_off)] = sums
+        parts[int(window.row_off), int(window.col_off)] = sums
         return [np.where(known, part, NODATA).astype(np.float32) for part in found[1:]]
 
     rasters = [Raster(places[name], bands=(f"variance by {name}",)) for name in names]

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rasterio.crs import CRS
 from rasterio.windows import Window
 
-from sdm._jit import jit
 from sdm.data.rasters.grid import Grid
-from sdm.types import Array, Colour
+from sdm.types import AnyArray, Array, Colour
 
 CODES = ("stable_absent", "stable_present", "gain", "loss", "out_of_reach")
 STABLE_ABSENT, STABLE_PRESENT, GAIN, LOSS, OUT_OF_REACH = range(5)
@@ -25,32 +23,22 @@ DISPERSALS = ("unlimited", "none")
 _POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW")
 
 
-def change_codes(before: NDArray[Any], now: NDArray[np.uint8], dispersal: bool = True) -> NDArray[np.uint8]:
+def change_codes(before: AnyArray, now: NDArray[np.uint8], dispersal: bool = True) -> NDArray[np.uint8]:
     """Return the change of every cell that was present (1), absent (0) or unknown (255) before and is now; without
     dispersal, what was absent and becomes suitable is out of reach."""
-    codes = np.full(now.shape, UNKNOWN, dtype=np.uint8)
-    _fill_codes(before, now, GAIN if dispersal else OUT_OF_REACH, codes)
+    gained = GAIN if dispersal else OUT_OF_REACH
+    after = np.where(now == 1, np.uint8(STABLE_PRESENT), np.uint8(LOSS))
+    without = np.where(now == 1, np.uint8(gained), np.uint8(STABLE_ABSENT))
+    codes = np.where(before == 1, after, without)
+    codes[(now > 1) | ~((before == 0) | (before == 1))] = UNKNOWN
     return codes
-
-
-@jit
-def _fill_codes(before, now, gained, codes):  # type: ignore[no-untyped-def]
-    for i in range(now.size):
-        if now[i] <= 1 and (before[i] == 0 or before[i] == 1):
-            if now[i] == 1:
-                codes[i] = 1 if before[i] == 1 else gained
-            else:
-                codes[i] = 3 if before[i] == 1 else 0
 
 
 class Ground:
     """Cells of a grid on the ground: their areas, and where they lie on the globe, or in the plane of a projection."""
 
     def __init__(self, grid: Grid) -> None:
-        degrees = grid.crs is None and grid.looks_geographic
-        self.grid = Grid(
-            width=grid.width, height=grid.height, transform=grid.transform, crs=_wgs84() if degrees else grid.crs
-        )
+        self.grid = grid.located
         self.round = self.grid.crs is not None and self.grid.crs.is_geographic
         x, _ = self.grid.xy(0, np.arange(grid.width))
         self.x = np.vstack([np.cos(np.deg2rad(x)), np.sin(np.deg2rad(x))] if self.round else [x, np.zeros_like(x)])
@@ -61,10 +49,10 @@ class Ground:
         rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
         cols = slice(int(window.col_off), int(window.col_off) + int(window.width))
         _, y = self.grid.xy(rows, 0)
-        counts, sums = np.zeros((len(rows), len(CODES))), np.zeros((len(rows), 3))
-        chosen = np.zeros(256, dtype=np.bool_)
-        chosen[list(present)] = True
-        _count(codes, int(window.width), self.x[:, cols], chosen, counts, sums)
+        cells = codes.reshape(len(rows), -1)
+        counts = np.stack([np.count_nonzero(cells == code, axis=1) for code in range(len(CODES))], axis=1)
+        chosen = np.logical_or.reduce([cells == code for code in present])
+        sums = np.column_stack([chosen @ self.x[0, cols], chosen @ self.x[1, cols], np.count_nonzero(chosen, axis=1)])
         area = self.grid.cell_km2(rows)
         out = np.zeros(2 * len(CODES) + 4)
         out[: len(CODES)], out[len(CODES) : 2 * len(CODES)] = counts.sum(axis=0), area @ counts
@@ -92,24 +80,6 @@ class Ground:
         t = self.grid.transform
         place = self.grid.lonlat(np.array([(y - t.f) / t.e]), np.array([(x - t.c) / t.a]))
         return {"x": x, "y": y, "lon": float(place[0][0]), "lat": float(place[1][0])}
-
-
-def _wgs84() -> CRS:
-    return CRS.from_epsg(4326)
-
-
-@jit
-def _count(codes, width, x, chosen, counts, sums):  # type: ignore[no-untyped-def]
-    """Count the codes of every row, and add up where the chosen ones are."""
-    for row in range(counts.shape[0]):
-        for col in range(width):
-            code = codes[row * width + col]
-            if code < counts.shape[1]:
-                counts[row, code] += 1
-                if chosen[code]:
-                    sums[row, 0] += x[0, col]
-                    sums[row, 1] += x[1, col]
-                    sums[row, 2] += 1
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
-from sdm._jit import jit
 from sdm.data.crs import EARTH_KM
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
@@ -103,51 +102,24 @@ class Reach:
         return np.where(in_reach, cells * (1 + 1e-12), -1.0)
 
     def nearest(self, there: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return how many columns away the nearest occupied cell of the same row is."""
-        near: NDArray[np.float32] = _nearest(there, self.turn)
-        return near
+        """Return how many columns away the nearest occupied cell of the same row is, over the end of the row too where
+        `turn` columns go once round the globe, whether the grid has all of them or not."""
+        columns = np.arange(there.shape[1], dtype=np.float64)
+        before = np.maximum.accumulate(np.where(there, columns, -np.inf), axis=1)
+        after = np.minimum.accumulate(np.where(there, columns, np.inf)[:, ::-1], axis=1)[:, ::-1]
+        first, last = after[:, :1], before[:, -1:]
+        round_left, round_right = first + self.turn - columns, columns + self.turn - last
+        nearest = np.minimum.reduce([columns - before, after - columns, round_left, round_right])
+        return nearest.astype(np.float32)
 
     def limit(self, codes: NDArray[np.uint8], near: NDArray[np.float32], top: int, low: int) -> NDArray[np.uint8]:
         """Return the codes of some rows (the first is `top`), limited by what is `nearest` in rows from `low` on."""
         out = codes.copy()
-        for k in range(len(codes)):
+        for k, row in enumerate(out):
+            suitable = np.flatnonzero((row == GAIN) | (row == STABLE_PRESENT))
             first = top + k - self.rows - low
-            _limit_row(out[k], near, self.columns(top + k), first, GAIN, STABLE_PRESENT, OUT_OF_REACH, LOSS)
+            inside = slice(max(first, 0), max(first + 2 * self.rows + 1, 0))
+            reach = self.columns(top + k)[max(-first, 0) :][: len(near[inside])]
+            gone = suitable[~(near[inside, suitable] <= reach[:, None]).any(axis=0)]
+            row[gone] = np.where(row[gone] == GAIN, OUT_OF_REACH, LOSS)
         return out
-
-
-@jit
-def _nearest(there, turn):  # type: ignore[no-untyped-def]
-    """Return how many columns away the nearest occupied cell of the same row is, where `turn` columns go once round the
-    globe, whether the grid has all of them or not."""
-    height, width = there.shape
-    out = np.full(there.shape, np.inf, dtype=np.float32)
-    for row in range(height):
-        first, last = -1, -1
-        for col in range(width):
-            if there[row, col]:
-                first, last = (col if first < 0 else first), col
-            if last >= 0:
-                out[row, col] = min(col - last, turn - (col - first))
-        near = last
-        for col in range(width - 1, -1, -1):
-            if there[row, col]:
-                near = col
-            if near >= col:
-                out[row, col] = min(out[row, col], near - col, turn - (last - col))
-    return out
-
-
-@jit
-def _limit_row(codes, near, columns, first, gain, stable, out_of_reach, loss):  # type: ignore[no-untyped-def]
-    for col in range(codes.size):
-        code = codes[col]
-        if code in (gain, stable):
-            reached = False
-            for j in range(columns.size):
-                row = first + j
-                if 0 <= row < near.shape[0] and near[row, col] <= columns[j]:
-                    reached = True
-                    break
-            if not reached:
-                codes[col] = out_of_reach if code == gain else loss

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from sdm.maps.projection.change import (
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.rasters import BINARY_NODATA, BLOCK, NODATA, Raster, write_rasters
 from sdm.storage.files import safe_names
-from sdm.types import Array, Progress
+from sdm.types import AnyArray, Array, Progress
 
 SHARED = ("mess", "exdet", "mop")  # measures that depend on the environment of a model, not on what it predicts
 PRESENT = (STABLE_PRESENT, GAIN)
@@ -70,7 +69,7 @@ class ScenarioFiles:
             raise OptionError(
                 f"two models are of '{twice[0]}': tell them apart by a field, as in 'runs/{{multiplier}}/sp.npz'"
             )
-        groups = group_models(models)
+        groups = [one.environment for one in models]
         endings = ["change", *dict.fromkeys(rule for one in models for rule in one.cutoffs)]
         taken = ["scenario", *(name for one in MEASURES.values() for name in one)]
         taken += [name for one in models for name in one.together]
@@ -110,11 +109,6 @@ class ScenarioFiles:
             {name: f"{name}.tif" if alone else beside(one.title, name) for name in one.together} for one in models
         )
         return cls(targets, tuple(novelty), together)
-
-
-def group_models(models: Sequence[ProjectedModel]) -> list[str]:
-    """Return for each model what is the same for all that were fitted to the same environment."""
-    return [one.environment for one in models]
 
 
 @dataclass(frozen=True)
@@ -167,7 +161,7 @@ class _Work:
         self.names, self.categorical = list(stack.names), stack.categorical
         self.columns = [[self.names.index(name) for name in one.model.names] for one in own.models]
         self.ground = Ground(stack)
-        groups = group_models(own.models)
+        groups = [one.environment for one in own.models]
         self.leaders = [groups.index(group) for group in groups]
         shared = [name for name in own.measures if name in SHARED] if novelty else []
         alone = [name for name in own.measures if name not in SHARED] if novelty else []
@@ -188,7 +182,6 @@ class _Work:
         self.stack = replace(stack, layers=(*stack.layers, *past), block=block)
         self.rasters, self.tags = self._files(tags)
         self._parts: dict[tuple[int, int], tuple[list[Array], dict[int, Array]]] = {}
-        self._lock = Lock()
 
     def _files(self, tags: dict[str, str]) -> tuple[list[Raster], list[dict[str, str]]]:
         """Return the rasters in the order of their bands, each with its tags."""
@@ -219,14 +212,14 @@ class _Work:
             listed += [{**about, **tags} for about in self.alone[k].tags]
         return rasters, listed
 
-    def bands(self, window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def bands(self, window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         """Compute a window of every raster, and keep what is counted in it."""
         shape = values.shape[1:]
         flat = values.reshape(values.shape[0], -1)
         rows = np.arange(int(window.row_off), int(window.row_off) + shape[0])
         area = self.ground.grid.cell_km2(rows)
         inside = None if self.own.study_area is None else self.own.study_area.mask(self.stack, window).ravel()
-        out: list[NDArray[Any]] = []
+        out: list[AnyArray] = []
         sums: list[Array] = []
         over: dict[int, Array] = {}
         cells_of: dict[tuple[int, ...], KnownCells] = {}
@@ -237,10 +230,10 @@ class _Work:
                 cells_of[at] = KnownCells(flat, at, shape[1], inside)
             cells, clamped = cells_of[at], one.extrapolation != "free"
             base, shown, present = one.compute(cells.values, np.ones(cells.count, dtype=np.bool_))
-            leader, beside = self.leaders[k], list[NDArray[Any]]()
+            leader, beside = self.leaders[k], list[AnyArray]()
             if leader == k:
                 outside = self.counted[k].count(window, [flat[i] for i in at], cells.known)
-                outside_of[k] = None if outside is None else cells.gather(outside)
+                outside_of[k] = None if outside is None else outside[cells.known]
                 beside = self.counted[k].measured_at(cells, base, clamped)
                 over[k] = cells.sums(area)
             beside += self.alone[k].measured_at(cells, base, clamped)
@@ -250,8 +243,7 @@ class _Work:
                 sums.append(counted)
             out += one.together_bands(shown, present, cells) + beside
         out = [band.reshape(shape) for band in out]
-        with self._lock:
-            self._parts[int(window.row_off), int(window.col_off)] = sums, over
+        self._parts[int(window.row_off), int(window.col_off)] = sums, over
         return out
 
     def _target(
@@ -262,9 +254,9 @@ class _Work:
         shown: Array,
         present: Sequence[NDArray[np.bool_]],
         outside: NDArray[np.bool_] | None,
-        flat: NDArray[Any],
+        flat: AnyArray,
         area: Array,
-    ) -> tuple[list[NDArray[Any]], Array]:
+    ) -> tuple[list[AnyArray], Array]:
         """Return the bands of one target, and its sums, from what was computed at the cells that are known."""
         level = shown[target.band]
         gone = np.isnan(level)

@@ -18,7 +18,7 @@ from sdm.maps.cells import KnownCells
 from sdm.maps.rasters import Raster
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 DEFAULT_RULE = "maxsss"
 Present = NDArray[np.bool_]  # (T, n), where each target is present by a rule
@@ -94,7 +94,7 @@ class ProjectedModel:
             raise OptionError(f"threshold={word}: expected a number, or one that the model has ({listed})")
         return float(one.from_raw(known[word], self.shown_scale))
 
-    def compute(self, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the predictions before anything is done about extrapolation, of all bands of the model, those of the
         map `(T, n)`, and where each target is present by each rule `(R, T, n)`. Cells that are not `known` have a
         missing value."""
@@ -121,7 +121,7 @@ class ProjectedModel:
         """Return what the values of such a map are."""
         return {"what": name.replace("_", " ")}
 
-    def together_bands(self, shown: Array, present: Sequence[Present], cells: KnownCells) -> list[NDArray[Any]]:
+    def together_bands(self, shown: Array, present: Sequence[Present], cells: KnownCells) -> list[AnyArray]:
         """Return the bands of these maps, from what `compute` returned at the cells that are known."""
         gone = np.isnan(shown).any(axis=0)
         values = self.together_values(np.where(gone, 1.0, shown), present)
@@ -130,7 +130,7 @@ class ProjectedModel:
             for name, raster in self.together.items()
         ]
 
-    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, NDArray[Any]]:
+    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, AnyArray]:
         """Return the values of these maps by name; where no value is known, they do not matter."""
         return {}
 

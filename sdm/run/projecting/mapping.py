@@ -23,7 +23,7 @@ from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.projection.change import Change, Ground, shift
 from sdm.maps.projection.dispersal import limit_change
-from sdm.maps.projection.scenario import PRESENT, ScenarioPass, group_models
+from sdm.maps.projection.scenario import PRESENT, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
@@ -158,10 +158,7 @@ class Projection:
     def _digest(self, one: OpenScenario, needed: Sequence[str]) -> str:
         """Return what is the same as long as a scenario's results are, from the digests of the scenarios it needs."""
         area, predict = self.options.project.area, self.options.predict
-        models = [
-            [a.title, a.identity, group, a.cutoffs, a.shown_scale]
-            for a, group in zip(self.models, group_models(self.models))
-        ]
+        models = [[a.title, a.identity, a.environment, a.cutoffs, a.shown_scale] for a in self.models]
         grid = self.opened.grid
         # The reference has no novelty and no change.
         beside = [] if one.title == REFERENCE else [list(self.measures), self.options.project.dispersal]
