@@ -11,11 +11,10 @@ from sdm.report import charts, stored_charts
 from sdm.report.charts import LineChart
 from sdm.report.results import Results, column, rows_of
 from sdm.report.stored_charts import CurveChart
+from sdm.types import AnyArray, Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sdm.types import AnyArray, Array
 
 PIXELS = 900  # of a map's long side, at most
 ACROSS = 4  # plots of curves in a row, at most
@@ -57,7 +56,7 @@ class Plots:
             raise OptionError(f"there is no response curve of '{variable}': expected one of {', '.join(known)}")
         return plot_curve(known[variable], ax)
 
-    def curves(self, variables: Sequence[str] | None = None) -> "AnyArray":
+    def curves(self, variables: Sequence[str] | None = None) -> AnyArray:
         """Draw the response to every variable, or to those named, side by side; return an array of axes."""
         from matplotlib import pyplot
 

@@ -12,8 +12,9 @@ from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.kinds.registry import task_for
-from sdm.kinds.species.fit import fit_species, fit_variables, measure_species, plan_species
+from sdm.kinds.species.fit import fit_species, fit_variables, measure_species
 from sdm.kinds.species.inputs import Prepared, prepare_species
+from sdm.kinds.species.plan import plan_species
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 

@@ -23,9 +23,9 @@ from sdm.data.rasters.strata import SquareDivision, make_division, square_km, su
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.kinds.registry import task_for
-from sdm.kinds.species.fit import SpeciesPlan, plan_species
 from sdm.kinds.species.inputs import prepare_species
 from sdm.kinds.species.methods.method import species_estimator
+from sdm.kinds.species.plan import SpeciesPlan, plan_species
 from sdm.kinds.splitting import with_default_folds
 from sdm.maxent.paths.homotopy import solve_relaxation
 from sdm.options.definitions import RunOptions

@@ -16,14 +16,11 @@ from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
 from sdm.assess.validation import CrossValidation
-from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
-from sdm.errors import DataError
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, read_pairs, varying
-from sdm.kinds.inputs import check_features
+from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, varying
 from sdm.kinds.species.methods.method import Additions, method_of, species_estimator
-from sdm.kinds.splitting import make_split, set_aside
+from sdm.kinds.species.plan import SpeciesPlan
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
@@ -32,38 +29,6 @@ from sdm.types import Array, Numbers, Progress
 
 if TYPE_CHECKING:
     from sdm.kinds.species.methods.axes import GroupFits
-
-
-@dataclass(frozen=True)
-class SpeciesPlan:
-    """The records of one species, divided: what trains, values, x and y of what tests, and the folds."""
-
-    table: SampleTable
-    test: tuple[Array, Array, Array] | None
-    split: Split | None
-
-
-def plan_species(
-    table: SampleTable,
-    options: RunOptions,
-    test: tuple[Array, Array, Array] | None = None,
-    stack: Stack | None = None,
-    every: SampleTable | None = None,
-) -> SpeciesPlan:
-    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
-
-    `test` are values, x and y of test records, if `test.percent` does not set some aside; splits that need distances or
-    cells need the layers (`stack`). `every` is the training part with all variables, where some were left out: folds
-    depend on all of them.
-    """
-    if table.n_presences < 2:
-        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
-    if test is None:
-        table, test = set_aside(table, options)
-    read_pairs(options.output.surfaces, table.names)
-    divided = table if every is None else every
-    check_features(options, divided.names)
-    return SpeciesPlan(table, test, make_split(divided, options, stack))
 
 
 @dataclass(frozen=True)

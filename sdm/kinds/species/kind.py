@@ -18,7 +18,7 @@ from sdm.kinds.mapping import publish_value_map
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
-from sdm.kinds.species.fit import SpeciesFit, SpeciesPlan, fit_species, measure_species, plan_species
+from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange, prepare_species
 from sdm.kinds.species.methods.method import method_of, species_estimator
 from sdm.kinds.species.outputs import (
@@ -29,6 +29,7 @@ from sdm.kinds.species.outputs import (
     write_shared,
     write_species,
 )
+from sdm.kinds.species.plan import SpeciesPlan, plan_species
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.kinds.task import Fit, Measured, Prepared, Task
 from sdm.models.extrapolation import EXTRAPOLATIONS

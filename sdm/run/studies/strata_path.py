@@ -21,9 +21,9 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
 from sdm.kinds.artefacts import Artefact
-from sdm.kinds.species.fit import SpeciesPlan
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
+from sdm.kinds.species.plan import SpeciesPlan
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import Files, ModelMaps, ModelResult
 from sdm.kinds.terminal import record_lines

@@ -9,9 +9,8 @@ from contextlib import suppress
 import pytest
 from terminal import fail, succeed
 
-from sdm_cli.commands.starting.guide import topics
+from sdm_cli.commands.starting import GUIDE, shipped, topics
 from sdm_cli.options import USED_MOST
-from sdm_cli.shipped import GUIDE, shipped
 
 
 def shown(*words: str) -> set[str]:

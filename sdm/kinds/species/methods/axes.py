@@ -19,7 +19,7 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.species.fit import SpeciesPlan
+from sdm.kinds.species.plan import SpeciesPlan
 from sdm.kinds.species.sampling import random_share
 from sdm.models.file import load_model
 from sdm.models.group import GroupModel

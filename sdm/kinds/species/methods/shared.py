@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from sdm.data.place import has_place
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.kinds.model_inputs import check_region
-from sdm.kinds.species.fit import SpeciesPlan
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange
 from sdm.kinds.species.methods.method import SpeciesMethod
+from sdm.kinds.species.plan import SpeciesPlan
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.types import Progress
