@@ -40,7 +40,7 @@ def _optimal(h: Array, c: Array, beta: Array, z: Array, tolerance: float) -> boo
 
 @jit
 def _most_beyond(h, c, beta, z, r, tolerance):  # type: ignore[no-untyped-def]
-    """Return how far `−r` is from the subdifferential at most, where that exceeds the tolerance and rounding; else 0."""
+    """Return how far `−r` is from the subdifferential at most, where that is beyond the tolerance and rounding."""
     most = 0.0
     for j in range(z.size):
         away = abs(r[j] + beta[j] * np.sign(z[j])) if z[j] != 0.0 else abs(r[j]) - beta[j]
