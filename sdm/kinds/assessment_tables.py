@@ -109,35 +109,31 @@ def surface_rows(model: AssessedModel) -> list[Row]:
 
 
 ASSESSMENT: tuple[Artefact[AssessedModel], ...] = (
-    Artefact("importance", "{name}_importance.csv", importance_rows, section="importance"),
+    Artefact("importance", "{name}_importance.csv", importance_rows),
     Artefact(
         "jackknife",
         "{name}_jackknife.csv",
         lambda model: [asdict(row) for row in model.assessed.jackknife],
-        section="importance",
     ),
     Artefact(
         "cross-validation",
         "{name}_crossValidation.csv",
         lambda model: model.assessed.validation.rows if model.assessed.validation else [],
-        section="validation",
     ),
-    Artefact("folds", "{name}_folds.csv", fold_rows, section="validation"),
-    Artefact("variograms", "{name}_variograms.csv", variogram_rows, section="validation"),
+    Artefact("folds", "{name}_folds.csv", fold_rows),
+    Artefact("variograms", "{name}_variograms.csv", variogram_rows),
     Artefact(
         "null models",
         "{name}_nullModels.csv",
         lambda model: [asdict(test) for test in model.assessed.nulls.tests] if model.assessed.nulls else [],
-        section="null",
     ),
     Artefact(
         "calibration",
         "{name}_calibration.csv",
         lambda model: model.assessed.survey["calibration"] if model.assessed.survey else [],
-        section="survey",
     ),
-    Artefact("bands", "{name}_bands.csv", band_rows, section="curves"),
-    Artefact("surfaces", "{name}_surfaces.csv", surface_rows, section="curves"),
+    Artefact("bands", "{name}_bands.csv", band_rows),
+    Artefact("surfaces", "{name}_surfaces.csv", surface_rows),
 )
 """The tables of how good a model is, of every kind that has an `Assessor`."""
 

@@ -1,8 +1,8 @@
 """How a run divides its records or survey sites: set aside for testing, in folds, or in replicates."""
 
 import logging
-from dataclasses import replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from sdm.options.testing import TestOptions
 from sdm.types import Array, Index, Numbers
 
 log = logging.getLogger("sdm")
+TableT = TypeVar("TableT")
+TestT = TypeVar("TestT")
 
 FOLDS = 5  # where a division needs a number and none was given
 SUBSAMPLE = 25.0  # percent
@@ -31,7 +33,22 @@ ENOUGH = 500  # points for variograms: fewer records are joined by background
 SMALLER = 12  # times that blocks are made smaller by a fifth, until the records lie in enough of them
 
 
-def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, tuple[Array, Array, Array] | None]:
+@dataclass(frozen=True)
+class Plan(Generic[TableT, TestT]):
+    """The data of one model, divided: what trains, what was set aside for testing, and the folds."""
+
+    table: TableT
+    test: TestT | None
+    split: Split | None
+
+
+TestRecords = tuple[Array, Array, Array]
+"""Values, x and y of the records that test a species."""
+RecordPlan = Plan[SampleTable, TestRecords]
+"""The records of one species, divided."""
+
+
+def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, TestRecords | None]:
     """Divide the presences at random as `test.percent` says: what trains, and values, x and y of what tests.
 
     At least one is set aside and at least two are kept. For replicates by subsample the percentage is theirs, and all

@@ -11,7 +11,7 @@ from sdm.assess.measures.community import measure_community
 from sdm.assess.splits.methods import random_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.community import JointModel
-from sdm.kinds.community.fit import MeasuredCommunity, fit_community, measure_joint, plan_community, survivors
+from sdm.kinds.community.fit import MeasuredCommunity, survivors
 from sdm.kinds.community.inputs import read_community, read_graph
 from sdm.kinds.community.outputs import evaluation_rows
 from sdm.kinds.registry import task_for
@@ -26,13 +26,15 @@ def options_for(path: Path, **more):
 
 def fit(options) -> MeasuredCommunity:
     """Read, divide, fit and measure, as a run does."""
-    community = read_community(options)
-    return measure_joint(fit_community(community, plan_community(community, options, None), options), options)
+    task, quiet = task_for("community"), None
+    prepared = task.prepare(options)
+    return task.measure(task.fit(prepared, "joint", options, quiet), prepared, options, quiet)
 
 
 def divide(options):
     """The folds of the sites, and the number of every row's site."""
-    plan = plan_community(read_community(options), options, None)
+    task = task_for("community")
+    plan = task.plan(task.prepare(options), "joint", options)
     return plan.split, plan.table.group
 
 

@@ -156,9 +156,9 @@ def test_species_mapped_together_have_the_same_maps(made: Simulation, tmp_path: 
     chosen = options(made, curves=False)
     prepared = prepare_species(chosen)
     job = Job(task_for("species"), chosen)
-    measured = [(job.fit(prepared, name).measured, prepared) for name in prepared.tables]
-    maps = map_species_together(measured, chosen, tmp_path, None)
-    for (one, _), made_maps in zip(measured, maps, strict=True):
+    fits = [(job.fit(prepared, name).begun.fit, prepared) for name in prepared.tables]
+    maps = map_species_together(fits, chosen, tmp_path, None)
+    for (one, _), made_maps in zip(fits, maps, strict=True):
         table, valid = cells(made, one.model)
         found = band_of(made_maps.folder / made_maps.files["map"])
         np.testing.assert_allclose(found[valid], one.model.predict(table[valid]), rtol=1e-5, atol=1e-8)

@@ -16,14 +16,13 @@ from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, marginal
 from sdm.assess.splits.folds import Split
-from sdm.assess.validation import CrossValidation
-from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import ClassSample
 from sdm.errors import OptionError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, read_pairs, varying
 from sdm.kinds.classes.inputs import ClassPrepared
-from sdm.kinds.splitting import set_sites_aside, split_sites
+from sdm.kinds.inputs import check_features
+from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
 from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
@@ -38,13 +37,8 @@ CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
 RENAMED = {"folds": "penalty_folds"}  # parameters of the estimator whose options have another name
 
 
-@dataclass(frozen=True)
-class ClassPlan:
-    """The sites of one model, divided: what trains, what tests, and the folds."""
-
-    table: ClassSample
-    test: ClassSample | None
-    split: Split | None
+ClassPlan = Plan[ClassSample, ClassSample]
+"""The sites of one model, divided."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +93,14 @@ def class_estimator(options: RunOptions, categorical: Sequence[str]) -> Conditio
     return ConditionalMaxent(**{name: value for name, value in given.items() if value is not None})
 
 
-def plan_classes(
-    sample: ClassSample,
-    options: RunOptions,
-    test: ClassSample | None = None,
-    stack: Stack | None = None,
-    whole: ClassSample | None = None,
-) -> ClassPlan:
+def plan_classes(prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
     """Divide the sites; what cannot work is refused before anything is fitted.
 
-    `whole` are the training sites with all variables, where some were left out: folds depend on all of them.
+    Where variables were left out, folds depend on all of them.
     """
+    sample, test = prepared.tables[name], prepared.tests.get(name)
+    every = prepared.chosen[name].table if name in prepared.chosen else None
+    check_features(options, (sample if every is None else every).names)
     if options.predict.threshold is not None:
         check_cutoff(sample.class_names, "predict.threshold")
     if options.output.surfaces:
@@ -118,7 +109,7 @@ def plan_classes(
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
-    return ClassPlan(sample, test, split_sites(sample if whole is None else whole, options, stack))
+    return ClassPlan(sample, test, split_sites(sample if every is None else every, options, prepared.stack))
 
 
 def check_cutoff(labels: Sequence[str], option: str) -> None:
@@ -128,8 +119,10 @@ def check_cutoff(labels: Sequence[str], option: str) -> None:
         raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
-def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
+def fit_classes(prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
     """Fit one class model; of presence and absence, find its cutoffs."""
+    with going_on(progress, "dividing the sites"):
+        plan = plan_classes(prepared, name, options)
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
     base = class_estimator(options, table.categorical)
@@ -149,12 +142,12 @@ def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, p
 
 def measure_class_model(
     fit: ClassFit,
+    prepared: ClassPrepared,
     options: RunOptions,
     progress: Progress | None,
     nested: tuple[ClassSample, Split] | None = None,
-    validated: CrossValidation | None = None,
 ) -> MeasuredClasses:
-    """Measure a class model; `nested` and `validated` as for `assess`."""
+    """Measure a class model; `nested` as for `assess`."""
     table, test, model, fitted = fit.table, fit.test, fit.model, fit.fitted
     notes, solution = list(fitted.notes_), fitted.solution_
     if solution.status != CONVERGED:
@@ -170,7 +163,7 @@ def measure_class_model(
         assessor=CLASSES,
         test=test,
         nested=nested,
-        validated=validated,
+        validated=prepared.validated.get(fit.name),
         progress=progress,
     )
     measures = {

@@ -203,13 +203,13 @@ def _profile_rows(measured: MeasuredClasses) -> list[Row]:
 
 
 CLASS_TABLES: tuple[Artefact[MeasuredClasses], ...] = (
-    Artefact("classes", "{name}_classes.csv", _class_rows, section="classes"),
-    Artefact("confusion", "{name}_confusion.csv", _confusion_rows, section="classes"),
-    Artefact("multipliers", "{name}_multipliers.csv", lambda m: m.numbers["multiplier_search"], section="tuning"),
+    Artefact("classes", "{name}_classes.csv", _class_rows),
+    Artefact("confusion", "{name}_confusion.csv", _confusion_rows),
+    Artefact("multipliers", "{name}_multipliers.csv", lambda m: m.numbers["multiplier_search"]),
     Artefact("weights", "{name}_weights.csv", _weight_rows),
-    Artefact("sites", "{name}_sites.csv", _site_rows, section="map"),
-    Artefact("roc", "{name}_roc.csv", lambda m: m.fit.roc, section="roc"),
+    Artefact("sites", "{name}_sites.csv", _site_rows),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.fit.roc),
     # Presence has curves of its own, as a species; then those of all classes are beside them.
-    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.curves) or _profile_rows(m), section="curves"),
+    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.curves) or _profile_rows(m)),
     Artefact("class curves", "{name}_classCurves.csv", lambda m: _profile_rows(m) if m.curves else []),
 )

@@ -12,7 +12,6 @@ from sdm.assess.measures.community import marginal_loss
 from sdm.assess.measures.partition import partition_variance
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.encode import Encoder
-from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import CommunitySample
 from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
@@ -22,7 +21,8 @@ from sdm.joint.levels import RandomEffect
 from sdm.joint.pairs import SURE, PairAssociations, pair_associations
 from sdm.kinds.community.inputs import Community, Graph
 from sdm.kinds.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
-from sdm.kinds.splitting import set_sites_aside, split_sites
+from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
+from sdm.kinds.task import Prepared
 from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
@@ -37,12 +37,8 @@ MOST_PAIRS = 30  # in the numbers of a run
 FEATURES = "lq"  # what 'auto' means to a joint model
 
 
-@dataclass(frozen=True)
-class CommunityPlan:
-    """The sites of a community, and how they are divided."""
-
-    table: CommunitySample
-    split: Split | None
+CommunityPlan = Plan[CommunitySample, CommunitySample]
+"""All sites of a community, and how they are divided."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +75,18 @@ class MeasuredCommunity:
         return self.fit.name
 
 
-def plan_community(
-    community: Community, options: RunOptions, stack: Stack | None, whole: CommunitySample | None = None
-) -> CommunityPlan:
+def plan_community(prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
     """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted.
 
-    `whole` are the sites with all variables, where some were left out: folds depend on all of them.
+    Where variables were left out, folds depend on all of them.
     """
-    sample = community.sample()
+    sample = prepared.tables[name].sample()
     if not options.test.percent:
-        return CommunityPlan(sample, split_sites(sample if whole is None else whole, options, stack))
+        divided = prepared.chosen[name].table if name in prepared.chosen else sample
+        return CommunityPlan(sample, None, split_sites(divided, options, prepared.stack))
     train = set_sites_aside(sample, options)
     fold = Fold("1", np.flatnonzero(train), np.flatnonzero(~train))
-    return CommunityPlan(sample, Split("percent", (fold,), None, None, "full"))
+    return CommunityPlan(sample, None, Split("percent", (fold,), None, None, "full"))
 
 
 def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress | None = None) -> dict[str, float]:
@@ -139,10 +134,10 @@ def feature_classes(options: RunOptions) -> str:
     return FEATURES if options.fit.features == "auto" else options.fit.features
 
 
-def fit_community(
-    community: Community, plan: CommunityPlan, options: RunOptions, progress: Progress | None = None
-) -> JointFit:
+def fit_community(prepared: Prepared, name: str, options: RunOptions, progress: Progress | None = None) -> JointFit:
     """Fit with edges, without, and a GLM to all sites."""
+    community: Community = prepared.tables[name]
+    plan = plan_community(prepared, name, options)
     x, y, group, traits = community.predictors, community.sites.labels, community.sites.group, community.traits
     with going_on(progress, f"fitting the {WHAT['joint']}"):
         joint = make_model(options, community.edges, community.categorical, traits)
@@ -158,10 +153,12 @@ def fit_community(
     glm = fit_glm(plan.table.values, labels, joint.model_.encoder, joint.species_)
     for model in (joint, stacked):
         model.model_.meta["at_training"] = at_training(model.model_, plan.table.values, labels, community.sites.level)
-    return JointFit("joint", community, plan, (joint, stacked), labels, joint.model_, stacked.model_, glm)
+    return JointFit(name, community, plan, (joint, stacked), labels, joint.model_, stacked.model_, glm)
 
 
-def measure_joint(fit: JointFit, options: RunOptions, progress: Progress | None = None) -> MeasuredCommunity:
+def measure_joint(
+    fit: JointFit, prepared: Prepared, options: RunOptions, progress: Progress | None = None
+) -> MeasuredCommunity:
     """Measure the models at the sites that they were fitted to, and fits without the sites of each fold at these."""
     community, joint, labels, glm = fit.community, fit.joint, fit.labels, fit.glm
     values, levels, split = fit.plan.table.values, community.sites.level, fit.plan.split

@@ -57,6 +57,9 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
     evaluation_lines = staticmethod(joint_evaluation_lines)
     info_lines = staticmethod(joint_info_lines)
     check = staticmethod(check_community)
+    plan = staticmethod(plan_community)
+    fit = staticmethod(fit_community)
+    measure = staticmethod(measure_joint)
     make_maps = staticmethod(map_joint)
     draw_maps = staticmethod(draw_joint_maps)
     write = staticmethod(write_joint)
@@ -76,21 +79,6 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
             warnings=community.warnings,
             fate=community.fate,
         )
-
-    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
-        """Divide the sites."""
-        whole = prepared.chosen[name].table if name in prepared.chosen else None
-        return plan_community(prepared.tables[name], options, prepared.stack, whole)
-
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
-        """Fit the joint model, the same without edges, and a GLM."""
-        return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
-
-    def measure(
-        self, fit: JointFit, prepared: Prepared, options: RunOptions, progress: Progress | None
-    ) -> MeasuredCommunity:
-        """Measure the three models, also on held-out sites."""
-        return measure_joint(fit, options, progress)
 
     def variables(self, prepared: Prepared) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the variables of the environment, and of those that are categories."""

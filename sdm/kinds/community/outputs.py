@@ -81,18 +81,15 @@ JOINT_TABLES: tuple[Artefact[MeasuredCommunity], ...] = (
         "associations.csv",
         lambda m: m.numbers["associations"],
         ("first", "second", "weight", "sd"),
-        section="network",
     ),
-    Artefact("effects", "effects.csv", lambda m: m.effects, section="features"),
-    Artefact("evaluation", "evaluation.csv", evaluation_rows, section="measures"),
+    Artefact("effects", "effects.csv", lambda m: m.effects),
+    Artefact("evaluation", "evaluation.csv", evaluation_rows),
     Artefact("tuning", "tuning.csv", _tuning_rows),
-    Artefact("variance", "variance.csv", lambda m: m.variance, section="variance"),
-    Artefact("random effects", "random_effects.csv", _level_rows, section="random"),
-    Artefact("random spread", "random_spread.csv", _spread_rows, section="random"),
-    Artefact("fourth corner", "fourth_corner.csv", lambda m: m.numbers.get("fourth corner", []), section="traits"),
-    Artefact(
-        "all associations", "all_associations.csv", lambda m: m.pairs.rows() if m.pairs else [], section="network"
-    ),
+    Artefact("variance", "variance.csv", lambda m: m.variance),
+    Artefact("random effects", "random_effects.csv", _level_rows),
+    Artefact("random spread", "random_spread.csv", _spread_rows),
+    Artefact("fourth corner", "fourth_corner.csv", lambda m: m.numbers.get("fourth corner", [])),
+    Artefact("all associations", "all_associations.csv", lambda m: m.pairs.rows() if m.pairs else []),
     Artefact("variograms", "variograms.csv", lambda m: blocks.rows() if (blocks := _blocks(m)) else []),
 )
 

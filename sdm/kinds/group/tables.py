@@ -95,20 +95,18 @@ def site_rows(model: GroupModel, axes: int) -> list[Row]:
 
 
 GROUP_TABLES: tuple[Artefact[GroupModel], ...] = (
-    Artefact("axes", "axes.csv", axis_rows, section="axes"),
+    Artefact("axes", "axes.csv", axis_rows),
     Artefact(
         "species axes",
         "species_axes.csv",
         lambda model: species_axis_rows(model, response_shares(model)),
-        section="each",
     ),
-    Artefact("relatives", "relatives.csv", relative_rows, section="each"),
+    Artefact("relatives", "relatives.csv", relative_rows),
     Artefact(
         "axis curves",
         "axis_curves.csv",
         lambda model: axis_curve_rows(axis_profiles(model, range(min(model.rank, MOST_AXES)))),
-        section="curves",
     ),
-    Artefact("sites", "site_axes.csv", lambda model: site_rows(model, MOST_AXES), section="biplot"),
-    Artefact("path", "path.csv", lambda model: strength_rows(model.meta), section="path"),
+    Artefact("sites", "site_axes.csv", lambda model: site_rows(model, MOST_AXES)),
+    Artefact("path", "path.csv", lambda model: strength_rows(model.meta)),
 )

@@ -15,12 +15,14 @@ from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
-from sdm.assess.validation import CrossValidation
-from sdm.data.table import SampleTable, Survey
+from sdm.data.table import SampleTable
+from sdm.errors import DataError
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, varying
+from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, read_pairs, varying
+from sdm.kinds.inputs import check_features
+from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.methods.method import Additions, method_of, species_estimator
-from sdm.kinds.species.plan import SpeciesPlan
+from sdm.kinds.splitting import RecordPlan, make_split, set_aside
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
@@ -84,14 +86,34 @@ class MeasuredSpecies:
         return self.options.predict.scale
 
 
+def plan_species(prepared: SpeciesPrepared, name: str, options: RunOptions) -> RecordPlan:
+    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
+
+    Where variables were left out, folds depend on all of them.
+    """
+    table, points = prepared.tables[name], prepared.tests.get(name)
+    if table.n_presences < 2:
+        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
+    if points is None:
+        table, test = set_aside(table, options)
+    else:
+        test = np.asarray(points.values, dtype=np.float64), points.x, points.y
+    read_pairs(options.output.surfaces, table.names)
+    divided = prepared.chosen[name].table if name in prepared.chosen else table
+    check_features(options, divided.names)
+    return RecordPlan(table, test, make_split(divided, options, prepared.stack))
+
+
 def fit_species(
-    plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, group: "GroupFits | None" = None
+    prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None = None
 ) -> SpeciesFit:
-    """Fit one species, and find its thresholds; `group` are the axes that it shares with others."""
+    """Fit one species, and find its thresholds."""
+    with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
+        plan = plan_species(prepared, name, options)
     table, test, places = plan.table, None, None
     if plan.test is not None:
         test, places = plan.test[0], plan.test[1:]
-    method = method_of(options)
+    method, group = method_of(options), prepared.group
     placed = () if group is None else group.placed(table.species, options)
     base = method.estimator(options, table.categorical, placed)
     with going_on(progress, "fitting"):
@@ -110,17 +132,14 @@ def fit_species(
 
 def measure_species(
     fit: SpeciesFit,
+    prepared: SpeciesPrepared,
     options: RunOptions,
     progress: Progress | None = None,
-    *,
-    survey: Survey | None = None,
     nested: tuple[SampleTable, Split] | None = None,
-    validated: CrossValidation | None = None,
-    group: "GroupFits | None" = None,
 ) -> MeasuredSpecies:
-    """Measure a fitted species, also on the sites of a survey; `nested` and `validated` as for `assess`, and `group`
-    are the axes that it shares with others."""
+    """Measure a fitted species, also on the sites of a survey; `nested` as for `assess`."""
     table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
+    survey, group = prepared.surveys.get(fit.name), prepared.group
     assessed = assess(
         table,
         options,
@@ -130,7 +149,7 @@ def measure_species(
         start=fitted.warm_start(),
         test=fit.test,
         nested=nested,
-        validated=validated,
+        validated=prepared.validated.get(fit.name),
         progress=progress,
     )
     if options.test.importance:

@@ -122,24 +122,22 @@ def _penalty_rows(structure: Structure) -> list[Row]:
 
 SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
     Artefact("results", "maxentResults.csv", lambda m: [maxent_results(m.numbers, m.fit.thresholds)]),
-    Artefact("sample predictions", "{name}_samplePredictions.csv", _sample_rows, section="map"),
-    Artefact("omission", "{name}_omission.csv", lambda m: m.omission, section="omission"),
-    Artefact("roc", "{name}_roc.csv", lambda m: m.roc, section="roc"),
-    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles), section="curves"),
+    Artefact("sample predictions", "{name}_samplePredictions.csv", _sample_rows),
+    Artefact("omission", "{name}_omission.csv", lambda m: m.omission),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.roc),
+    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles)),
     Artefact(
         "families",
         "{name}_families.csv",
         _of_structure(lambda structure: [asdict(share) for share in structure.families]),
-        section="structure",
     ),
     Artefact(
         "rules",
         "{name}_rules.csv",
         _of_structure(lambda structure: [asdict(rule) for rule in structure.rules]),
-        section="structure",
     ),
-    Artefact("interactions", "{name}_interactions.csv", _of_structure(_interaction_rows), section="structure"),
-    Artefact("prices", "{name}_prices.csv", _of_structure(_penalty_rows), section="structure"),
+    Artefact("interactions", "{name}_interactions.csv", _of_structure(_interaction_rows)),
+    Artefact("prices", "{name}_prices.csv", _of_structure(_penalty_rows)),
     Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows),
 )
 

@@ -23,8 +23,7 @@ from sdm.errors import DataError, OptionError
 from sdm.kinds.artefacts import Artefact
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
-from sdm.kinds.species.plan import SpeciesPlan
-from sdm.kinds.splitting import with_default_folds
+from sdm.kinds.splitting import RecordPlan, with_default_folds
 from sdm.kinds.task import Files, ModelMaps, ModelResult
 from sdm.kinds.terminal import record_lines
 from sdm.maps.rasters import NODATA, write_cog
@@ -117,7 +116,7 @@ class StrataTask(SpeciesTask):
             prepared.notices.append(f"strata have no features: fit.{', fit.'.join(changed)} not used")
         return prepared
 
-    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
+    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> RecordPlan:
         """Divide the records of one species, by default in five folds."""
         return super().plan(prepared, name, with_default_folds(strata_options(options)))
 
@@ -235,7 +234,7 @@ def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | Non
     )
 
 
-def follow_strata(plan: SpeciesPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
+def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
     """Follow the path of one species, and its held-out loss along the whole of it."""
     table, split = plan.table, cast(Split, plan.split)
     rows, cols = stack.rowcol(table.presence_x, table.presence_y)

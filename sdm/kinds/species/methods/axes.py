@@ -19,8 +19,8 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.species.plan import SpeciesPlan
 from sdm.kinds.species.sampling import random_share
+from sdm.kinds.splitting import RecordPlan
 from sdm.models.file import load_model
 from sdm.models.group import GroupModel
 from sdm.models.interface import name_categories
@@ -87,7 +87,7 @@ class GroupFits:
 
 
 def fit_group(
-    plans: Mapping[str, SpeciesPlan],
+    plans: Mapping[str, RecordPlan],
     options: RunOptions,
     *,
     strength: str | float,
@@ -108,7 +108,7 @@ def fit_group(
 
 
 def _fit_axes(
-    plans: Mapping[str, SpeciesPlan],
+    plans: Mapping[str, RecordPlan],
     options: RunOptions,
     strength: str | float,
     place: bool,

@@ -1,7 +1,7 @@
 """`fit.model=shared`: one fit for all species of a run, whose responses share axes of the environment."""
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from sdm.data.place import has_place
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.kinds.model_inputs import check_region
+from sdm.kinds.species.fit import plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange
-from sdm.kinds.species.methods.method import SpeciesMethod
-from sdm.kinds.species.plan import SpeciesPlan
+from sdm.kinds.species.methods.method import SpeciesMethod, method_of
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.types import Progress
@@ -71,15 +71,8 @@ class SharedMethod(SpeciesMethod):
         return placed[0] if placed else super().estimator(options, categorical)
 
 
-def gather_axes(
-    method: SharedMethod,
-    prepared: SpeciesPrepared,
-    options: RunOptions,
-    plan: Callable[[SpeciesPrepared, str, RunOptions], SpeciesPlan],
-    progress: Progress | None,
-) -> SpeciesPrepared:
-    """Return the inputs with the axes that all species share: fitted to them, or those of an earlier run. `plan`
-    divides the records of a species."""
+def gather_axes(prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
+    """Return the inputs with the axes that all species share: fitted to them, or those of an earlier run."""
     if options.fit.axes is not None:
         return place_all(prepared, options.fit.axes)
     from sdm.kinds.species.methods.axes import fit_group, same_codes
@@ -88,12 +81,12 @@ def gather_axes(
     plans = {}
     for name in prepared.tables:
         with suppress(SdmError):  # it fails by itself, with its reason
-            plans[name] = plan(prepared, name, options)
-    check_gathered(method, prepared, list(plans), options)
+            plans[name] = plan_species(prepared, name, options)
+    check_gathered(prepared, list(plans), options)
     if len(plans) < 2:
         notice = "one species has no group to share axes with: its model is the committee alone"
         return replace(prepared, notices=[*prepared.notices, notice])
-    stack = prepared.stack
+    stack, method = prepared.stack, cast(SharedMethod, method_of(options))
     group = fit_group(
         plans,
         options,
@@ -106,12 +99,12 @@ def gather_axes(
     return replace(prepared, group=group)
 
 
-def check_gathered(method: SharedMethod, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
+def check_gathered(prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
     """Raise if there are no axes that the species (`names`) could share."""
     if options.fit.axes is not None:
         place_all(prepared, options.fit.axes)
     else:
-        method.check_alone(options, names)
+        cast(SharedMethod, method_of(options)).check_alone(options, names)
 
 
 def place_all(prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
