@@ -1,7 +1,7 @@
 """What commands need of a fitted model of one kind: its maps, its measures on new data, and what it holds."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sdm.options.definitions import RunOptions
 
 ModelT = TypeVar("ModelT", bound=FittedModel)
-RowValues = Callable[..., Array]  # like `FittedModel.column_values`
 
 
 class MapArguments(TypedDict):
@@ -97,6 +96,21 @@ class MapResult:
         return MapResult(files, numbers, [*novelty.lines, *self.lines, *written])
 
 
+class RowPredictor(Generic[ModelT]):
+    """What predicts for the rows of a table."""
+
+    def __init__(self, model: ModelT) -> None:
+        self.model = model
+
+    def values(self, columns: Sequence[Array], scale: str | None, clamp: bool) -> Array:
+        """Return the predictions, from one array per variable, as `FittedModel.column_values` does."""
+        return self.model.column_values(columns, scale, clamp)
+
+    def communities(self, columns: Sequence[Array], clamp: bool) -> list[Row]:
+        """Return the possible communities of the rows; none of a model that has no communities."""
+        return []
+
+
 class ModelTask(ABC, Generic[ModelT]):
     """What commands need of a fitted model of one kind; a method that is a plain function can be set as a
     `staticmethod`."""
@@ -137,24 +151,12 @@ class ModelTask(ABC, Generic[ModelT]):
 
         return ProjectedModel(model, name)
 
-    def row_values(
+    def row_predictor(
         self, model: ModelT, known: "SurveyFile | None", text: "TextTable", row: Index, notices: list[str]
-    ) -> RowValues:
-        """Return a function like the model's `column_values`, for the rows of a table: with the labels that a survey
-        knows, or with other columns of the table, where the model can use them."""
-        return model.column_values
-
-    def row_communities(
-        self,
-        model: ModelT,
-        columns: Sequence[Array],
-        known: "SurveyFile | None",
-        text: "TextTable",
-        row: Index,
-        clamp: bool,
-    ) -> list[Row]:
-        """Return the possible communities of the rows of a table; none of a model that has no communities."""
-        return []
+    ) -> RowPredictor:
+        """Return what predicts for the rows of a table: with the labels that a survey knows, or with other columns of
+        the table, where the model can use them."""
+        return RowPredictor(model)
 
     def table_columns(self, model: ModelT, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""

@@ -43,6 +43,16 @@ OUTER = ("kind", "versions", "files", "notes", "notices", "warnings", "records")
 Files = dict[str, Any]  # names of files in a folder, by what they are
 
 
+@dataclass(frozen=True)
+class Destination:
+    """Where the results of a model go: a folder, the names of the files in it by what they are, and the options."""
+
+    folder: Path
+    options: RunOptions
+    files: Files = field(default_factory=dict)
+    progress: Progress | None = None
+
+
 @dataclass
 class Prepared:
     """What a run works on; tables that hold the variables have no stack, study area or ledger, and no map."""
@@ -284,17 +294,9 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         return {}
 
     @abstractmethod
-    def write(
-        self,
-        measured: MeasuredT,
-        prepared: PreparedT,
-        options: RunOptions,
-        folder: Path,
-        files: Files,
-        progress: Progress | None,
-    ) -> list[str]:
-        """Write the model, its pictures, and maps that depend on measures, into a folder; note their names in `files`,
-        which has its tables (`artefacts`) and the other maps already, and return notes."""
+    def write(self, measured: MeasuredT, prepared: PreparedT, to: Destination) -> list[str]:
+        """Write the model, its pictures, and maps that depend on measures; note their names among the files, which are
+        its tables (`artefacts`) and the other maps already, and return notes."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:
@@ -312,7 +314,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
         return None
 
-    def write_shared(self, prepared: PreparedT, options: RunOptions, folder: Path, files: Files) -> None:
+    def write_shared(self, prepared: PreparedT, to: Destination) -> None:
         """Write what all models of a batch share, and note its name; most kinds have nothing."""
         return
 

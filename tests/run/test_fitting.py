@@ -67,7 +67,7 @@ def test_records_set_aside_are_neither_lost_nor_used_twice(table: SampleTable) -
     fitted = fitted_to(table, quick(test_percent=30))
     assert fitted.fit.test is not None
     assert len(fitted.fit.test) == 15
-    both = np.vstack([fitted.table.presence, fitted.fit.test])
+    both = np.vstack([fitted.fit.table.presence, fitted.fit.test])
     np.testing.assert_array_equal(both[np.lexsort(both.T)], table.presence[np.lexsort(table.presence.T)])
     raw = fitted.fit.model.predict(fitted.fit.test, "raw")
     assert fitted.numbers["log_loss_test"] == pytest.approx(-np.log(raw).mean())

@@ -14,12 +14,12 @@ from sdm.assess.class_assessor import CLASSES, targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
 from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
-from sdm.assess.profiles import Band, Profile, Surface, marginal
+from sdm.assess.profiles import Profile, marginal
 from sdm.assess.splits.folds import Split
 from sdm.data.site_sample import ClassSample
 from sdm.errors import OptionError
 from sdm.estimators.classes import ConditionalMaxent
-from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, read_pairs, varying
+from sdm.kinds.assessing import AssessedFit, AssessedModel, assess, make_bands, make_surfaces, read_pairs, varying
 from sdm.kinds.classes.inputs import ClassPrepared
 from sdm.kinds.inputs import check_features
 from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
@@ -42,45 +42,20 @@ ClassPlan = Plan[ClassSample, ClassSample]
 
 
 @dataclass(frozen=True)
-class ClassFit:
-    """A class model with its certificate: all that maps depend on, and that measures begin with."""
+class ClassFit(AssessedFit[ClassSample, ClassSample, ConditionalMaxent, ClassModel]):
+    """A class model with its certificate; its thresholds are cutoffs of the probability of presence."""
 
-    name: str
-    table: ClassSample  # what it was fitted to
-    test: ClassSample | None
-    split: Split | None
-    base: ConditionalMaxent  # the estimator of the options, not fitted
-    fitted: ConditionalMaxent
-    model: ClassModel
-    presence: PresenceOf | None  # where the classes are presence and absence
-    thresholds: list[Threshold]  # cutoffs of the probability of presence
-    roc: list[dict[str, float]]  # omission and false presences against the cutoff
+    presence: PresenceOf | None = None  # where the classes are presence and absence
+    roc: list[dict[str, float]] = field(default_factory=list)  # omission and false presences against the cutoff
 
 
-@dataclass
-class MeasuredClasses:
+@dataclass(kw_only=True)
+class MeasuredClasses(AssessedModel[ClassFit]):
     """A fitted class model, measured."""
 
-    fit: ClassFit
     measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
-    numbers: Numbers
-    notes: list[str]
-    assessed: Assessed
     profiles: list[ClassProfile] = field(default_factory=list)  # of all classes
     curves: list[Profile] = field(default_factory=list)  # of presence alone
-    bands: list[Band] = field(default_factory=list)
-    surfaces: list[Surface] = field(default_factory=list)
-    scale: str = "probability"
-
-    @property
-    def name(self) -> str:
-        """The title of the classes, or the species."""
-        return self.fit.name
-
-    @property
-    def table(self) -> ClassSample:
-        """The training sites."""
-        return self.fit.table
 
 
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
@@ -131,13 +106,12 @@ def fit_classes(prepared: ClassPrepared, name: str, options: RunOptions, progres
     model = _with_record(fitted.model_, table, prepared, options)
     here = presence_class(model.labels)
     if here is None:
-        return ClassFit(table.title, table, test, plan.split, base, fitted, model, None, [], [])
+        return ClassFit(table.title, table, test, plan.split, base, fitted, model, [])
     curve, absences = _presence_curve(PresenceOf(model, here), table, test)
     thresholds = [cutoff for cutoff in curve.thresholds(0.0) if cutoff.key in CUTOFFS]
     model = replace(model, meta={**model.meta, "thresholds": {cutoff.key: cutoff.raw for cutoff in thresholds}})
-    presence = PresenceOf(model, here)
-    roc = _roc(curve, absences)
-    return ClassFit(table.title, table, test, plan.split, base, fitted, model, presence, thresholds, roc)
+    certified = (table.title, table, test, plan.split, base, fitted, model, thresholds)
+    return ClassFit(*certified, PresenceOf(model, here), _roc(curve, absences))
 
 
 def measure_class_model(
@@ -154,18 +128,8 @@ def measure_class_model(
         notes.append(f"{solution.status}: {solution.message}")
     if np.isinf(fitted.multiplier_):
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
-    bases = fit.base, _as_chosen(fit.base, fitted)
-    assessed = assess(
-        table,
-        options,
-        *bases,
-        fit.split,
-        assessor=CLASSES,
-        test=test,
-        nested=nested,
-        validated=prepared.validated.get(fit.name),
-        progress=progress,
-    )
+    single = _as_chosen(fit.base, fitted)
+    assessed = assess(fit, single, prepared, options, nested, progress, assessor=CLASSES)
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))
@@ -187,7 +151,9 @@ def measure_class_model(
             seed=options.seed,
             progress=progress,
         )
-    result = MeasuredClasses(fit, measures, {}, notes, assessed)
+    result = MeasuredClasses(
+        fit=fit, measures=measures, numbers={}, notes=notes, assessed=assessed, scale="probability"
+    )
     if fit.presence is not None:
         _measure_presence(result, fit.presence, out, options)
     if options.output.curves:

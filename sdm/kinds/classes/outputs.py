@@ -14,7 +14,7 @@ from sdm.kinds.assessment_tables import write_assessment
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
 from sdm.kinds.mapping import Tags, threshold_on_scale, write_value_map, write_value_maps
 from sdm.kinds.model_task import MapOptions
-from sdm.kinds.task import REPLICATES, Files, ModelMaps, Prepared
+from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps, Prepared
 from sdm.maps.classes import map_codes, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.models.colours import hex_colour
@@ -26,25 +26,18 @@ from sdm.storage.files import safe_name, safe_names
 from sdm.types import Progress, Row
 
 
-def write_classes(
-    measured: MeasuredClasses,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: Files,
-    progress: Progress | None,
-) -> list[str]:
+def write_classes(measured: MeasuredClasses, prepared: Prepared, to: Destination) -> list[str]:
     """Write a class model, its pictures and other maps into a folder, and note their names."""
     from sdm.report.figures.classes import draw_confusion
 
     name, model = safe_name(measured.name), measured.fit.model
-    write_assessment(measured, model, prepared.stack, options, folder, files)
+    write_assessment(measured, model, prepared.stack, to)
     kind, measures = list(measured.measures.items())[-1]
-    picture, title, paper = folder / f"{name}_confusion.png", f"Confusion ({kind})", paper_of(options.output)
+    picture, title, paper = to.folder / f"{name}_confusion.png", f"Confusion ({kind})", paper_of(to.options.output)
     drawn = draw_confusion(measures.confusion, model.labels, picture, title=title, paper=paper)
-    files["confusion picture"] = drawn.name
-    if "class map" in files:
-        _write_other_maps(measured, prepared, options, folder, files, progress)
+    to.files["confusion picture"] = drawn.name
+    if "class map" in to.files:
+        _write_other_maps(measured, prepared, to)
     return []
 
 
@@ -72,18 +65,12 @@ def _map_tags(fit: ClassFit) -> Tags:
     return {"title": fit.name} | ({} if fit.presence is None else {"species": fit.name})
 
 
-def _write_other_maps(
-    measured: MeasuredClasses,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: Files,
-    progress: Progress | None,
-) -> None:
+def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destination) -> None:
     """Write presence and absence by a cutoff, and the maps of the replicates."""
+    folder, options, files = to.folder, to.options, to.files
     stack, raster, replicates = cast(Stack, prepared.stack), folder / files["class map"], measured.assessed.replicates
     model, presence, tags = measured.fit.model, measured.fit.presence, _map_tags(measured.fit)
-    given = replace(MapOptions.of_run(options, prepared.study_area, progress), scale=PresenceOf.scale)
+    given = replace(MapOptions.of_run(options, prepared.study_area, to.progress), scale=PresenceOf.scale)
     if presence is not None:
         wanted = replace(given, threshold=options.predict.threshold)
         if wanted.threshold is not None:

@@ -17,9 +17,10 @@ from sdm.data.visits import SITE
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
 from sdm.kinds.model_inputs import SurveyFile, open_text
+from sdm.kinds.model_task import RowPredictor
 from sdm.maps.community import SurveyedCells
 from sdm.models.community import FittedJoint
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Row
 
 Keys = dict[int, Hashable]
 """The name of a site, its coordinates or its number, by the number of a row."""
@@ -149,12 +150,39 @@ def known_rows(
     return out
 
 
-def held_rows(
-    model: FittedJoint, known: SurveyFile | None, text: TextTable, row: Index, notices: list[str]
-) -> tuple[Array | None, NDArray[np.str_] | None]:
-    """Return the labels that a survey knows at the rows of a table, and the levels of the random effect there."""
-    labels = None if known is None else known_rows(model, known, text, row, notices)
-    return labels, row_levels(model, text, row, notices)
+class SurveyedRows(RowPredictor[FittedJoint]):
+    """Predictions for the rows of a table: with the labels that a survey knows there, and the levels of the random
+    effect."""
+
+    def __init__(
+        self, model: FittedJoint, known: SurveyFile | None, text: TextTable, row: Index, notices: list[str]
+    ) -> None:
+        super().__init__(model)
+        self.row = row
+        self.labels = None if known is None else known_rows(model, known, text, row, notices)
+        self.levels = row_levels(model, text, row, notices)
+
+    def values(self, columns: Sequence[Array], scale: str | None, clamp: bool) -> Array:
+        """Return the probability of every species."""
+        x = np.column_stack(columns).astype(np.float64)
+        return self.model.predict_proba(x, self.labels, clamp, self.levels).T
+
+    def communities(self, columns: Sequence[Array], clamp: bool) -> list[Row]:
+        """Return one row per possible community of every row of the table: its probability, and its species."""
+        x, species = np.column_stack(columns).astype(np.float64), self.model.species
+        possible = self.model.communities(x, self.labels, clamp, self.levels)
+        return [
+            {
+                "row": int(number),
+                "community": k + 1,
+                "probability": float(p),
+                "richness": int(there.sum()),
+                "species": "; ".join(name for name, label in zip(species, there) if label),
+            }
+            for number, listed in zip(self.row, possible)
+            if listed is not None
+            for k, (there, p) in enumerate(zip(listed.labels, listed.probability))
+        ]
 
 
 def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[Keys, Keys, str]:

@@ -9,7 +9,7 @@ from sdm.kinds.artefacts import Artefact
 from sdm.kinds.community.fit import JointFit, MeasuredCommunity, prevalence
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.model_task import MapOptions
-from sdm.kinds.task import Files, ModelMaps, Prepared
+from sdm.kinds.task import Destination, Files, ModelMaps, Prepared
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.models.community import FittedJoint
@@ -19,19 +19,12 @@ from sdm.report.paper import Paper, paper_of
 from sdm.types import Array, Numbers, Progress, Row
 
 
-def write_joint(
-    measured: MeasuredCommunity,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: Files,
-    progress: Progress | None,
-) -> list[str]:
+def write_joint(measured: MeasuredCommunity, prepared: Prepared, to: Destination) -> list[str]:
     """Write the model and its pictures into a folder, and note their names."""
-    paper, fit = paper_of(options.output), measured.fit
-    files["model"] = save_model(fit.joint, folder / "joint.npz").name
-    shares = prevalence(fit.community)
-    files |= draw_community(fit.joint, shares, measured.variance, folder, paper) | _draw_tables(measured, folder, paper)
+    paper, fit, folder = paper_of(to.options.output), measured.fit, to.folder
+    drawn = draw_community(fit.joint, prevalence(fit.community), measured.variance, folder, paper)
+    model = save_model(fit.joint, folder / "joint.npz").name
+    to.files.update({"model": model, **drawn, **_draw_tables(measured, folder, paper)})
     return []
 
 
