@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.textfile import TextTable
-    from sdm.kinds.model_inputs import SurveyFile
     from sdm.maps.novelty import NoveltyMaps
     from sdm.maps.projection.targets import ProjectedModel
     from sdm.options.definitions import RunOptions
@@ -33,6 +32,16 @@ class MapArguments(TypedDict):
 
 
 @dataclass(frozen=True)
+class SurveyFile:
+    """A table of sites with labels that are known already, and its coordinates."""
+
+    path: str | Path
+    x_column: str | None = None
+    y_column: str | None = None
+    crs: str | None = None
+
+
+@dataclass(frozen=True)
 class MapOptions:
     """Options of the maps of `sdm predict`. Those of `maps_with` apply to a kind; the last ones apply to all kinds."""
 
@@ -40,7 +49,7 @@ class MapOptions:
     threshold: str | float | None = None
     extrapolation: str = "clamp"
     novelty: tuple[str, ...] = ()  # measures to map
-    known: "SurveyFile | None" = None  # labels that are held
+    known: SurveyFile | None = None  # labels that are held
     communities: bool = False  # whether to list possible communities
     study_area: "StudyArea | None" = None
     threads: int = 2
@@ -152,7 +161,7 @@ class ModelTask(ABC, Generic[ModelT]):
         return ProjectedModel(model, name)
 
     def row_predictor(
-        self, model: ModelT, known: "SurveyFile | None", text: "TextTable", row: Index, notices: list[str]
+        self, model: ModelT, known: SurveyFile | None, text: "TextTable", row: Index, notices: list[str]
     ) -> RowPredictor:
         """Return what predicts for the rows of a table: with the labels that a survey knows, or with other columns of
         the table, where the model can use them."""

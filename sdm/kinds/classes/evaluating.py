@@ -20,8 +20,7 @@ from sdm.data.variables import said_variables
 from sdm.data.vectors import VECTOR, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.kinds.classes.points import read_class_points, selected
-from sdm.kinds.inputs import row_rules
-from sdm.kinds.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.kinds.inputs import check_columns, open_for, open_text, row_rules, values_at
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.classes import ClassModel
 from sdm.options.definitions import RunOptions

@@ -26,8 +26,14 @@ from sdm.kinds.classes.fit import (
     plan_classes,
 )
 from sdm.kinds.classes.inputs import ClassPrepared, prepare_classes
-from sdm.kinds.classes.outputs import CLASS_TABLES, draw_class_maps, map_classes, write_classes
-from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
+from sdm.kinds.classes.outputs import (
+    CLASS_TABLES,
+    ProjectedClasses,
+    ProjectedPresence,
+    draw_class_maps,
+    map_classes,
+    write_classes,
+)
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.inputs import check_layers, narrowed, open_layers
 from sdm.kinds.mapping import publish_value_map

@@ -11,8 +11,6 @@ import numpy as np
 from sdm.data.rasters.stack import Stack
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.artefacts import Catalogue
-from sdm.kinds.community.checking import check_community
-from sdm.kinds.community.evaluating import evaluate_joint
 from sdm.kinds.community.fit import (
     CommunityPlan,
     JointFit,
@@ -22,10 +20,9 @@ from sdm.kinds.community.fit import (
     measure_joint,
     plan_community,
 )
-from sdm.kinds.community.inputs import read_community
-from sdm.kinds.community.known import SurveyedRows, known_cells
-from sdm.kinds.community.outputs import JOINT_TABLES, draw_joint_maps, map_joint, write_joint
-from sdm.kinds.community.projected import ProjectedCommunity
+from sdm.kinds.community.inputs import check_community, read_community
+from sdm.kinds.community.outputs import JOINT_TABLES, ProjectedCommunity, draw_joint_maps, map_joint, write_joint
+from sdm.kinds.community.surveys import SurveyedRows, evaluate_joint, known_cells
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.kinds.inputs import narrowed
 from sdm.kinds.mapping import Tags, publish_maps, refuse_one_map

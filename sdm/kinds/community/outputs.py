@@ -1,7 +1,11 @@
-"""Everything that a run of a joint model leaves behind."""
+"""Everything that a run of a joint model leaves behind, and its maps on scenarios."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sdm.assess.measures.partition import ASSOCIATIONS
 from sdm.assess.variables.variogram import Autocorrelation
@@ -12,11 +16,14 @@ from sdm.kinds.model_task import MapOptions
 from sdm.kinds.task import Destination, Files, ModelMaps, Prepared
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.projection.targets import Present, ProjectedTargets
+from sdm.maps.rasters import NODATA, Raster
 from sdm.models.community import FittedJoint
+from sdm.models.extrapolation import extrapolated
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
-from sdm.types import Array, Numbers, Progress, Row
+from sdm.types import AnyArray, Array, Numbers, Progress, Row
 
 
 def write_joint(measured: MeasuredCommunity, prepared: Prepared, to: Destination) -> list[str]:
@@ -162,3 +169,36 @@ def draw_richness_maps(folder: Path, files: Files, x: Array, y: Array, paper: Pa
 
     rasters = {name: folder / file for name, file in files.items() if isinstance(file, str) and file.endswith(".tif")}
     return draw_richness(rasters, folder / "richness.png", x, y, paper)
+
+
+NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
+
+
+class ProjectedCommunity(ProjectedTargets):
+    """A joint model."""
+
+    rule: ClassVar[str] = "labeled"
+
+    @property
+    def together(self) -> dict[str, Raster]:
+        """The richness, expected and in the best labeling."""
+        return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
+
+    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+        """Return the probability of every species, the same on the map, and whether it is in the best labeling."""
+        joint = cast("FittedJoint", self.model)
+        values = np.full((len(self.targets), len(known)), np.nan)
+        present = np.zeros(values.shape, dtype=bool)
+        step = max(1, NUMBERS // (joint.features.size + 8 * len(self.targets)))
+        where = np.flatnonzero(known)
+        for first in range(0, len(where), step):
+            cells = where[first : first + step]
+            x = np.column_stack([np.asarray(column[cells], dtype=np.float64) for column in columns])
+            labels, probability = joint.predict_both(x, clamp=self.extrapolation != "free")
+            values[:, cells], present[:, cells] = probability.T, labels.T.astype(bool)
+        shown = extrapolated(joint, values, lambda: values, columns, self.extrapolation)
+        return values, shown, [present]
+
+    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, AnyArray]:
+        """Return the sums over species."""
+        return {"richness": shown.sum(axis=0), "labeled_richness": present[0].sum(axis=0)}

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdm.kinds.artefacts import write_artefacts
-from sdm.kinds.group.charts import CHART_FILES, group_charts
 from sdm.kinds.group.kind import GroupTask
-from sdm.kinds.group.tables import GROUP_TABLES, strength_rows
+from sdm.kinds.group.tables import CHART_FILES, GROUP_TABLES, group_charts, strength_rows
 from sdm.kinds.task import Destination, Files
 from sdm.kinds.writing import versions, write_numbers, write_run
 from sdm.maps.gis.styles import style_folder

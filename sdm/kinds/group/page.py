@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sdm.assess.axes import RELATIVES
-from sdm.kinds.group.charts import CURVED, MOST_BARS, curve_charts, place_bars, stored_biplot
-from sdm.kinds.group.tables import axis_name
+from sdm.kinds.group.tables import CURVED, MOST_BARS, axis_name, curve_charts, place_bars, stored_biplot
 from sdm.maps.group import axis_title
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections

@@ -15,7 +15,7 @@ from sdm.data.records.columns import coordinate_pair, named_column
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
-from sdm.kinds.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.kinds.inputs import check_columns, open_for, open_text, values_at
 from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
 from sdm.maps.novelty import OF_VARIABLES, Novelty
 from sdm.maps.outside import Outside

@@ -13,7 +13,7 @@ from sdm.estimators.maxent import Maxent
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.model_inputs import check_region
+from sdm.kinds.inputs import check_region
 from sdm.kinds.species.fit import plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange
 from sdm.kinds.species.methods.axes import GroupFits, codes_of_group, fit_group, read_axes, same_codes
