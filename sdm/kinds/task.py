@@ -4,6 +4,7 @@ Reading, batches, checking, predicting, evaluating and reporting are each writte
 hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one.
 """
 
+import inspect
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
+from sdm.estimators.params import Parameters
 from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
@@ -33,9 +35,10 @@ if TYPE_CHECKING:
     from sdm.data.records.clean import Ledger
     from sdm.data.site_sample import SiteSample
     from sdm.data.table import SampleTable
-    from sdm.estimators.params import Parameters
 
-Found = TypeVar("Found")
+StepT = TypeVar("StepT")
+EstimatorT = TypeVar("EstimatorT", bound=Parameters)
+RENAMED = {"folds": "penalty_folds", "repeats": "penalty_repeats", "grid": "penalty_grid"}  # whose options differ
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
 FEW = 10  # records below which results are rough
 # What the file of numbers has beside what was measured.
@@ -200,7 +203,7 @@ class Findings:
     variables: "CheckedVariables | None" = None  # which scenarios must have too
     bad_rows: bool = False  # whether a file had too many of them, so that the rest of it was not looked at
 
-    def attempt(self, step: Callable[[], Found]) -> Found | None:
+    def attempt(self, step: Callable[[], StepT]) -> StepT | None:
         """Do a step; what goes wrong in it becomes a problem."""
         try:
             return step()
@@ -210,6 +213,17 @@ class Findings:
             if str(error) not in self.problems and not again:  # counted in all cells, then again in a few
                 self.problems.append(str(error))
             return None
+
+
+def estimator_of(kind: type[EstimatorT], options: RunOptions, values: Numbers) -> EstimatorT:
+    """Return an estimator with some values, and for the rest with the options of the fit of the same names.
+
+    What has no value has the estimator's own default; values that it does not take are left out.
+    """
+    parameters, given = inspect.signature(kind).parameters, {"seed": options.seed, **values}
+    for name in parameters:
+        given.setdefault(name, getattr(options.fit, RENAMED.get(name, name), None))
+    return kind(**{name: given[name] for name in parameters if given[name] is not None})
 
 
 PreparedT = TypeVar("PreparedT", bound=Prepared)
@@ -318,7 +332,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         """Write what all models of a batch share, and note its name; most kinds have nothing."""
         return
 
-    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> "Parameters":
+    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
         """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
         raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
@@ -349,7 +363,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         base = self.single_estimator(options, table.categorical)
         return single_gains(table, base, names, self.assessor, executor, progress)
 
-    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> "Parameters":
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
         """Return the estimator of `single_gains`: that of the options, without anything that takes long to choose."""
         return self.estimator(options, categorical)
 

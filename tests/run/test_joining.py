@@ -88,7 +88,7 @@ def test_a_species_that_a_fold_cannot_learn_is_left_out_there_and_said(tmp_path:
 
 def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
     options = options_for(sites, split="block", block_size=60, folds=3)
-    community, (split, _) = read_community(options), divide(options)
+    community, (split, _) = read_community(options).tables["joint"], divide(options)
     middle = np.radians(community.sites.y)
     east = 111.195 * (community.sites.x - community.sites.x.mean()) * np.cos(middle)
     north = 111.195 * community.sites.y
@@ -156,9 +156,10 @@ def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
     frame = draw_community()
     frame.loc[[1, 4], "heat"] = np.nan
     options = options_for(write_community(tmp_path, frame), environment="heat,soil", categorical="soil")
-    community = read_community(options)
+    prepared = read_community(options)
+    community = prepared.tables["joint"]
     assert len(community.sites) == len(community.environment) == 158
-    assert "2 sites without a value of every variable left out" in community.notes
+    assert "2 sites without a value of every variable left out" in prepared.notices
     run = fit(options)
     assert any("soil=peat" in name for name in run.fit.joint.feature_names)
 

@@ -1,6 +1,5 @@
 """One class model: fitted, tested, and every number, curve and cutoff gathered."""
 
-import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from sdm.kinds.assessing import AssessedFit, AssessedModel, assess, make_bands, 
 from sdm.kinds.classes.inputs import ClassPrepared
 from sdm.kinds.inputs import check_features
 from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
+from sdm.kinds.task import estimator_of
 from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
@@ -34,7 +34,6 @@ log = logging.getLogger("sdm")
 
 # Of Java Maxent's thresholds, those that have a meaning for a probability of presence.
 CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
-RENAMED = {"folds": "penalty_folds"}  # parameters of the estimator whose options have another name
 
 
 ClassPlan = Plan[ClassSample, ClassSample]
@@ -60,12 +59,8 @@ class MeasuredClasses(AssessedModel[ClassFit]):
 
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
     """Return the estimator that the options describe."""
-    fit = options.fit
-    given: Numbers = {"features": fit.feature_text, "seed": options.seed, "categorical": list(categorical)}
-    for name in inspect.signature(ConditionalMaxent).parameters:
-        given.setdefault(name, getattr(fit, RENAMED.get(name, name), None))
-    # What has no value here has the estimator's own default.
-    return ConditionalMaxent(**{name: value for name, value in given.items() if value is not None})
+    values = {"features": options.fit.feature_text, "categorical": list(categorical)}
+    return estimator_of(ConditionalMaxent, options, values)
 
 
 def plan_classes(prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:

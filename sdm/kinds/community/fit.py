@@ -22,7 +22,7 @@ from sdm.joint.pairs import SURE, PairAssociations, pair_associations
 from sdm.kinds.community.inputs import Community, Graph
 from sdm.kinds.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
 from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
-from sdm.kinds.task import Prepared
+from sdm.kinds.task import Prepared, estimator_of
 from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
@@ -107,26 +107,22 @@ def make_model(
     options: RunOptions, graph: Graph, categorical: Sequence[str], traits: "pd.DataFrame | None" = None
 ) -> JointModel:
     """Return the model that the options ask for, not fitted; `traits` are those of its species."""
-    own, fit = options.joint, options.fit
-    limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
-    random = (
-        {} if own.random_effect is None else {"random_effect": own.random_effect, "random_spread": own.random_spread}
-    )
-    # What has no value here has the estimator's own default.
-    chosen: Numbers = {name: value for name, value in limits.items() if value is not None} | random
-    return JointModel(
-        own.learner,
-        graph,
-        feature_classes(options),
-        c=own.cost,
-        lam=own.shrinkage,
-        method=own.posterior,
-        rounds=own.rounds,
-        categorical=list(categorical),
-        seed=options.seed,
-        traits=traits,
-        **chosen,
-    )
+    own = options.joint
+    values = {
+        "learner": own.learner,
+        "graph": graph,
+        "features": feature_classes(options),
+        "c": own.cost,
+        "lam": own.shrinkage,
+        "method": own.posterior,
+        "rounds": own.rounds,
+        "categorical": list(categorical),
+        "traits": traits,
+        "random_effect": own.random_effect,
+        "random_spread": None if own.random_effect is None else own.random_spread,
+        "folds": None,  # those of the choice of a penalty are of other kinds
+    }
+    return estimator_of(JointModel, options, values)
 
 
 def feature_classes(options: RunOptions) -> str:
@@ -149,7 +145,7 @@ def fit_community(prepared: Prepared, name: str, options: RunOptions, progress: 
             stacked.fit(x, y, groups=group, title=WHAT["stacked"], progress=progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
-        model.model_.meta.update(_record(options, community))
+        model.model_.meta.update(_record(options, prepared, community))
     glm = fit_glm(plan.table.values, labels, joint.model_.encoder, joint.species_)
     for model in (joint, stacked):
         model.model_.meta["at_training"] = at_training(model.model_, plan.table.values, labels, community.sites.level)
@@ -201,18 +197,18 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
     return measure_folds(split, refit, community.edges, values, labels, joint.species, progress, levels)
 
 
-def _record(options: RunOptions, community: Community) -> Numbers:
+def _record(options: RunOptions, prepared: Prepared, community: Community) -> Numbers:
     graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
     record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
     if options.joint.presence_above is not None:
         record["presence_above"] = options.joint.presence_above
-    return {**record, "source": Path(community.sites.source).name, **_category_names(community)}
+    return {**record, "source": Path(community.sites.source).name, **_category_names(prepared, community)}
 
 
-def _category_names(community: Community) -> Numbers:
+def _category_names(prepared: Prepared, community: Community) -> Numbers:
     """Return the names that the layers' files have for the categories of the sites, by variable and code."""
     out = {}
-    for name, known in ({} if community.stack is None else community.stack.titles).items():
+    for name, known in ({} if prepared.stack is None else prepared.stack.titles).items():
         codes = [code for code in np.unique(community.environment[name]).tolist() if code == round(code)]
         if any(code in known for code in codes):
             out[name] = dict(zip((str(int(code)) for code in codes), category_titles(codes, known)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +28,11 @@ from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.traits import Traits
 from sdm.kinds.inputs import is_swd, open_layers, row_rules
-from sdm.kinds.task import FEW, CheckedVariables, Findings
+from sdm.kinds.task import FEW, CheckedVariables, Findings, Prepared
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
 
+NAME = "joint"  # what the one model of a run, and its files, are called
 Graph = str | list[tuple[str, str]]
 """The name of a graph, or its edges."""
 
@@ -42,12 +43,8 @@ class Community:
 
     sites: SiteTable  # those with a value of every variable
     environment: pd.DataFrame
-    stack: Stack | None = None  # where the environment comes from layers
     edges: Graph = "tree"  # the graph, as `JointModel` takes it
-    notes: list[str] = field(default_factory=list)
-    fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # every row of the table of sites, and its fate
     categorical: tuple[str, ...] = ()  # variables whose values are categories
-    warnings: list[str] = field(default_factory=list)
     random: str | None = None  # the column of the random effect, if there is one
     traits: pd.DataFrame | None = None  # one row per species, which the index names
 
@@ -65,8 +62,9 @@ class Community:
         )
 
 
-def read_community(options: RunOptions, names: Sequence[str] | None = None) -> Community:
-    """Read the sites, their environment, and the graph. `names` are the variables of a model that is there already."""
+def read_community(options: RunOptions, names: Sequence[str] | None = None) -> Prepared:
+    """Read the sites, their environment, and the graph: the one table is a `Community`. `names` are the variables of a
+    model that is there already."""
     if names is not None:
         own_layers = options.layers.model_copy(update={"variables": list(names), "exclude": []})
         options = options.model_copy(update={"layers": own_layers})
@@ -123,8 +121,8 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
         notes.append(_said_levels(own.random_effect, sites.level))
     graph = read_graph(own.graph)
     traits = None if own.traits is None else read_traits(own.traits)
-    beside = (own.random_effect, traits)
-    return Community(sites, environment, stack, graph, notes, fate, categorical, warnings, *beside)
+    community = Community(sites, environment, graph, categorical, own.random_effect, traits)
+    return Prepared({NAME: community}, stack=stack, notices=notes, warnings=warnings, fate=fate)
 
 
 def _said_levels(column: str, level: np.ndarray) -> str:
@@ -212,11 +210,12 @@ def read_graph(graph: str) -> Graph:
 
 def check_community(options: RunOptions, found: Findings) -> None:
     """Check sites, environment and graph of a joint model."""
-    community = found.attempt(lambda: read_community(options))
-    if community is None:
+    prepared = found.attempt(lambda: read_community(options))
+    if prepared is None:
         return
-    found.facts += community.notes
-    found.warnings += community.warnings
+    community: Community = prepared.tables[NAME]
+    found.facts += prepared.notices
+    found.warnings += prepared.warnings
     labels, names = community.sites.labels, tuple(community.sites.labels.columns)
     found.facts.append(f"{Path(community.sites.source).name}: {len(labels):,} usable sites")
     edges = community.edges
@@ -231,7 +230,7 @@ def check_community(options: RunOptions, found: Findings) -> None:
         _check_species(states, names, found)
     found.attempt(lambda: _check_environment(community, options, found))
     names_of = list(community.environment.columns)
-    found.variables = CheckedVariables(names_of, community.categorical, community.notes)
+    found.variables = CheckedVariables(names_of, community.categorical, prepared.notices)
 
 
 def _check_species(states: States, names: tuple[str, ...], found: Findings) -> None:

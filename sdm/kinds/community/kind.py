@@ -20,7 +20,7 @@ from sdm.kinds.community.fit import (
     measure_joint,
     plan_community,
 )
-from sdm.kinds.community.inputs import check_community, read_community
+from sdm.kinds.community.inputs import NAME, check_community, read_community
 from sdm.kinds.community.outputs import JOINT_TABLES, ProjectedCommunity, draw_joint_maps, map_joint, write_joint
 from sdm.kinds.community.surveys import SurveyedRows, evaluate_joint, known_cells
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
@@ -34,8 +34,6 @@ from sdm.maps.novelty import NoveltyMaps
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.types import Numbers, Progress
-
-NAME = "joint"  # what the one model of a run, and its files, are called
 
 
 class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, MeasuredCommunity]):
@@ -51,6 +49,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
     evaluation_lines = staticmethod(joint_evaluation_lines)
     info_lines = staticmethod(joint_info_lines)
     check = staticmethod(check_community)
+    prepare = staticmethod(read_community)
     plan = staticmethod(plan_community)
     fit = staticmethod(fit_community)
     measure = staticmethod(measure_joint)
@@ -64,17 +63,6 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
         """Raise for features that a joint model cannot have."""
         refuse_rectified(options.fit.features)
 
-    def prepare(self, options: RunOptions) -> Prepared:
-        """Read the sites, their environment, and the graph."""
-        community = read_community(options)
-        return Prepared(
-            {NAME: community},
-            stack=community.stack,
-            notices=community.notes,
-            warnings=community.warnings,
-            fate=community.fate,
-        )
-
     def variables(self, prepared: Prepared) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the variables of the environment, and of those that are categories."""
         community = prepared.tables[NAME]
@@ -82,10 +70,10 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
 
     def narrow(self, prepared: Prepared, name: str, variables: Sequence[str]) -> Prepared:
         """Return the inputs with some of the variables of the environment."""
-        community, stack = prepared.tables[name], narrowed(prepared.stack, variables)
+        community = prepared.tables[name]
         names = [column for column in community.environment.columns if column in variables]
-        table = replace(community, environment=community.environment[names], stack=stack)
-        return replace(prepared, tables={name: table}, stack=stack)
+        table = replace(community, environment=community.environment[names])
+        return replace(prepared, tables={name: table}, stack=narrowed(prepared.stack, variables))
 
     def single_gains(
         self,

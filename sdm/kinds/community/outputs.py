@@ -137,7 +137,7 @@ def map_joint(
     fit: JointFit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the maps on the layers; there are none of tables."""
-    stack = fit.community.stack
+    stack = prepared.stack
     if stack is None or not options.output.map:
         return ModelMaps(folder, {}, {})
     given = MapOptions.of_run(options, None, progress)

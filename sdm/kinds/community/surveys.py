@@ -16,7 +16,7 @@ from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.visits import SITE
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
-from sdm.kinds.community.inputs import read_community
+from sdm.kinds.community.inputs import NAME, Community, read_community
 from sdm.kinds.community.testing import measure
 from sdm.kinds.inputs import check_categories, check_columns, is_swd, open_text
 from sdm.kinds.model_task import EvaluationOptions, RowPredictor, SurveyFile
@@ -232,12 +232,13 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOpt
         "joint": options.joint.model_copy(update={"presence_above": presence_above(model), "random_effect": random}),
     }
     options = options.model_copy(update=update)
-    community = read_community(options, model.encoder.names)
+    prepared = read_community(options, model.encoder.names)
+    community: Community = prepared.tables[NAME]
     labels = community.sites.labels
     found = [name for name in model.species if name in labels.columns]
     if not found:
         raise no_species(model, f"it has {', '.join(labels.columns)}")
-    notices = [*community.notes, *said_levels(model, community.sites.level, len(labels))]
+    notices = [*prepared.notices, *said_levels(model, community.sites.level, len(labels))]
     if absent := [name for name in model.species if name not in found]:
         notices.append(f"species of the model that are not in the table, and not measured: {', '.join(absent)}")
     states = read_labels(labels.reindex(columns=list(model.species)), model.species, len(labels))

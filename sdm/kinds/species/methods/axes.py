@@ -21,6 +21,7 @@ from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.species.sampling import random_share
 from sdm.kinds.splitting import RecordPlan
+from sdm.kinds.task import estimator_of
 from sdm.models.file import load_model
 from sdm.models.group import GroupModel
 from sdm.models.interface import name_categories
@@ -142,17 +143,9 @@ def read_axes(path: str) -> GroupFits:
 
 
 def _estimator(options: RunOptions, strength: str | float) -> SharedMaxent:
-    fit = options.fit
-    values: Numbers = {
-        "own": fit.own,
-        "knots": fit.knots,
-        "tolerance": fit.tolerance,
-        "threads": options.threads,
-    }
-    if fit.features != "auto":
-        values["features"] = fit.features
-    chosen = {name: value for name, value in values.items() if value is not None}
-    return SharedMaxent(strength=strength, seed=options.seed, prevalence=options.predict.prevalence, **chosen)
+    features = None if options.fit.features == "auto" else options.fit.features
+    values = {"features": features, "strength": strength, "threads": options.threads}
+    return estimator_of(SharedMaxent, options, values | {"prevalence": options.predict.prevalence})
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sdm.errors import OptionError
 from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import has_growing
+from sdm.kinds.task import RENAMED, estimator_of
 from sdm.maxent.penalty_weights import TABULATED
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from sdm.estimators.on_axes import OnAxes
 
 
-# Options whose names differ from the estimator's.
-RENAMED = {"penalty_folds": "folds", "penalty_repeats": "repeats", "penalty_grid": "grid"}
 HINTS = {
     **dict.fromkeys(("families", "lam"), "add --model structural"),
     **dict.fromkeys(("spatial", "strength", "own", "axes"), "add --model shared"),
@@ -51,10 +50,10 @@ class SpeciesMethod:
 
     def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply, or contradict each other."""
-        takes = self.takes()
+        takes = {RENAMED.get(name, name) for name in self.takes()}
         for name, field in FitOptions.model_fields.items():
             value = getattr(fit, name)
-            if name != "model" and RENAMED.get(name, name) not in takes and value != field.get_default():
+            if name != "model" and name not in takes and value != field.get_default():
                 hint = f": {self.hints[name]}" if name in self.hints else ""
                 raise OptionError(f"fit.{name}={value!r} does not apply to a {self.name} model{hint}")
         numbers = [
@@ -81,13 +80,8 @@ class SpeciesMethod:
     ) -> SpeciesEstimator:
         """Return the estimator that the options describe; an option without a value has the estimator's default.
         `placed` is the species on the axes of its group, if it has one."""
-        names = {RENAMED.get(name, name): name for name in FitOptions.model_fields}
-        parameters = inspect.signature(self.estimator_class).parameters
-        values = {name: getattr(options.fit, names[name]) for name in parameters if name in names}
-        values |= {name: getattr(options.predict, name) for name in _OF_PREDICTIONS}
-        values |= {"seed": options.seed} if "seed" in parameters else {}
-        values |= {"categorical": list(categorical)}
-        return self.estimator_class(**{name: value for name, value in values.items() if value is not None})
+        values: Numbers = {name: getattr(options.predict, name) for name in _OF_PREDICTIONS}
+        return estimator_of(self.estimator_class, options, values | {"categorical": list(categorical)})
 
     def chosen(self, fitted: SpeciesEstimator, options: RunOptions) -> Numbers:
         """Return the options of the model that the fit chose, so that fits to one variable need not choose."""
