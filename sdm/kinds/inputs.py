@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -149,7 +148,7 @@ def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
             found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it cannot tell places apart")
 
 
-def chosen_options(model: FittedModel, given: Mapping[str, Any], known: Sequence[str]) -> Numbers:
+def chosen_options(model: FittedModel, given: Mapping[str, object], known: Sequence[str]) -> Numbers:
     """Return the options that were given (are neither None nor empty); raise for one that does not apply."""
     chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
     for name in chosen:

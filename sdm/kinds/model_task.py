@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
 
 from sdm.errors import OptionError
 from sdm.kinds.artefacts import Catalogue
@@ -162,7 +162,7 @@ class ModelTask(ABC, Generic[ModelT]):
 
     def row_predictor(
         self, model: ModelT, known: SurveyFile | None, text: "TextTable", row: Index, notices: list[str]
-    ) -> RowPredictor:
+    ) -> RowPredictor[ModelT]:
         """Return what predicts for the rows of a table: with the labels that a survey knows, or with other columns of
         the table, where the model can use them."""
         return RowPredictor(model)
@@ -183,3 +183,7 @@ class ModelTask(ABC, Generic[ModelT]):
     @abstractmethod
     def info_lines(self, model: ModelT, features: int) -> list[str]:
         """Return what is in a model file, with its largest weights, as lines of text."""
+
+
+AnyModelTask = ModelTask[Any]
+"""What commands need of the models of any kind."""

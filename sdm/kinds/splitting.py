@@ -2,7 +2,7 @@
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,8 +287,8 @@ def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:
     if how == "equal-blocks":
         degrees = _may_be_degrees(x, y) if stack is None else stack.crs is not None and stack.crs.is_geographic
         x, around_x = in_one_piece(x, around_x) if degrees else (x, around_x)
-    elif how == "block" and not _on_globe(table, stack):
-        unit = float(cast(Any, stack).crs.linear_units_factor[1]) / 1000
+    elif how == "block" and stack is not None and stack.crs is not None and not _on_globe(table, stack):
+        unit = float(stack.crs.linear_units_factor[1]) / 1000
         x, y, around_x, around_y = (unit * part for part in (x, y, around_x, around_y))
     else:
         x, y = _degrees(x, y, stack, f"test.split={how}")

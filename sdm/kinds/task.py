@@ -7,7 +7,7 @@ hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one
 import inspect
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +43,7 @@ REPLICATES = "replicates"  # the folder of a run with the models of its replicat
 FEW = 10  # records below which results are rough
 # What the file of numbers has beside what was measured.
 OUTER = ("kind", "versions", "files", "notes", "notices", "warnings", "records")
-Files = dict[str, Any]  # names of files in a folder, by what they are
+Files = Numbers  # names of files in a folder, by what they are
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Prepared:
 
     def only(self, name: str) -> Self:
         """Return the part of one of several models, which is little to send to another process."""
-        parts: dict[str, Any] = {
+        parts: Numbers = {
             what: {name: known[name]} if name in (known := getattr(self, what)) else {} for what in self.by_model
         }
         if self.ledger is not None:
@@ -88,11 +88,11 @@ class Prepared:
         """Return the rows of one model; all of them if it is the only one."""
         if self.fate is None or self.single or "species" not in self.fate:
             return self.fate
-        return self.fate.iloc[self._rows_of.get(name, [])]
+        return self.fate.take(self._rows_of.get(name, []))
 
     @cached_property
-    def _rows_of(self) -> dict[Any, Any]:
-        return {} if self.fate is None else dict(self.fate.groupby("species", sort=False, observed=True).indices)
+    def _rows_of(self) -> Mapping[Hashable, Any]:
+        return {} if self.fate is None else self.fate.groupby("species", sort=False, observed=True).indices
 
     @property
     def common(self) -> list[str] | None:

@@ -5,13 +5,13 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdm.errors import HIDDEN, hide_secrets
 from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.assessing import AssessedModel
 from sdm.kinds.assessment_tables import fold_rows
-from sdm.kinds.model_task import ModelTask
+from sdm.kinds.model_task import AnyModelTask
 from sdm.kinds.registry import read_results, results_class
 from sdm.kinds.task import AnyTask, Destination, Measured, ModelMaps, ModelResult, Prepared
 from sdm.maps.gis.package import PACKAGE, add_ranges
@@ -120,7 +120,7 @@ def write_fate(prepared: Prepared, fate: "pd.DataFrame | None", to: Destination)
             to.files["package"] = write_points(fate, to.folder / PACKAGE, "records", prepared.fate_crs).name
 
 
-def write_run(task: ModelTask[Any], options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
+def write_run(task: AnyModelTask, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
     """Write what repeats the run, and the command that was given."""
     head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
     wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOp
     notices: list[str] = []
     where = _where(model, given.class_column, given.proportions)
     file = Path(str(options.occurrences.file))
-    chosen: Any = given.select or _selection(model, file, notices)
+    chosen = cast(dict[str, str], given.select or _selection(model, file, notices))
     column, shares = where.get("class_column"), where.get("proportions") or []
     classes = ClassOptions(column=column, proportions=shares, select=chosen)
     options = options.model_copy(update={"classes": classes})
@@ -160,4 +160,4 @@ def _targets(model: ClassModel, target: AnyArray, rows: Index, source: str, noti
     codes = np.array([place[label] for label in target.tolist()])
     for c in sorted(set(range(len(model.labels))) - set(codes.tolist())):
         notices.append(f"no point of class '{model.labels[c]}': nothing is known of how well it is found")
-    return np.eye(len(model.labels))[codes].T.copy()
+    return np.asarray(np.eye(len(model.labels))[:, codes])

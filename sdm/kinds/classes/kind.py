@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from sdm.assess.assessor import Assessor
 from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
 from sdm.estimators.classes import ConditionalMaxent
@@ -62,7 +63,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     called: ClassVar[str] = "a class model"
     command: ClassVar[str] = "sdm classify"
     artefacts: ClassVar[Catalogue] = (*CLASS_TABLES, *ASSESSMENT)
-    assessor: ClassVar[Any] = CLASSES
+    assessor: ClassVar[Assessor] = CLASSES
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("threshold", "extrapolation", "novelty")
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
 from sdm.data.rasters.stack import Stack
+from sdm.data.site_sample import CommunitySample, SiteSample
+from sdm.data.table import SampleTable
 from sdm.features.classes import refuse_rectified
 from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.community.fit import (
@@ -77,14 +79,14 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
 
     def single_gains(
         self,
-        table: Any,
+        table: SampleTable | SiteSample,
         options: RunOptions,
         names: Sequence[str],
         executor: Executor | None = None,
         progress: Progress | None = None,
     ) -> dict[str, float]:
         """Return by how much a GLM with one variable alone, of all species, is better than the constant model."""
-        return glm_gains(table, names, progress)
+        return glm_gains(cast(CommunitySample, table), names, progress)
 
     def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers; a run has one community, and no table of several."""

@@ -5,7 +5,6 @@ In the biplot species are arrows along two axes, sites are points, and names sta
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from sdm.report.charts import BarChart, Bars, Biplot, Chart, ColumnChart, LineCh
 from sdm.report.results import Results, column, number, rows_by
 from sdm.report.results import Row as StoredRow
 from sdm.report.stored_charts import stored_curve
-from sdm.types import Array, Row
+from sdm.types import Array, Numbers, Row
 
 PATH = ("strength", "penalty", "rank", "loss", "held_out", "held_out_se", "gap", "chosen", "supported")
 
@@ -83,7 +82,7 @@ def axis_curve_rows(profiles: Mapping[int, Sequence[Profile]]) -> list[Row]:
     ]
 
 
-def strength_rows(meta: Mapping[str, Any]) -> list[Row]:
+def strength_rows(meta: Numbers) -> list[Row]:
     """Return the fits along the path of strengths, the weakest first."""
     rows = [row for row in meta.get("path") or () if isinstance(row, dict)]
     known = [{key: "" if row.get(key) is None else row[key] for key in PATH} for row in rows]

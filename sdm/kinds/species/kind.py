@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sdm.assess.assessor import PRESENCE_ONLY
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.estimators.species import SpeciesEstimator
@@ -52,7 +52,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
     called: ClassVar[str] = "a model of one species"
     command: ClassVar[str] = "sdm fit"
     artefacts: ClassVar[Catalogue] = (*SPECIES_TABLES, *ASSESSMENT)
-    assessor: ClassVar[Any] = PRESENCE_ONLY
+    assessor: ClassVar[Assessor] = PRESENCE_ONLY
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold", "extrapolation", "novelty")
     extrapolates_with: ClassVar[tuple[str, ...]] = EXTRAPOLATIONS
