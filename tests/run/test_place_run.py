@@ -234,9 +234,10 @@ def test_choosing_variables_keeps_place(made: Simulation, tmp_path: Path) -> Non
     for more in ({"drop_correlated": 0.01}, {"reduce_to": 1, "repeats": 2}):
         chosen = options(made, species=made.species[0].name, curves=False, map=False, **more)
         ready = Job(task_for("species"), chosen).fit(prepare_species(chosen), made.species[0].name)
-        assert ready.measured.model.names[-2:] == ("place_x", "place_y")
-        assert ready.begun.prepared.stack.names == ready.measured.model.names
-        assert len(ready.measured.model.names) < 6
+        names = ready.begun.fit.model.names
+        assert names[-2:] == ("place_x", "place_y")
+        assert ready.begun.prepared.stack.names == names
+        assert len(names) < 6
 
 
 def test_predict_maps_its_own_region_and_no_other(made: Simulation, run: Results, tmp_path: Path) -> None:

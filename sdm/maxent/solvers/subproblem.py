@@ -72,7 +72,7 @@ def _settle(h: Array, c: Array, beta: Array, z: Array) -> bool:
     a, old = h[np.ix_(support, support)], z[support]
     slope = a @ old + c[support] + beta[support] * np.sign(old)
     step = -_solve(a, slope)
-    crossed = old * (old + step) <= 0.0
+    crossed = np.sign(old + step) != np.sign(old)
     if crossed.any():
         # Weights that would change sign go to zero all at once, if that is better than where they are. The change of
         # the objective comes from its slope: a difference of its values is lost in rounding.
