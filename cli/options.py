@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,7 +45,6 @@ COMPLETING = "_SDM_COMPLETE" in os.environ
 
 OF_ONE = (*STUDIES, "classes", "joint")  # sections of one command, or one kind of model
 OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
-COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
 Given = dict[str, Any]
@@ -55,24 +55,23 @@ Inputs = Annotated[
     typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
 ]
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what went wrong.", rich_help_panel=COMMON_PANEL)]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=COMMON_PANEL)]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one machine-readable result on stdout.", rich_help_panel=COMMON_PANEL)
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=COMMON_PANEL)]
-LogTo = Annotated[
-    Path | None,
-    typer.Option(
-        "--log-file",
-        help="Append what is said with -v, and how far the work is, to this file, with the time of every line.",
-        metavar="FILE",
-        rich_help_panel=COMMON_PANEL,
-    ),
-]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
-_COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug, "log_file": LogTo}
+_message = partial(typer.Option, rich_help_panel="Messages")
+_COMMON: dict[str, object] = {
+    "quiet": Annotated[bool, _message("--quiet", "-q", help="Say only what went wrong.")],
+    "verbose": Annotated[bool, _message("--verbose", "-v", help="Say more.")],
+    "as_json": Annotated[bool, _message("--json", help="Print one machine-readable result on stdout.")],
+    "debug": Annotated[bool, _message("--debug", help="Show the traceback of an error.")],
+    "log_file": Annotated[
+        Path | None,
+        _message(
+            "--log-file",
+            help="Append what is said with -v, and how far the work is, to this file, with the time of every line.",
+            metavar="FILE",
+        ),
+    ],
+}
 BRIEF = ("as_json", "debug")  # of a command that says little
 
 

@@ -9,7 +9,6 @@ import rasterio
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
 from rasterio.transform import Affine
-from rasterio.windows import Window
 
 from sdm.api.private import CellAxes
 from sdm.errors import DataError, OptionError
@@ -50,7 +49,7 @@ def write_dataset(source: Any, folder: Path, number: int) -> list[str]:
         profile = _profile(source.width, source.height, source.dtypes[k - 1], source.crs, source.transform)
         with rasterio.open(folder / f"{name}.tif", "w", **profile, nodata=source.nodatavals[k - 1]) as out:
             out.scales, out.offsets = (source.scales[k - 1],), (source.offsets[k - 1],)
-            for window in _strips(source.height, source.width):
+            for _, window in out.block_windows(1):
                 out.write(source.read(k, window=window), 1, window=window)
     return names
 
@@ -84,7 +83,7 @@ def write_xarray(data: Any, folder: Path, crs: Any = None, axes: list[CellAxes] 
         with rasterio.open(folder / f"{place}.tif", "w", **profile, nodata=_nodata(part, dtype)) as out:
             scale, offset = part.attrs.get("scale_factor", 1.0), part.attrs.get("add_offset", 0.0)
             out.scales, out.offsets = (float(scale),), (float(offset),)
-            for window in _strips(height, width):
+            for _, window in out.block_windows(1):
                 rows = slice(window.row_off, window.row_off + window.height)
                 out.write(np.asarray(part.isel({down: rows}).values, dtype=dtype), 1, window=window)
         names.append(name)
@@ -103,13 +102,8 @@ def _free_names(names: list[str], folder: Path) -> list[str]:
 
 
 def _profile(width: int, height: int, dtype: str, crs: Any, transform: Affine) -> dict[str, Any]:
-    common = {"driver": "GTiff", "count": 1, "compress": "deflate", "bigtiff": "if_safer"}
+    common = {"driver": "GTiff", "count": 1, "compress": "deflate", "bigtiff": "if_safer", "blockysize": ROWS}
     return {**common, "width": width, "height": height, "dtype": dtype, "crs": crs, "transform": transform}
-
-
-def _strips(height: int, width: int) -> Iterator[Window]:
-    for top in range(0, height, ROWS):
-        yield Window(0, top, width, min(ROWS, height - top))
 
 
 def _layers(data: Any) -> Iterator[tuple[str, Any]]:

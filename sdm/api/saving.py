@@ -5,10 +5,11 @@ import html
 import io
 import json
 import shutil
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import yaml
 
@@ -19,6 +20,31 @@ from sdm.storage.written_files import is_temporary
 
 INPUTS = "inputs"  # the folder of saved results with the objects that a run was made from
 SUFFIXES = (".yaml", ".txt", ".csv", ".json", ".jsonl", ".html")
+
+
+Part = TypeVar("Part")
+
+
+class SavedParts(Mapping[str, Part]):
+    """Results in a folder as a mapping of their parts, by name; a folder without a place of its own is private."""
+
+    def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
+        self.folder = folder
+        self._private = private if private is not None else PrivateFolder()
+
+    @property
+    @abstractmethod
+    def _parts(self) -> Mapping[str, object]:
+        """The parts as they are stored."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts
 
 
 def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite: bool, held: bool = False) -> Path:
@@ -74,7 +100,7 @@ def _in_yaml(text: str, moved: dict[str, str]) -> str:
     return head + str(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
 
 
-def _in_values(value: Any, moved: dict[str, str]) -> Any:
+def _in_values(value: object, moved: dict[str, str]) -> object:
     if isinstance(value, dict):
         return {key: _in_values(item, moved) for key, item in value.items()}
     if isinstance(value, list):

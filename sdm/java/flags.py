@@ -137,17 +137,6 @@ SHORT: dict[str, JavaFlag] = {letter: flag for flag in FLAGS.values() for letter
 """Flags by their short form, such as `e` for `-e`."""
 
 
-def flag_table() -> str:
-    """Return the table of all flags for the documentation, in Markdown."""
-    lines = ["| flag | short | default | what `sdm maxent` does |", "|---|---|---|---|"]
-    for flag in FLAGS.values():
-        short = " ".join(f"`-{letter}`" for letter in flag.short)
-        default = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
-        before = {ACTS: "", IGNORED: "accepted, and changes nothing: ", WARNED: "accepted with a warning: "}[flag.does]
-        lines.append(f"| `{flag.name}` | {short} | {default and f'`{default}`'} | {before}{flag.text} |")
-    return "\n".join(lines) + "\n"
-
-
 TOGGLES = ("togglelayertype", "togglelayerselected", "togglespeciesselected")
 _OFF = ("no", "dont")
 _WORDS = {word: flag for flag in FLAGS.values() for word in flag.words}

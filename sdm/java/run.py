@@ -76,8 +76,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
     folder.mkdir(parents=True, exist_ok=True)
     choose, rows = JavaChoice(command), list[Row]()
     if divides(command):
-        made = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
-        models, failures, notices = made.models, made.failures, made.notices
+        models, failures, notices = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
     else:
         found = run(options, command=text, progress=progress, choose=choose)
         whole_models = {model.name: model.whole() for model in found.models if model.error is None}
@@ -212,39 +211,31 @@ def _lines(model: ModelResult, name: str) -> list[str]:
 _SHARE = 25  # per cent of the records that test a subsample where no percentage is given
 
 
-@dataclass
-class Replicates:
-    """The models of each species, in their order; species that failed, and why; notices of the inputs."""
-
-    models: dict[str, list[ModelResult]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
-
-
 def fit_replicates(
     command: JavaCommand, options: RunOptions, folder: Path, text: str, choose: Chooser, progress: Progress | None
-) -> Replicates:
-    """Fit the replicates of every species, into a folder each."""
+) -> tuple[dict[str, list[ModelResult]], dict[str, str], list[str]]:
+    """Fit the replicates of every species, into a folder each; return the models of each species in their order, why
+    species failed, and notices of the inputs."""
     task = task_of(options)
     task.check_options(options)
     prepared = task.prepare(options)
-    done = Replicates(failures=dict(prepared.failures), notices=prepared.notices)
+    models: dict[str, list[ModelResult]] = {}
+    failures = dict(prepared.failures)
     job = Job(task, options, text, choose)
     for name in prepared.tables:
         try:
-            done.models[name] = []
+            made = []
             for k, part in enumerate(_parts(prepared, name, command, options.seed)):
                 ready = job.fit(part, name, progress)
-                place = folder / f"{safe_name(name)}_{k}"
-                done.models[name].append(job.write(ready, place, progress, overwrite=True))
+                made.append(job.write(ready, folder / f"{safe_name(name)}_{k}", progress, overwrite=True))
+            models[name] = made
         except SdmError as error:
             if len(prepared.tables) == 1:
                 raise
-            done.failures[name] = str(error)
-            del done.models[name]
-    if not done.models and done.failures:
-        raise DataError(next(iter(done.failures.values())))
-    return done
+            failures[name] = str(error)
+    if not models and failures:
+        raise DataError(next(iter(failures.values())))
+    return models, failures, prepared.notices
 
 
 def _parts(prepared: Prepared, name: str, command: JavaCommand, seed: int) -> Iterator[Any]:

@@ -84,19 +84,11 @@ def project_models(
     return run_projection(make_options(*sources), progress=progress)
 
 
-def run_projection(
-    options: RunOptions,
-    *,
-    models: Sequence[ProjectedModel] | None = None,
-    command: str = "",
-    progress: Progress | None = None,
-) -> ProjectionResult:
-    """Map models on scenarios, and measure novelty and change, as `options.project` says.
+def run_projection(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> ProjectionResult:
+    """Map the models of `options.project.models` on scenarios, and measure novelty and change.
 
     Parameters
     ----------
-    models : sequence of ProjectedModel, optional
-        By default those of `options.project.models`.
     command : str
         The command that was typed, to be kept with the results.
     progress : callable, optional
@@ -113,7 +105,7 @@ def run_projection(
         raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
     if not own.scenarios:
         raise OptionError("no scenarios: give them as in --scenarios 'future/{gcm}_{ssp}/'")
-    chosen = with_options(find_models(own.models) if models is None else models, options)
+    chosen = with_options(find_models(own.models), options)
     scenarios = find_scenarios(own.scenarios)
     opened = open_scenarios(*variables_of(chosen), scenarios, options)
     for notice in opened.notices:
@@ -139,7 +131,7 @@ def plan_projection(
 ) -> Projection:
     """Return the projection of models to scenarios; raise for what does not go together."""
     own = options.project
-    _check_fields(models, [one.scenario for one in opened.scenarios], own.over)
+    _check_fields(models, opened.scenarios, own.over)
     measures = read_measures([word for word in own.novelty if word != "none"])
     if "mess" in measures and any("program" in one.model.meta and one.model.reference is None for one in models):
         log.info("novelty (mess) is not mapped: a model file of Java Maxent does not hold the training environment")

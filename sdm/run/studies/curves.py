@@ -22,8 +22,6 @@ from sdm.storage.commit import claim, staging
 from sdm.storage.files import output_folder, safe_names
 from sdm.types import Numbers, Progress
 
-KINDS = ("learning", "sensitivity")
-
 
 @dataclass
 class CurveResult:
@@ -43,8 +41,6 @@ def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Pr
     The options in `curve` say what is compared; penalties are the deviation over √m times the multiplier, unless
     `fit.beta` says otherwise. The kind is `learning` or `sensitivity`.
     """
-    if kind not in KINDS:
-        raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
     if not method_of(options).single_problem:
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
     task_for("species").check_options(options)

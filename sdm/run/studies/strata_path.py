@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
@@ -35,7 +36,7 @@ from sdm.options.rules import ON_STRATA, broken
 from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
 from sdm.storage.files import safe_name
-from sdm.types import Array, Index, Numbers, Progress, Row
+from sdm.types import AnyArray, Array, Index, Numbers, Progress, Row
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
 
@@ -325,10 +326,12 @@ def _write_map(
 ) -> None:
     """Write the chosen density relative to area."""
     stack, area = cast("Stack", prepared.stack), prepared.area_of(species)
-    density = np.append(found.density, NODATA).astype(np.float32)  # the last is for cells outside, −1
+    # The last value is for cells outside, whose stratum is −1.
+    density: NDArray[np.float32] = np.append(found.density, NODATA).astype(np.float32)
 
-    def band(window: Window, values: np.ndarray) -> np.ndarray:
-        return density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]
+    def band(window: Window, values: AnyArray) -> AnyArray:
+        strata: Index = stratum_of(stack, found.strata, window, values, area, prepared.effort)
+        return density[strata]
 
     tags = {
         "species": species,
