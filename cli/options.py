@@ -111,7 +111,7 @@ def help_all(more: Collection[str]) -> inspect.Parameter:
         raise typer.Exit
 
     text = f"Show all options: {len(more)} more."
-    option: Any = typer.Option("--help-all", help=text, is_eager=True, callback=show, show_default=False)
+    option = typer.Option("--help-all", help=text, is_eager=True, callback=show, show_default=False)
     return inspect.Parameter(
         "help_all", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[bool, option], default=False
     )
@@ -208,7 +208,7 @@ def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     text += f" ({'; '.join(notes)})" if notes else ""
     panel = PANELS[leaf.section]
     escaped = text.replace("_", r"\_")  # a help text is Markdown, where _words_ would lose their underscores
-    common: dict[str, Any] = {"help": escaped, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
+    common: Given = {"help": escaped, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
     if leaf.flag:
         return _keyword(name, Annotated[bool | None, typer.Option(f"--{word}/--no-{word}", **common)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
@@ -224,7 +224,7 @@ def value_words(leaf: Leaf) -> str:
     return "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
 
 
-def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+def _keyword(name: str, annotation: object, default: object = None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 

@@ -181,8 +181,9 @@ def evaluate(
 
     sdm evaluate results/joint.npz --sites new_sites.csv --layers layers/   (one 0/1 column per species)
     """
-    files = ("console", "given", "model", "presences", "layers")
-    options = {name: value for name, value in locals().items() if name not in files}
+    options = dict(locals())
+    for name in ("console", "given", "model", "presences", "layers"):
+        del options[name]
     from sdm.run.evaluating import evaluate_files
 
     options |= {dotted.rpartition(".")[2]: value for dotted, value in given.items()}

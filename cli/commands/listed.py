@@ -1,6 +1,11 @@
 """Every command: its first sentence, and the module that has it. A command is loaded when it is called."""
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 COMMANDS = {
     "fit": "Fit a model, and write its map, curves, numbers and model file.",
@@ -54,6 +59,7 @@ def home_of(name: str) -> str:
     return f"sdm_cli.commands.{module}"
 
 
-def loaded(name: str) -> object:
+def loaded(name: str) -> "Callable[..., None] | Typer":
     """Return the function of a command, or the group of them."""
-    return getattr(import_module(home_of(name)), name)
+    command: Callable[..., None] | Typer = getattr(import_module(home_of(name)), name)
+    return command

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdm.api.inputs import ObjectFiles
 from sdm.api.model_run import ModelRun
@@ -21,7 +21,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options, read_yaml
 from sdm.storage.commit import claim
 from sdm.storage.files import output_folder
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 if TYPE_CHECKING:
     from sdm.kinds.task import Findings
@@ -34,7 +34,7 @@ def fit(
     *,
     layers_crs: object = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> Run:
     """Fit a model per species, with map, curves and measures: what `sdm fit` does.
 
@@ -91,7 +91,7 @@ def tune(
     *,
     layers_crs: object = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> Run:
     """Try settings by cross-validation, choose one per species, and fit it: what `sdm tune` does.
 
@@ -122,7 +122,7 @@ def tune(
     return _fitted("tune", run_tuning, (records, layers, layers_crs), progress, options)
 
 
-def check(records: object = None, layers: object = None, *, layers_crs: object = None, **options: Any) -> "Findings":
+def check(records: object = None, layers: object = None, *, layers_crs: object = None, **options: object) -> "Findings":
     """Look for everything that would go wrong in a run, and list it all at once, without fitting.
 
     Parameters
@@ -166,7 +166,7 @@ def project(
     output: str | Path | None = None,
     layers_crs: object = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> ProjectionRun:
     """Map models on other climates, times and places: where it will be, how far that extrapolates, what changes.
 
@@ -216,7 +216,7 @@ def project(
 
 
 def evaluate(
-    model: object, presences: object, layers: object = None, *, layers_crs: object = None, **ways: Any
+    model: object, presences: object, layers: object = None, *, layers_crs: object = None, **ways: object
 ) -> "Evaluation":
     """Measure a model on records that it has not seen: what `sdm evaluate` does.
 
@@ -271,7 +271,7 @@ def evaluate(
 
 def _fitted(
     verb: str,
-    work: Callable[..., Any],
+    work: Callable[..., object],
     inputs: tuple[object, object, object],
     progress: Progress | None,
     options: Mapping[str, object],
@@ -291,7 +291,7 @@ def _fitted(
 
 def _options(files: ObjectFiles, records: object, layers: object, options: Mapping[str, object]) -> RunOptions:
     """Make the options of a run from what was given, with objects as files."""
-    sources: list[dict[str, Any]] = []
+    sources: list[Numbers] = []
     if isinstance(records, str | Path) and str(records).lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(records))
     elif records is not None:

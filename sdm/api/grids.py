@@ -8,11 +8,13 @@ import numpy as np
 import rasterio
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
+from rasterio.io import DatasetReader
 from rasterio.transform import Affine
 
 from sdm.api.private import CellAxes
 from sdm.errors import DataError, OptionError
 from sdm.storage.files import safe_names
+from sdm.types import Numbers
 
 ROWS = 256  # that are read at a time: arrays may be larger than memory
 ACROSS = ("x", "lon", "longitude", "easting")
@@ -20,17 +22,17 @@ DOWN = ("y", "lat", "latitude", "northing")
 _UNEVEN = 1e-3  # of a cell: by how much coordinates may be off a regular grid
 
 
-def is_xarray(value: Any) -> bool:
+def is_xarray(value: object) -> bool:
     """Tell whether a value is a Dataset or a DataArray of xarray, which need not be installed."""
     return type(value).__module__.partition(".")[0] == "xarray" and hasattr(value, "dims")
 
 
-def is_dataset(value: Any) -> bool:
+def is_dataset(value: object) -> bool:
     """Tell whether a value is an open dataset of rasterio."""
     return isinstance(value, rasterio.io.DatasetReaderBase)
 
 
-def dataset_place(source: Any) -> str | None:
+def dataset_place(source: DatasetReader) -> str | None:
     """Return the file that an open dataset shows as it is; None where it is in memory, or warped on the way."""
     if source.closed:
         raise DataError(f"dataset {source.name} is closed: open it again")
@@ -39,7 +41,7 @@ def dataset_place(source: Any) -> str | None:
     return str(source.name)
 
 
-def write_dataset(source: Any, folder: Path, number: int) -> list[str]:
+def write_dataset(source: DatasetReader, folder: Path, number: int) -> list[str]:
     """Write the bands of an open dataset as GeoTIFFs; return the names of the variables."""
     stem = Path(source.name).stem if not source.name.startswith("/vsimem") else f"layer_{number}"
     names = [
@@ -54,7 +56,7 @@ def write_dataset(source: Any, folder: Path, number: int) -> list[str]:
     return names
 
 
-def write_xarray(data: Any, folder: Path, crs: Any = None, axes: list[CellAxes] | None = None) -> list[str]:
+def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxes] | None = None) -> list[str]:
     """Write the variables of a Dataset or a DataArray as GeoTIFFs; return their names. The coordinates of their cells
     are added to `axes`.
 
@@ -101,7 +103,7 @@ def _free_names(names: list[str], folder: Path) -> list[str]:
     return [places[name] for name in names]
 
 
-def _profile(width: int, height: int, dtype: str, crs: Any, transform: Affine) -> dict[str, Any]:
+def _profile(width: int, height: int, dtype: str, crs: object, transform: Affine) -> Numbers:
     common = {"driver": "GTiff", "count": 1, "compress": "deflate", "bigtiff": "if_safer", "blockysize": ROWS}
     return {**common, "width": width, "height": height, "dtype": dtype, "crs": crs, "transform": transform}
 
@@ -130,12 +132,12 @@ def _layers(data: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(titles, tuple | list) and len(titles) == len(labels):  # names of bands, as rioxarray reads them
             labels = np.array(titles, dtype=object)
         for k, label in enumerate(labels):
-            text = str(label) if isinstance(label, str) or not name else f"{name}_{_said(label)}"
+            text = str(label) if isinstance(label, str) or not name else f"{name}_{_label_text(label)}"
             alone = len(labels) == 1 and bool(name) and not isinstance(label, str)
             yield (name if alone else text), array.isel({more[0]: k})
 
 
-def _said(label: Any) -> str:
+def _label_text(label: object) -> str:
     """Return the label of a step as part of a name: a date without its time."""
     return str(label)[:10] if np.asarray(label).dtype.kind == "M" else str(label)
 
@@ -191,7 +193,7 @@ def _stored_transform(array: Any) -> Affine | None:
     return None if text is None else Affine.from_gdal(*map(float, str(text).split()))
 
 
-def _crs(array: Any, data: Any, given: Any, name: str) -> CRS | None:
+def _crs(array: Any, data: Any, given: object, name: str) -> CRS | None:
     """Return the coordinate system of a variable: as given, else as CF and rioxarray keep it."""
     known = _grid_mapping(array)
     if known is None and hasattr(data, "data_vars"):

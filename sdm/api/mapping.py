@@ -66,7 +66,7 @@ def _of_presence(found: RasterMap, results: Results) -> RasterMap:
     return replace(found, values=found.values[band], profile={**found.profile, "count": 1}, bands=())
 
 
-def predict_model(results: Results, data: Any, scale: str | None, layers_crs: object, ways: dict[str, Any]) -> Any:
+def predict_model(results: Results, data: Any, scale: str | None, layers_crs: object, ways: Numbers) -> Any:
     """Return predictions for the rows of a table, or a map for layers."""
     import pandas as pd
 
@@ -89,9 +89,7 @@ def predict_model(results: Results, data: Any, scale: str | None, layers_crs: ob
     return predict_layers(results, data, scale, layers_crs, ways)
 
 
-def predict_layers(
-    results: Results, layers: object, scale: str | None, layers_crs: object, ways: dict[str, Any]
-) -> Map:
+def predict_layers(results: Results, layers: object, scale: str | None, layers_crs: object, ways: Numbers) -> Map:
     """Return the map of a model over other layers."""
     from sdm.run.predicting import predict_files
     from sdm.run.projecting.tables import PredictionSettings

@@ -204,7 +204,7 @@ class ModelRun:
         """
         return range_of(self._results, threshold)
 
-    def predict(self, data: Any, scale: str | None = None, *, layers_crs: Any = None, **ways: Any) -> Any:
+    def predict(self, data: Any, scale: str | None = None, *, layers_crs: object = None, **ways: object) -> Any:
         """Predict for the rows of a table, or map other layers.
 
         Parameters

@@ -53,7 +53,7 @@ def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite:
     target = output_folder(str(path))
     claimed = nullcontext() if held else claim(target, overwrite=overwrite)
     with claimed, staging(target, overwrite=overwrite) as stage:
-        shutil.copytree(folder, stage, dirs_exist_ok=True, ignore=_temporary)
+        shutil.copytree(folder, stage, dirs_exist_ok=True, ignore=lambda _, names: {*filter(is_temporary, names)})
         moved = {str(folder): str(target.absolute())}
         if private.has_inputs:
             shutil.copytree(private.inputs, stage / INPUTS)
@@ -63,10 +63,6 @@ def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite:
                 if file.suffix in SUFFIXES and not file.relative_to(stage).is_relative_to(INPUTS):
                     _rewrite(file, moved)
     return target
-
-
-def _temporary(_: object, names: list[str]) -> list[str]:
-    return [name for name in names if is_temporary(name)]
 
 
 def _rewrite(file: Path, moved: dict[str, str]) -> None:

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rasterio
@@ -104,8 +103,8 @@ class GridValues:
     """A map as numbers, NaN where there is no data, and where it is."""
 
     values: Array
-    crs: Any
-    transform: Any
+    crs: object
+    transform: object
 
 
 def read_grid(path: Path) -> GridValues:

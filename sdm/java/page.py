@@ -105,7 +105,7 @@ def _numbers(path: Path, model: Model) -> Numbers:
     numbers: Numbers = {key: value for key, value in found.items() if value is not None}
     numbers |= {key: int(numbers[key]) for key in _WHOLE if key in numbers}
     weighted = {int(kind) for kind, weight in zip(model.terms.kind, model.terms.weight) if weight}
-    letters = "".join(letter for letter, kinds in _LETTERS.items() if weighted & kinds)
+    letters = "".join(letter for letter, kinds in _LETTERS.items() if weighted.intersection(kinds))
     return numbers | {
         "kind": KIND,
         "species": path.stem.replace("_", " "),

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from sdm._version import __version__
 from sdm.assess.measures.thresholds import TEST_NAMES
 from sdm.data.records.clean import CleanPoints
+from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, OutputError, SdmError
 from sdm.java.flags import JavaCommand
 from sdm.java.grids import GridValues
@@ -28,6 +29,7 @@ from sdm.java.translation import (
     with_plain_columns,
 )
 from sdm.kinds.registry import task_of
+from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.task import AnyTask, ModelResult, Prepared
 from sdm.options.definitions import RunOptions
 from sdm.report.results import add_rows, number
@@ -156,7 +158,7 @@ class JavaChoice:
         return Chosen(options.model_copy(update={"fit": fit}), {"features": letters}, write, "java")
 
 
-def _write_averages(table: Any, name: str, place: Path, files: Numbers) -> None:
+def _write_averages(table: SampleTable, name: str, place: Path, files: Numbers) -> None:
     """Write averages of the variables at the training records (of categories the most frequent one)."""
     rows = []
     for k, variable in enumerate(table.names):
@@ -225,7 +227,7 @@ def fit_replicates(
     for name in prepared.tables:
         try:
             made = []
-            for k, part in enumerate(_parts(prepared, name, command, options.seed)):
+            for k, part in enumerate(_parts(cast(SpeciesPrepared, prepared), name, command, options.seed)):
                 ready = job.fit(part, name, progress)
                 made.append(job.write(ready, folder / f"{safe_name(name)}_{k}", progress, overwrite=True))
             models[name] = made
@@ -238,11 +240,11 @@ def fit_replicates(
     return models, failures, prepared.notices
 
 
-def _parts(prepared: Prepared, name: str, command: JavaCommand, seed: int) -> Iterator[Any]:
+def _parts(prepared: SpeciesPrepared, name: str, command: JavaCommand, seed: int) -> Iterator[SpeciesPrepared]:
     """Give what each replicate of a species is fitted to: training records, and those that test it."""
     table = prepared.tables[name]
     for train, test in divide(table.n_presences, command, seed):
-        own: Any = replace(prepared.only(name), tables={name: table.take(train)})
+        own = replace(prepared.only(name), tables={name: table.take(train)})
         if test.size:
             none = np.zeros(test.size, dtype=np.int64)
             at = table.presence_x[test], table.presence_y[test]

@@ -242,21 +242,20 @@ class Batch:
     ) -> Iterator[list[str]]:  # fmt: skip
         """Yield what is to be tried again after a worker died: the species that it had in hand by itself, unless it
         has cost too many workers already; the others of its unit together."""
-        left = [name for name in names if name not in self.settled]
-        at = last[1] if last[1] in left else (left[0] if len(left) == 1 else None)
-        if at is None:  # the maps of all of them were at work: each by itself shows which one it was
-            yield from ([name] for name in left)
+        open_names = [name for name in names if name not in self.settled]
+        species = last[1] if last[1] in open_names else (open_names[0] if len(open_names) == 1 else None)
+        if species is None:  # the maps of all of them were at work: each by itself shows which one it was
+            yield from ([name] for name in open_names)
             return
-        deaths[at] += 1
-        if deaths[at] <= self.options.retries:
-            log.warning("%s: its worker died (killed, or out of memory); it is tried again", at)
-            yield [at]
+        deaths[species] += 1
+        if deaths[species] <= self.options.retries:
+            log.warning("%s: its worker died (killed, or out of memory); it is tried again", species)
+            yield [species]
         else:
-            times = "once" if deaths[at] == 1 else f"{deaths[at]} times"
+            times = "once" if deaths[species] == 1 else f"{deaths[species]} times"
             reason = f"its worker died {times} (killed, or out of memory): use fewer features or background points"
-            self._take([failed_entry(self.job.task, at, f"{at}: {reason}", digests[at])], journal)
-        others = [name for name in left if name != at]
-        if others:
+            self._take([failed_entry(self.job.task, species, f"{species}: {reason}", digests[species])], journal)
+        if others := [name for name in open_names if name != species]:
             yield others
 
     def _refresh(self, place: Path) -> None:

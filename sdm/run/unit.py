@@ -81,7 +81,7 @@ def do_unit(
     if len(ready) > 1:
         notes.at(MAPPING)
         place.mkdir()
-        fits = [(one.begun.fit, one.begun.prepared) for one in ready.values()]
+        fits = [(one.fit, one.prepared) for one in ready.values()]
         maps = dict(zip(ready, job.task.map_together(fits, job.options, place, progress)))
         each = (perf_counter() - began) / len(ready)
         taken |= {name: taken[name] + each for name in ready}

@@ -236,7 +236,7 @@ def test_choosing_variables_keeps_place(made: Simulation, tmp_path: Path) -> Non
         chosen = options(made, species=made.species[0].name, curves=False, map=False, **more)
         ready = Job(task_for("species"), chosen).fit(prepare_species(chosen), made.species[0].name)
         assert ready.measured.model.names[-2:] == ("place_x", "place_y")
-        assert ready.begun.prepared.stack.names == ready.measured.model.names
+        assert ready.prepared.stack.names == ready.measured.model.names
         assert len(ready.measured.model.names) < 6
 
 

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
@@ -88,7 +87,7 @@ def _write_across(
     if len(cases) < 2:
         return
     (stage / "across").mkdir(exist_ok=True)
-    common: dict[str, Any] = {"threads": options.threads, "progress": progress}
+    common: Numbers = {"threads": options.threads, "progress": progress}
     for shared, chosen in one.groups():
         title = "_".join(shared.values()) or "all"
         maps, present = _maps(chosen)

@@ -194,19 +194,20 @@ class Projection:
         self, executor: Executor, call: Callable[[Step], Numbers], missing: Mapping[str, Step]
     ) -> Iterator[tuple[str, Numbers]]:
         """Yield the title and the numbers of each step as it is done; a worker that dies costs one try."""
-        left, tries = list(missing), Counter[str]()
-        while left:
-            broken = []
-            for k, future in as_done(executor, call, [(missing[text],) for text in left]):
+        pending, tries = list(missing), Counter[str]()
+        while pending:
+            again = []
+            for k, future in as_done(executor, call, [(missing[text],) for text in pending]):
+                text = pending[k]
                 try:
-                    yield missing[left[k]].scenario.title, future.result()
+                    yield missing[text].scenario.title, future.result()
                 except BrokenExecutor:
-                    tries[left[k]] += 1
-                    if tries[left[k]] > self.options.retries:
+                    tries[text] += 1
+                    if tries[text] > self.options.retries:
                         raise
-                    log.warning("%s: its worker died; it is tried again", left[k])
-                    broken.append(left[k])
-            left = broken
+                    log.warning("%s: its worker died; it is tried again", text)
+                    again.append(text)
+            pending = again
 
     @contextmanager
     def _calls(self, place: Path, executor: Executor) -> Iterator[Callable[[Step], Numbers]]:

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sdm.errors import DataError, OptionError, OutputError, hide_secrets
 from sdm.executors.opening import check_workers
@@ -37,7 +36,7 @@ def project_models(
     output: str | Path,
     *,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> ProjectionResult:
     """Map models on scenarios: suitability, presence, novelty, change against a reference, and what scenarios agree on.
 

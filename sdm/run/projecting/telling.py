@@ -1,12 +1,11 @@
 """What is said of a projection: warnings, lines in the terminal, and the rows of `scenarios.csv`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from sdm.maps.outside import Outside
 from sdm.report.projection import StoredCase, most_outside
 from sdm.run.projecting.summary import SpeciesProjection
-from sdm.types import Row
+from sdm.types import Numbers, Row
 
 NOTABLE = 0.01  # share outside the training range that is warned of
 MOST_LINES = 30  # of scenarios in the terminal
@@ -128,13 +127,13 @@ def projection_rows(found: SpeciesProjection) -> list[Row]:
     for case in found.cases:
         head = {"species": found.name, "scenario": case.numbers["scenario"]}
         head |= {field_column(name): case.fields.get(name, "") for name in found.fields}
-        for measure, of, value, unit in _measures(found, case.numbers):
+        for measure, of, value, unit in _measures(found, dict(case.numbers)):
             if value is not None:
                 out.append({**head, "measure": measure, "of": of, "value": value, "unit": unit})
     return out
 
 
-def _measures(found: SpeciesProjection, numbers: Mapping[str, Any]) -> Iterator[tuple[str, str, object, str]]:
+def _measures(found: SpeciesProjection, numbers: Numbers) -> Iterator[tuple[str, str, object, str]]:
     """Yield every measure of a case: its name, what it is of, the value, and the unit."""
     rule, outside = found.rule or "", "outside the training range"
     for name in ("mean", "min", "max"):

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits.methods import subsample
@@ -86,7 +85,7 @@ def measure_curve(
     base = species_estimator(options, list(table.categorical))
     if options.fit.beta is None:
         base.set_params(beta="deviation")
-    common: dict[str, Any] = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}
+    common: Numbers = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}
     try:
         with workers(options) as pool:
             if kind == "learning":

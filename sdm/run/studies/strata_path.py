@@ -162,7 +162,7 @@ class StrataTask(SpeciesTask):
 
         table, raster = prepared.tables[fit.name], maps.folder / maps.files["map"]
         places: Numbers = {"x": table.presence_x, "y": table.presence_y, "area": prepared.area_of(fit.name)}
-        common: dict[str, Any] = {"title": fit.name, "species": True, "paper": paper_of(options.output)}
+        common: Numbers = {"title": fit.name, "species": True, "paper": paper_of(options.output)}
         shades = suitability("density")
         return {"picture": draw_map(raster, raster.with_suffix(".png"), shades=shades, **places, **common).name}
 
@@ -348,7 +348,7 @@ def _draw(path: StrataPath, species: str, folder: Path, files: Files, options: R
 
     name, validation = safe_name(species), path.validation
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
-    common: dict[str, Any] = {"title": species, "paper": paper_of(options.output)}
+    common: Numbers = {"title": species, "paper": paper_of(options.output)}
     shares = folder / f"{name}_shares.png"
     pictures = {
         "mu picture": draw_mu(path.path, folder / f"{name}_mu.png", **common),

@@ -109,7 +109,7 @@ def choose_setting(
         dividing = with_default_folds(options)
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
-    common: dict[str, Any] = {"base": base, "assessor": task.assessor, "progress": progress}
+    common: Numbers = {"base": base, "assessor": task.assessor, "progress": progress}
     with workers(options) as pool:
         tuning = search(plan.table, settings_to_try(task, options), plan.split, executor=pool, **common)
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
@@ -157,13 +157,9 @@ def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: 
     files["tune"] = write_rows(folder / "tune.csv", rows).name
     if tuning.folds:
         files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
-    _draw(tuning, best, options, make_plots(folder, files) / "tune.png")
-
-
-def _draw(tuning: Tuning, best: int, options: RunOptions, path: Path) -> None:
-    """Draw what was tried."""
     from sdm.report.figures.assessment import draw_tuning
 
+    path = make_plots(folder, files) / "tune.png"
     folds = 0 if tuning.split is None else len(tuning.split.folds)
     lines = [
         {"multiplier": 1.0, **row, "label": _label(setting), "folds": folds}
