@@ -151,7 +151,9 @@ def check(records: object = None, layers: object = None, *, layers_crs: object =
 
     private = PrivateFolder()
     chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
-    found = check_run(chosen if chosen.output.folder is not None else _into(chosen, private.results))
+    if chosen.output.folder is None:
+        chosen = chosen.with_values(output={"folder": str(private.results)})
+    found = check_run(chosen)
     if private.has_inputs:  # an object has no path
         for texts in (found.problems, found.warnings, found.facts):
             texts[:] = [text.replace(f"{private.inputs}{os.sep}", "") for text in texts]
@@ -285,7 +287,8 @@ def _fitted(
     if chosen.output.resume and private.has_inputs:
         raise OptionError("resume=True needs records and layers in files: save them, and give their paths")
     with _place_of_results(private, output, chosen.output.overwrite) as place:
-        work(_into(chosen, place), command=_call(verb, records, layers, options), progress=progress)
+        chosen = chosen.with_values(output={"folder": str(place)})
+        work(chosen, command=_call(verb, records, layers, options), progress=progress)
     return Run(private.results if output is None else Path(output), private)
 
 
@@ -299,10 +302,6 @@ def _options(files: ObjectFiles, records: object, layers: object, options: Mappi
     if layers is not None:
         sources.append({"layers.files": files.option("layers.files", layers)})
     return make_options(*sources, files.options(options))
-
-
-def _into(options: RunOptions, folder: Path) -> RunOptions:
-    return options.model_copy(update={"output": options.output.model_copy(update={"folder": str(folder)})})
 
 
 @contextmanager

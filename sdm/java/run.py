@@ -1,6 +1,6 @@
 """A command of maxent.jar, done by sdm: a run or its replicates, and the results under Java Maxent's names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -150,12 +150,11 @@ class JavaChoice:
         """Return the options of one species."""
         table = task.plan(prepared, name, options).table
         letters = feature_letters(self.command, table.n_presences)
-        update: Numbers = {"features": letters}
+        values: Numbers = {"features": letters}
         if self.command["dosqrtcat"] and self.command["beta_categorical"] < 0:
-            update["beta_categorical"] = square_root_beta(letters, table.n_presences)
-        fit = options.fit.model_copy(update=update)
-        write: Callable[[Path, Numbers], None] = partial(_write_averages, table, safe_name(name))
-        return Chosen(options.model_copy(update={"fit": fit}), {"features": letters}, write, "java")
+            values["beta_categorical"] = square_root_beta(letters, table.n_presences)
+        write = partial(_write_averages, table, safe_name(name))
+        return Chosen(options.with_values(fit=values), {"features": letters}, write, "java")
 
 
 def _write_averages(table: SampleTable, name: str, place: Path, files: Numbers) -> None:
@@ -184,9 +183,8 @@ def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, d
             f"{folder} has results of {there[0]}: use redoifexists to replace them, or skipifexists to keep them"
         )
     done.lines += [f"{name}: skipped, its results are there" for name in there]
-    left = [name for name in names if name not in there]
-    chosen = options.occurrences.model_copy(update={"species": left})
-    return options.model_copy(update={"occurrences": chosen}) if left else None
+    missing = [name for name in names if name not in there]
+    return options.with_values(occurrences={"species": missing}) if missing else None
 
 
 def _write_results(rows: list[Row], path: Path, append: bool) -> None:

@@ -232,10 +232,9 @@ def project_fitted(
 ) -> ProjectionResult:
     """Map the models of some folders, those of one run, into the folder of scenarios at `place`, the run's own, which
     will be at `target`; scenarios that are there already and unchanged are kept."""
-    options = _with_reference(options)
-    own = options.project.model_copy(update={"models": [str(target)]})
-    output = options.output.model_copy(update={"folder": str(target / SCENARIOS)})
-    options = options.model_copy(update={"project": own, "output": output})
+    options = _with_reference(options).with_values(
+        project={"models": [str(target)]}, output={"folder": str(target / SCENARIOS)}
+    )
     models = with_options(find_models([str(folder) for folder in folders]), options)
     there = (place / SCENARIOS).is_dir()
     (place / SCENARIOS).mkdir(exist_ok=True)
@@ -245,7 +244,6 @@ def project_fitted(
 
 
 def _with_reference(options: RunOptions) -> RunOptions:
-    own = options.project
-    if own.reference or not options.layers.files:
+    if options.project.reference or not options.layers.files:
         return options
-    return options.model_copy(update={"project": own.model_copy(update={"reference": list(options.layers.files)})})
+    return options.with_values(project={"reference": list(options.layers.files)})

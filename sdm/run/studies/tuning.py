@@ -113,13 +113,10 @@ def choose_setting(
     with workers(options) as pool:
         tuning = search(plan.table, settings_to_try(task, options), plan.split, executor=pool, **common)
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
-    fit = options.fit.model_copy(update=tuning.settings[best])
-    chosen = options.model_copy(update={"fit": fit})
-    numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best, options)
     return Chosen(
-        chosen,
-        numbers,
-        write,
+        options.with_values(fit=tuning.settings[best]),
+        _numbers(tuning, best, options.tune),
+        partial(_write, tuning, best, options),
         validation=tuning.validation(best, plan.table, task.assessor),
         notes=_notes(tuning, task, options, tested=plan.test is not None),
     )
