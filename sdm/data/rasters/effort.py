@@ -48,7 +48,7 @@ class RasterEffort:
                 f"bias raster '{self.name}' has negative effort ({band[row, col]:g} at {place}): "
                 "effort is 0 or more; if that number means 'no data', say so in the file or with --nodata"
             )
-        return band.astype(np.float64)
+        return np.asarray(band, dtype=np.float64)
 
     def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Return the effort in some cells."""
