@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdm.data.place import Region
 from sdm.data.records.columns import row_count
 from sdm.errors import DataError
+from sdm.types import Numbers
 
 if TYPE_CHECKING:  # a table is made of these, and needs none of their code
     from sdm.data.background import Background
@@ -47,7 +48,7 @@ class SampleTable:
     background_folds: np.ndarray | None = None
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # classes that came as text, by code
     titles: dict[str, dict[float, str]] = field(default_factory=dict)  # names of categories that layers' files have
-    sampling: dict[str, Any] = field(default_factory=dict)  # the background, effort, its treatment, thinning
+    sampling: Numbers = field(default_factory=dict)  # the background, effort, its treatment, thinning
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # what could mislead
     region: Region | None = None  # where its places are, if variables of place are among its variables
@@ -82,7 +83,7 @@ class SampleTable:
             of_background = ("background", "background_x", "background_y", "weights", "background_folds")
             names |= dict.fromkeys(of_background, background)
         parts = {name: (getattr(self, name), which) for name, which in names.items()}
-        taken: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
+        taken: Numbers = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
         return replace(self, **taken)
 
     def with_background_of(self, other: "SampleTable") -> "SampleTable":
@@ -90,7 +91,7 @@ class SampleTable:
         species hold one background."""
         names = ("background", "background_x", "background_y", "weights", "background_folds")
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
-        same: dict[str, Any] = {}
+        same: Numbers = {}
         for name, (mine, theirs) in pairs.items():
             alike = mine is not None and theirs is not None and (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
             if alike and mine.tobytes() == theirs.tobytes():

@@ -26,7 +26,7 @@ from sdm.simulate.random_niche import NicheLottery
 from sdm.simulate.strips import WorldPass, WorldPlan
 from sdm.storage.commit import claim, staging
 from sdm.storage.reading import load_json
-from sdm.types import AnyArray, Progress
+from sdm.types import AnyArray, Numbers, Progress
 
 #: With more species than this, rasters of their truth are written only if asked for.
 TRUTH_UP_TO = 8
@@ -82,7 +82,7 @@ def _places(plan: WorldPlan, stream: str, rows: AnyArray, cols: AnyArray) -> lis
     return [(f"{a:.6f}", f"{b:.6f}") for a, b in zip(x, y)]
 
 
-def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], counts: Sequence[int]) -> dict[str, Any]:
+def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], counts: Sequence[int]) -> Numbers:
     """Return the content of ``truth.json``."""
     about = {layer.name: {"unit": layer.unit, "text": layer.text} for layer in LAYERS}
     about["landcover"], grid = {"unit": "class", "text": "land cover"}, plan.grid

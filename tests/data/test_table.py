@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdm.data.background import sample_background
+from sdm.data.background import Weighting, sample_background
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.samples import ColumnRoles, read_swd
@@ -33,7 +33,7 @@ def test_from_stack(stack):
 
 def test_unequal_weights_are_kept(stack):
     points, _ = clean(Occurrences(np.array(["oak"], dtype=object), np.array([20.0]), np.array([30.0])), stack)
-    background = sample_background(stack, n="all", area_weighted=True)
+    background = sample_background(stack, n="all", weighting=Weighting(True))
     table = SampleTable.from_stack(stack, points["oak"], background, presence_weights=np.array([2.0]))
     np.testing.assert_array_equal(table.weights, background.weight)
     assert table.presence_weights.tolist() == [2]
