@@ -44,7 +44,7 @@ class Weighting:
     """
 
     area_weighted: bool = False  # whether cells are drawn by their area
-    treatment: Treatment | None = None
+    treatment: Treatment | None = None  # of effort; None: cells are drawn by it, if there is any
     limit: float = np.inf  # the shortest waiting time that was not drawn; infinite if every cell is there
     scale: float = 1.0  # divides all weights
 
@@ -117,25 +117,26 @@ def sample_backgrounds(
     *,
     n: int | Literal["all"] = 10_000,
     seed: int = 0,
-    area_weighted: bool = False,
+    weighting: Weighting | None = None,
     effort: WeightFunction | None = None,
-    treatment: Treatment = "sample",
     lookup_cells: tuple[np.ndarray, np.ndarray] | None = None,
     threads: int = 2,
 ) -> list[Background]:
     """Draw a background in each of several study areas, in one pass; one that holds no valid cell is empty.
 
-    `n` may be ``"all"``; the same `seed` gives the same cells. With `area_weighted` cells are drawn in proportion to
-    their area, which in a geographic CRS shrinks towards the poles. `effort` (`Effort.window`) is called with each
-    window, from several threads: treated as ``"sample"``, cells are drawn in proportion to it; as ``"prior"``, it is
-    their weight. `lookup_cells` are rows and columns of cells to look up in the same pass (`Located.cells`).
+    `n` may be ``"all"``; the same `seed` gives the same cells. `weighting` says whether cells are drawn in proportion
+    to their area, which in a geographic CRS shrinks towards the poles. `effort` (`Effort.window`) is called with each
+    window, from several threads: treated as ``"sample"``, the default, cells are drawn in proportion to it; as
+    ``"prior"``, it is their weight. `lookup_cells` are rows and columns of cells to look up in the same pass
+    (`Located.cells`).
     """
     if n != "all" and n < 1:
         raise OptionError(f"the number of background points is {n}: expected 1 or more, or 'all'")
     for area in study_areas:
         if area is not None:
             area.check(stack)
-    weighting = Weighting(area_weighted, None if effort is None else treatment)
+    weighting = weighting or Weighting()
+    weighting = replace(weighting, treatment=None if effort is None else weighting.treatment or "sample")
     count = stack.n_cells if n == "all" else n
     draws = [_Draw(stack, count, seed, area, weighting) for area in study_areas]
     lookup = None if lookup_cells is None else CellLookup(stack, *lookup_cells)

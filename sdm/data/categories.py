@@ -8,8 +8,9 @@ limits on size, and without any definition of entities (which could make a small
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
+
+from rasterio import DatasetReader
 
 from sdm.errors import SdmError
 
@@ -31,7 +32,7 @@ class Categories:
     coloured: bool = False
 
 
-def read_categories(path: str, band: int, data: Any) -> Categories:
+def read_categories(path: str, band: int, data: DatasetReader) -> Categories:
     """Return the names that a band's file, which is open as `data`, has for values, and whether they have colours."""
     names: dict[float, str] = {}
     for source in (_from_tags(data), _from_xml(path, band), _from_dbf(path) if band == 1 else {}):
@@ -41,7 +42,7 @@ def read_categories(path: str, band: int, data: Any) -> Categories:
     return Categories(names, _coloured(data, band))
 
 
-def _coloured(data: Any, band: int) -> bool:
+def _coloured(data: DatasetReader, band: int) -> bool:
     """Tell whether a band has a table of colours."""
     if data.dtypes[band - 1] not in ("uint8", "uint16"):
         return False
@@ -51,7 +52,7 @@ def _coloured(data: Any, band: int) -> bool:
         return False
 
 
-def _from_tags(data: Any) -> dict[float, str]:
+def _from_tags(data: DatasetReader) -> dict[float, str]:
     """Return the names in the tags of a map of classes that sdm wrote."""
     tags = {key.removeprefix("class_"): text for key, text in data.tags().items() if key.startswith("class_")}
     return {float(code): text for code, text in tags.items() if code.isdecimal()}

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.errors import DataError, OptionError
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 
 class NumberTypeError(DataError, TypeError):
@@ -74,7 +73,7 @@ class Encoder:
             ]
         )
 
-    def _codes(self, values: NDArray[Any], name: str) -> Array:
+    def _codes(self, values: AnyArray, name: str) -> Array:
         position = {label: code for code, label in enumerate(self.labels[name])}
         return np.array([np.nan if _missing(x) else position.get(str(x), -1) for x in values], dtype=np.float64)
 
@@ -122,7 +121,7 @@ def column_names(table: Any) -> list[str]:
     return [str(name) for name in (table if isinstance(table, Mapping) else table.columns)]
 
 
-def _column(table: Any, v: int) -> NDArray[Any]:
+def _column(table: Any, v: int) -> AnyArray:
     if isinstance(table, np.ndarray):
         return table[:, v]
     if isinstance(table, NamedNumbers):
@@ -138,7 +137,7 @@ def _name_of(column: str | int, names: list[str]) -> str:
     raise OptionError(f"categorical={column!r}: no such column; there are {', '.join(names)}")
 
 
-def _numeric(values: NDArray[Any]) -> bool:
+def _numeric(values: AnyArray) -> bool:
     if values.dtype.kind in "biuf":
         return True
     try:
@@ -148,12 +147,12 @@ def _numeric(values: NDArray[Any]) -> bool:
     return True
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     # pandas' NA first: comparing with it gives no answer.
     return value is None or str(value) in ("<NA>", "NaT") or bool(value != value)
 
 
-def _numbers(values: NDArray[Any], name: str) -> Array:
+def _numbers(values: AnyArray, name: str) -> Array:
     """Return a column as floats, missing values as NaN, or say which value is no number."""
     try:
         return values.astype(np.float64)
@@ -170,7 +169,7 @@ def _number(value: Any, row: int, name: str) -> float:
         raise NumberTypeError(f"{_no_number(value, row, name)} (argument must be a string or a number)") from None
 
 
-def _no_number(value: Any, row: int, name: str) -> str:
+def _no_number(value: object, row: int, name: str) -> str:
     return (
         f"column '{name}' has {value!r} in row {row + 1}, expected a number; "
         f"if the column holds classes, name it in categorical=['{name}']"

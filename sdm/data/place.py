@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:  # models ask for names alone
     from rasterio.windows import Window
@@ -135,7 +135,7 @@ class Region:
         """Where it is, in words."""
         return _said(self.box)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Numbers:
         """Return it as JSON values, for the record of a model."""
         return {"box": list(self.box), "crs": self.crs}
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdm.data.place import Region
 from sdm.data.records.columns import row_count
 from sdm.errors import DataError
+from sdm.types import Numbers
 
 if TYPE_CHECKING:  # a table is made of these, and needs none of their code
     from sdm.data.background import Background
@@ -47,7 +48,7 @@ class SampleTable:
     background_folds: np.ndarray | None = None
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # classes that came as text, by code
     titles: dict[str, dict[float, str]] = field(default_factory=dict)  # names of categories that layers' files have
-    sampling: dict[str, Any] = field(default_factory=dict)  # the background, effort, its treatment, thinning
+    sampling: Numbers = field(default_factory=dict)  # the background, effort, its treatment, thinning
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # what could mislead
     region: Region | None = None  # where its places are, if variables of place are among its variables
@@ -82,7 +83,7 @@ class SampleTable:
             of_background = ("background", "background_x", "background_y", "weights", "background_folds")
             names |= dict.fromkeys(of_background, background)
         parts = {name: (getattr(self, name), which) for name, which in names.items()}
-        taken: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
+        taken: Numbers = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
         return replace(self, **taken)
 
     def with_background_of(self, other: "SampleTable") -> "SampleTable":
@@ -90,7 +91,7 @@ class SampleTable:
         species hold one background."""
         names = ("background", "background_x", "background_y", "weights", "background_folds")
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
-        same: dict[str, Any] = {}
+        same: Numbers = {}
         for name, (mine, theirs) in pairs.items():
             alike = mine is not None and theirs is not None and (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
             if alike and mine.tobytes() == theirs.tobytes():
@@ -185,134 +186,98 @@ class SampleTable:
 
     @classmethod
     def from_swd(
-        cls,
-        swd: "Swd",
-        species: str | None = None,
-        background: "Swd | None" = None,
-        *,
-        categorical: Sequence[str] = (),
-        partial: bool = False,
+        cls, swd: "Swd", species: str, background: "Swd | None" = None, *, partial: bool = False
     ) -> "SampleTable":
-        """Take one species (needed if there are several) out of a table of samples with data. `background` is a table
-        of its own, all of whose rows count; `categorical` are more categorical variables than `swd` already knows of.
-        With `partial`, presences that have some of the variables are kept, with NaN (see `filled`).
+        """Take one species out of a table of samples with data. `background` is a table of its own, all of whose rows
+        count. With `partial`, presences that have some of the variables are kept, with NaN (see `filled`).
         """
-        species = _one_species(swd, species)
-        at = swd.species == species
-        other = swd if background is None else background
-        rows = swd.is_background if background is None else np.ones(len(other.species), dtype=bool)
-        names = tuple(swd.table.columns)
+        from sdm.data.records.weights import check_weights
+
+        presences, other = swd.take(swd.species == species), background
+        if other is None:
+            other = swd.take(swd.is_background)
+        source, names = Path(swd.source).name, tuple(swd.table.columns)
         if absent := [name for name in names if name not in other.table.columns]:
             raise DataError(
                 f"background '{Path(other.source).name}' has no column '{absent[0]}', as the presences have"
             )
-        classes = tuple(name for name in names if name in {*swd.categorical, *categorical})
-        both, levels = _codes(swd, at, other, rows, names, classes)
-        is_presence = np.arange(len(both)) < np.count_nonzero(at)
-        whole = ~np.isnan(both).any(axis=1)
+        both, levels = _codes(presences, other, swd.categorical)
+        is_presence = np.arange(len(both)) < len(presences.species)
+        complete = ~np.isnan(both).any(axis=1)
         if partial:
-            whole |= is_presence & ~np.isnan(both).all(axis=1)
-        looked = _looked_at(swd, at, other, rows)
-        unseen = int(np.count_nonzero(whole & ~looked))
-        whole &= looked
-        keep_p, keep_b = whole[is_presence], whole[~is_presence]
-        for kind, kept in (("presence", keep_p), ("background point", keep_b)):
-            if not kept.any():
-                raise DataError(f"{species}: no {kind} with a value for every variable in '{Path(swd.source).name}'")
-        lost = int(np.count_nonzero(~whole)) - unseen
+            complete |= is_presence & ~np.isnan(both).all(axis=1)
+        sampled = _sampled(presences, other)
+        unseen = int(np.count_nonzero(complete & ~sampled))
+        use = complete & sampled
+        for kind, usable in (("presence", use[is_presence]), ("background point", use[~is_presence])):
+            if not usable.any():
+                raise DataError(f"{species}: no {kind} with a value for every variable in '{source}'")
+        lost = int(np.count_nonzero(~use)) - unseen
         faults = {"without a value for every variable": lost, "where the sampling effort is zero or missing": unseen}
-        weights, base = _effort(swd, at, other, rows, keep_p, keep_b)
+        if presences.weight is not None:
+            check_weights(presences.weight, f"{species}: the column of weights")
+        presences, other = presences.take(use[is_presence]), other.take(use[~is_presence])
+        weights, base = _effort_weights(presences, other)
         return cls(
             species=species,
             names=names,
-            categorical=classes,
-            presence=np.ascontiguousarray(both[is_presence & whole]),
-            background=np.ascontiguousarray(both[~is_presence & whole]),
-            presence_x=swd.x[at][keep_p],
-            presence_y=swd.y[at][keep_p],
-            background_x=other.x[rows][keep_b],
-            background_y=other.y[rows][keep_b],
+            categorical=swd.categorical,
+            presence=np.ascontiguousarray(both[is_presence & use]),
+            background=np.ascontiguousarray(both[~is_presence & use]),
+            presence_x=presences.x,
+            presence_y=presences.y,
+            background_x=other.x,
+            background_y=other.y,
             weights=weights,
-            presence_weights=None if swd.weight is None else _weights(swd, at, species)[keep_p],
+            presence_weights=presences.weight,
             presence_base=base,
-            folds=None if swd.fold is None else _labels(swd.fold[at][keep_p], Path(swd.source).name),
-            background_folds=_background_labels(other, rows, keep_b),
+            folds=_complete_labels(presences.fold, source),
+            background_folds=None if other.fold is None or np.any(other.fold == "") else other.fold,
             levels=levels,
             notes=tuple(f"{row_count(count)} {fault} left out" for fault, count in faults.items() if count),
         )
 
 
-def _one_species(swd: "Swd", species: str | None) -> str:
-    """Return the species to use, if it is there and clear."""
-    known = swd.species_names
-    if species is None and len(known) == 1:
-        return known[0]
-    if species not in known:
-        names = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-        fault = "holds several species" if species is None else f"holds no species '{species}'"
-        raise DataError(f"table '{Path(swd.source).name}' {fault}: choose one of {names or 'none'}")
-    return species
-
-
-def _looked_at(swd: "Swd", at: np.ndarray, other: "Swd", rows: np.ndarray) -> np.ndarray:
+def _sampled(presences: "Swd", background: "Swd") -> np.ndarray:
     """Return which rows, presences then background, have sampling effort; all without such a column."""
-    if swd.effort is None or other.effort is None:
-        return np.ones(int(at.sum() + rows.sum()), dtype=bool)
-    effort = np.concatenate([swd.effort[at], other.effort[rows]])
+    if presences.effort is None or background.effort is None:
+        return np.ones(len(presences.species) + len(background.species), dtype=bool)
+    effort = np.concatenate([presences.effort, background.effort])
     if np.any(effort < 0):
         raise DataError(f"{np.count_nonzero(effort < 0):,} rows have negative sampling effort: expected 0 or more")
-    return np.isfinite(effort) & (effort > 0)
+    return np.asarray(np.isfinite(effort) & (effort > 0))
 
 
-def _effort(
-    swd: "Swd", at: np.ndarray, other: "Swd", rows: np.ndarray, keep_p: np.ndarray, keep_b: np.ndarray
-) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _effort_weights(presences: "Swd", background: "Swd") -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the base weights of background and presences: sampling effort, with a mean of 1 over the background."""
-    if swd.effort is None or other.effort is None:
-        return None, None
-    weight, base = other.effort[rows][keep_b], swd.effort[at][keep_p]
-    if np.all(weight == weight[0]) and np.all(base == weight[0]):
+    weight, base = background.effort, presences.effort
+    if weight is None or base is None or (np.all(weight == weight[0]) and np.all(base == weight[0])):
         return None, None
     return weight / weight.mean(), base / weight.mean()
 
 
-def _weights(swd: "Swd", at: np.ndarray, species: str) -> np.ndarray:
-    """Return the weights of the records of a species."""
-    from sdm.data.records.weights import check_weights
-
-    weight = np.asarray(swd.weight)[at]
-    check_weights(weight, f"{species}: the column of weights")
-    return weight
-
-
-def _labels(fold: np.ndarray, source: str) -> np.ndarray:
+def _complete_labels(fold: np.ndarray | None, source: str) -> np.ndarray | None:
     """Return the labels of records' folds; each record must have one."""
-    if missing := int(np.count_nonzero(fold == "")):
+    if fold is not None and (missing := int(np.count_nonzero(fold == ""))):
         raise DataError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: give each of them one")
     return fold
 
 
-def _background_labels(other: "Swd", rows: np.ndarray, keep: np.ndarray) -> np.ndarray | None:
-    """Return the labels of the background's folds, if all of it has one."""
-    fold = None if other.fold is None else other.fold[rows][keep]
-    return None if fold is None or np.any(fold == "") else fold
-
-
 def _codes(
-    swd: "Swd", at: np.ndarray, other: "Swd", rows: np.ndarray, names: tuple[str, ...], classes: tuple[str, ...]
+    presences: "Swd", background: "Swd", categorical: tuple[str, ...]
 ) -> tuple[np.ndarray, dict[str, tuple[str, ...]]]:
     """Stack presences on background as float64; classes that are text become numbers by their sorted order."""
-    both = np.empty((int(at.sum() + rows.sum()), len(names)))
+    both = np.empty((len(presences.species) + len(background.species), presences.table.shape[1]))
     levels: dict[str, tuple[str, ...]] = {}
-    for j, name in enumerate(names):
-        parts = [swd.table[name].to_numpy()[at], other.table[name].to_numpy()[rows]]
-        if name in classes and any(part.dtype.kind not in "biuf" for part in parts):
+    for column, name in zip(both.T, presences.table):
+        parts = [part.table[name].to_numpy() for part in (presences, background)]
+        if name in categorical and any(part.dtype.kind not in "biuf" for part in parts):
             text = np.concatenate([part.astype(object) for part in parts])
             missing = np.array([v is None or v != v or v == "" for v in text], dtype=bool)
             words = np.where(missing, "", text).astype(str)
             levels[name] = tuple(str(word) for word in np.unique(words[~missing]))
             code = np.searchsorted(np.array(levels[name], dtype=str), words).astype(np.float64)
-            both[:, j] = np.where(missing, np.nan, code)
+            column[:] = np.where(missing, np.nan, code)
         else:
-            both[:, j] = np.concatenate([part.astype(np.float64) for part in parts])
+            column[:] = np.concatenate([part.astype(np.float64) for part in parts])
     return both, levels

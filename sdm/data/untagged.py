@@ -215,7 +215,7 @@ def _values_of(ends: Extremes, scaling: tuple[float, float] = (1.0, 0.0)) -> lis
 def _counts(table: pd.DataFrame, held: Sequence[np.ndarray]) -> np.ndarray:
     """Return which rows count: of those that are alike the first; and all that have sure codes in two variables (or in
     the only one), as rows of the sea do, which are alike wherever they lie. `held` says where each variable has one."""
-    return ~table.duplicated().to_numpy() | (np.sum(held, axis=0) >= min(2, len(held)))
+    return np.asarray(~table.duplicated().to_numpy() | (np.sum(held, axis=0) >= min(2, len(held))))
 
 
 def blank_codes(table: Any, codes: NodataCodes) -> tuple[Any, list[str]]:

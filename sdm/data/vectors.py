@@ -179,4 +179,5 @@ def read_attributes(path: Path, encoding: str, rows: int) -> "pd.DataFrame":
     import pyogrio
 
     refuse_references(path)
-    return pyogrio.read_dataframe(path, read_geometry=False, encoding=encoding, max_features=rows)
+    table: pd.DataFrame = pyogrio.read_dataframe(path, read_geometry=False, encoding=encoding, max_features=rows)
+    return table

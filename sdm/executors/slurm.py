@@ -113,7 +113,7 @@ _KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
 def make_jobs(settings: Mapping[str, str]) -> Any:
     """Return dask-jobqueue's `SLURMCluster`, without jobs yet; every job has one worker process per core."""
     import dask
-    from dask_jobqueue import SLURMCluster
+    from dask_jobqueue.slurm import SLURMCluster
 
     keywords = read_settings(settings)
     configured = dask.config.get("jobqueue.slurm")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder
-from sdm.data.records.labels import ABSENT
+from sdm.data.records.columns import ABSENT
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable

@@ -15,7 +15,7 @@ from sdm.storage.addresses import is_remote, place_stem
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|cm|in)")
 
 
-def _several(value: Any) -> bool:
+def _several(value: object) -> bool:
     return isinstance(value, (list, tuple))
 
 
@@ -159,11 +159,13 @@ Order = Annotated[float, Field(ge=1, le=2)]  # of an entropy
 Power = Annotated[float, Field(gt=1, lt=2)]  # of a norm
 Part = Annotated[float, Field(gt=0, le=1)]  # a share that may be all
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
-_NAMED: dict[str, Any] = {"anyOf": [*_TEXTS["anyOf"], {"type": "object", "additionalProperties": _TEXT}]}
+Schema = dict[str, Any]
+"""A part of the JSON Schema of run files."""
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+_NAMED: Schema = {"anyOf": [*_TEXTS["anyOf"], {"type": "object", "additionalProperties": _TEXT}]}
 
-_NUMBERS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "number", "minimum": 0}}]}
+_NUMBERS: Schema = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "number", "minimum": 0}}]}
 
 Words = Annotated[list[str], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
 Files = Annotated[list[str], BeforeValidator(_list), WithJsonSchema(_TEXTS)]
@@ -172,10 +174,10 @@ Renames = Annotated[dict[str, str], BeforeValidator(read_renames), WithJsonSchem
 Classes = Annotated[str, BeforeValidator(_classes), WithJsonSchema(_TEXTS)]
 Families = Annotated[str, BeforeValidator(_families), WithJsonSchema(_TEXTS)]
 Numbers = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
-_CODE: dict[str, Any] = {"type": ["string", "number"]}
-_CODES: dict[str, Any] = {"anyOf": [_CODE, {"type": "array", "items": _CODE}]}
+_CODE: Schema = {"type": ["string", "number"]}
+_CODES: Schema = {"anyOf": [_CODE, {"type": "array", "items": _CODE}]}
 Nodata = Annotated[list[str], BeforeValidator(_nodata), WithJsonSchema(_CODES)]
-_COUNTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "integer", "minimum": 1}}]}
+_COUNTS: Schema = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "integer", "minimum": 1}}]}
 
 NumberList = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
 PositiveList = Annotated[list[Positive], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
@@ -183,7 +185,7 @@ Orders = Annotated[list[Order], BeforeValidator(_words), WithJsonSchema(_NUMBERS
 CountList = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_words), WithJsonSchema(_COUNTS)]
 ClassSets = Annotated[list[str], BeforeValidator(_class_sets), WithJsonSchema(_TEXTS), Field(min_length=1)]
 Penalties = Annotated[list[PenaltyName], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
-_WINDOW: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "number"}}]}
+_WINDOW: Schema = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "number"}}]}
 Bounds = Annotated[list[float], BeforeValidator(_bounds), AfterValidator(_window), WithJsonSchema(_WINDOW)]
 Suspicious = Annotated[
     list[Literal["all", "zero", "impossible", "swapped", "equal", "whole", "repeated", "sea"]],
@@ -205,7 +207,7 @@ def option(
     default: Any, text: str, *aliases: str, formerly: str | None = None, was: float | str | None = None, **limits: Any
 ) -> Any:
     """Declare an option: its default, what it does, other spellings of its name; the name and default of old files."""
-    known: dict[str, Any] = {"aliases": list(aliases), "formerly": [formerly] if formerly else [], "was": was}
+    known: Schema = {"aliases": list(aliases), "formerly": [formerly] if formerly else [], "was": was}
     return Field(default, description=text, json_schema_extra=known, **limits)
 
 

@@ -5,10 +5,9 @@ the spellings that users of other programs know (`betamultiplier`).
 """
 
 import difflib
-import json
 import os
 from collections.abc import Container, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -19,6 +18,7 @@ from pydantic.fields import FieldInfo
 from sdm.errors import OptionError, hide_address, hide_secrets, name_list
 from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PATTERN, PRESETS, RunOptions
 from sdm.options.kinds import Section, read_places
+from sdm.types import Numbers
 
 SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
@@ -41,7 +41,7 @@ class Leaf:
         self.dotted = f"{section}.{name}" if section else name
         self.section, self.name, self.field = section, name, field
         extra = field.json_schema_extra
-        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
+        known: Numbers = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
         self.aliases: list[str] = list(known["aliases"])
         self.was: Any = known["was"]
         short = [] if name in ambiguous or name == self.dotted else [name]
@@ -93,7 +93,7 @@ def leaves() -> tuple[Leaf, ...]:
 WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}  # the dotted name of each
 
 
-def read_yaml(path: str | Path) -> dict[str, Any]:
+def read_yaml(path: str | Path) -> Numbers:
     """Read a run file: options by their dotted names, with paths relative to its folder made absolute."""
     from sdm.options.yaml_files import load_yaml
 
@@ -151,7 +151,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     wrong, and the nearest names for unknown ones.
     """
     flags = {leaf.dotted: leaf.flag for leaf in leaves()}
-    chosen: dict[str, Any] = {}
+    chosen: Numbers = {}
     problems: list[str] = []
     for source in sources:
         for name, value in _renamed(dict(_flat(source)), problems):
@@ -175,7 +175,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     return options
 
 
-def _storable(value: Any, path: bool) -> bool:
+def _storable(value: object, path: bool) -> bool:
     """Return whether all texts of a value can be names of files (which need not be UTF-8), or written to a file."""
     if isinstance(value, Mapping):
         return all(_storable(item, path) for pair in value.items() for item in pair)
@@ -214,7 +214,7 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield WHERE.get(str(key), str(key)), value
 
 
-def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str, Any]]:
+def _renamed(source: Numbers, problems: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the options of a source, `predict.clamp` as the extrapolation that it stands for."""
     for name, value in source.items():
         word = _CLAMP.get(str(value).lower()) if name == "predict.clamp" else None
@@ -227,7 +227,7 @@ def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str,
             problems.append(f"predict.clamp={value} is predict.extrapolation={word}, got {other} too: give one of them")
 
 
-def _settle_points(chosen: dict[str, Any]) -> None:
+def _settle_points(chosen: Numbers) -> None:
     """Read the word `points` where a raster of classes is given: as many points are drawn from it."""
     points = chosen.get("background.points")
     default = SECTIONS["background"].model_fields["points"].get_default()
@@ -237,15 +237,15 @@ def _settle_points(chosen: dict[str, Any]) -> None:
         del chosen["background.points"]
 
 
-def _tree(options: Mapping[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
+def _tree(options: Mapping[str, Any]) -> Numbers:
+    tree: Numbers = {}
     for dotted, value in options.items():
         section, _, name = dotted.rpartition(".")
         (tree.setdefault(section, {}) if section else tree)[name] = value
     return tree
 
 
-def _unknown(name: str, value: Any) -> str:
+def _unknown(name: str, value: object) -> str:
     """Say what an unknown option may have meant."""
     section, _, last = name.rpartition(".")
     if name in SECTIONS:
@@ -293,7 +293,7 @@ def explain(error: ValidationError) -> list[str]:
     return [f"{what}: {' or '.join(texts)}" for what, texts in wrong.items()]
 
 
-def shortened(value: Any) -> str:
+def shortened(value: object) -> str:
     """Return a value as it is shown in messages."""
     text = hide_secrets(repr(value))
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
@@ -304,6 +304,8 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
 
     `wanted` are the dotted names to write, all by default; whatever was chosen is written too.
     """
+    import yaml
+
     tree = options.model_dump(mode="json", exclude={"output": {"overwrite", "resume"}, "predict": {"clamp"}})
     for dotted in PATHS:
         section, name = dotted.split(".")
@@ -313,29 +315,9 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
         home = tree[leaf.section] if leaf.section else tree
         if wanted is not None and leaf.dotted not in wanted and home.get(leaf.name) == leaf.field.get_default():
             home.pop(leaf.name, None)
-    return "".join(_section_text(name, json.dumps(value)) for name, value in tree.items() if value != {})
-
-
-@lru_cache(maxsize=256)
-def _section_text(name: str, value: str) -> str:
-    """Return a section, or an option without one, as YAML, from its value as JSON. The runs of a batch differ in very
-    few sections, and there in very few options."""
-    if name not in SECTIONS:
-        return _option_text("", name, value)
-    parts = json.loads(value).items()
-    return f"{name}:\n" + "".join(_option_text(name, option, json.dumps(one)) for option, one in parts)
-
-
-@lru_cache(maxsize=1024)
-def _option_text(section: str, name: str, value: str) -> str:
-    """Return the lines of an option as YAML, from its value as JSON."""
-    if value in ("null", "true", "false", "[]", "{}") or value.isdecimal():  # most of them; YAML writes them so too
-        return f"{'  ' if section else ''}{name}: {value}\n"
-    import yaml
-
-    tree = {name: json.loads(value)}
-    text = yaml.safe_dump({section: tree} if section else tree, sort_keys=False, allow_unicode=True)
-    return text.partition("\n")[2] if section else text
+    written = {name: value for name, value in tree.items() if value != {}}
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml takes a tenth of the time
+    return str(yaml.dump(written, Dumper=dumper, sort_keys=False, allow_unicode=True))
 
 
 def _without_secrets(value: Any) -> Any:
@@ -368,7 +350,7 @@ def template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def run_file_schema() -> dict[str, Any]:
+def run_file_schema() -> Numbers:
     """Return the JSON Schema of a run file, for editors; it knows every spelling."""
     tree = RunOptions.model_json_schema()
     for leaf in leaves():

@@ -99,7 +99,7 @@ def _draw_slopes(world: Landscape, name: str, axes: int) -> Array:
     u = world.white(f"{name} axes", np.arange(axes)[:, None], np.arange(4))
     direction = u[:, :3].sum(axis=1) - 1.5
     strength = WEAKEST * (STRONGEST / WEAKEST) ** u[0, 3]
-    return np.round(strength * direction / np.sqrt(direction @ direction), 4)
+    return np.asarray(np.round(strength * direction / np.sqrt(direction @ direction), 4))
 
 
 def _best(world: Landscape, axes: HiddenAxes, slopes: Array, steps: StepCount) -> Array:

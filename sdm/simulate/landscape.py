@@ -24,7 +24,7 @@ from sdm._jit import jit
 from sdm.data.rasters.grid import Grid
 from sdm.errors import OptionError
 from sdm.simulate import noise
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 Codes = NDArray[np.uint64]
 SIDE = 400_000.0  # metres: the longer side of every landscape
@@ -124,24 +124,6 @@ def _weights(w: Array, t: float) -> None:
     w[3] = t * t * t / 6.0
 
 
-@jit
-def _coast(out: Array, land: NDArray[np.bool_]) -> None:
-    """Euclidean distance, in cells, from each cell to the nearest sea: along columns, then along rows."""
-    rows, cols = land.shape
-    column = np.full((rows, cols), 1e9)
-    for j in range(cols):
-        for i in range(rows):
-            column[i, j] = 0.0 if not land[i, j] else (column[i - 1, j] + 1.0 if i else 1e9)
-        for i in range(rows - 2, -1, -1):
-            column[i, j] = min(column[i, j], column[i + 1, j] + 1.0)
-    for i in range(rows):
-        for j in range(cols):
-            best = 1e18
-            for k in range(cols):
-                best = min(best, column[i, k] * column[i, k] + float((j - k) * (j - k)))
-            out[i, j] = np.sqrt(best)
-
-
 def _blur(grid: Array, times: int) -> Array:
     """Smooth with the weights ¼ ½ ¼ along both axes, `times` times."""
     for _ in range(times):
@@ -187,17 +169,18 @@ class Landscape:
         return shore, height
 
     def _survey(self) -> dict[str, Array]:
-        """Look at the whole world coarsely: what a strip cannot know of its surroundings."""
+        """Return a coarse view of the whole world, with the surroundings that a strip does not have."""
+        from scipy.ndimage import distance_transform_edt
+
         rows, cols = (-(-n * _COARSE // self.side) + 2 * _MARGIN for n in (self.rows, self.cols))
         y, x = ((np.arange(n) - _MARGIN + 0.5) / _COARSE for n in (rows, cols))
         shore, height = self._terrain(y, x, 6)
         land = shore > self._sea
-        coast, step = np.empty_like(height), SIDE / _COARSE
-        _coast(coast, land)
+        step = SIDE / _COARSE
         near = np.lib.stride_tricks.sliding_window_view(np.pad(height, 2, mode="edge"), (5, 5))
         return {
             "rain": _rain(height, land, step),
-            "coast": coast * (step / 1000.0),
+            "coast": distance_transform_edt(land) * (step / 1000.0),
             "relief": near.max(axis=(2, 3)) - near.min(axis=(2, 3)),
             "mean": _blur(height, 3),
         }
@@ -215,7 +198,7 @@ class Landscape:
         noise.field(out, y, x, noise.key(self.seed, name), scale, octaves or max(2, finest), gain)
         return out
 
-    def strip(self, top: int, bottom: int, names: Collection[str]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
+    def strip(self, top: int, bottom: int, names: Collection[str]) -> tuple[dict[str, AnyArray], NDArray[np.bool_]]:
         """Return the layers ``names`` in the rows ``top`` … ``bottom`` - 1 (float32, rounded to each layer's step;
         ``landcover`` uint8), and which cells are land; cells in the sea hold numbers without meaning."""
         y = (np.arange(top - 1, bottom + 1) + 0.5) / self.side
@@ -228,7 +211,7 @@ class Landscape:
             self._soil(values, y, x)
         if not _FURTHER.isdisjoint(names):
             self._further(values, y, x)
-        out: dict[str, NDArray] = {k.name: round_to(values[k.name], k.step) for k in LAYERS if k.name in names}
+        out: dict[str, AnyArray] = {k.name: round_to(values[k.name], k.step) for k in LAYERS if k.name in names}
         if "landcover" in names:
             out["landcover"] = self._landcover(values, y, x)
         for name in names:
@@ -244,9 +227,9 @@ class Landscape:
         noise.white(out, i.ravel(), j.ravel(), noise.key(self.seed, name))
         return out.reshape(i.shape)
 
-    def sample(self, names: Collection[str]) -> dict[str, NDArray]:
+    def sample(self, names: Collection[str]) -> dict[str, AnyArray]:
         """Return layers, ``row`` and ``col`` at the land cells of up to 64 rows spread over the landscape."""
-        parts: dict[str, list[NDArray]] = {name: [] for name in (*names, "row", "col")}
+        parts: dict[str, list[AnyArray]] = {name: [] for name in (*names, "row", "col")}
         for row in np.unique(np.linspace(0, self.rows - 1, 64).astype(int)):
             strip, land = self.strip(row, row + 1, names)
             cols = np.flatnonzero(land)

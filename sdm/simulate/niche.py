@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sdm.errors import DataError
-from sdm.simulate.landscape import CLASSES, Array
+from sdm.simulate.landscape import CLASSES
+from sdm.types import AnyArray, Array
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ NICHES = (
 # fmt: on
 
 
-def make_species(look: Mapping[str, NDArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
+def make_species(look: Mapping[str, AnyArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
     """Lay the niches into a landscape: quantiles become values, responses to layers that are not made are left out."""
 
     def at(name: str, q: float) -> float:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from math import floor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.simulate.drawing import compile_niche, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, Landscape
 from sdm.simulate.names import virtual_name
 from sdm.simulate.niche import Interaction, Response, VirtualSpecies
+from sdm.types import AnyArray
 
 RAREST, COMMONEST = 0.005, 0.4  # mean suitability over the land; drawn between them, evenly in its logarithm
 CHOOSY = 0.4  # the share of species with a land-cover preference
@@ -29,7 +29,7 @@ class NicheLottery:
         The landscape, and its layers at a sample of its land cells (:meth:`Landscape.sample`).
     """
 
-    def __init__(self, world: Landscape, look: Mapping[str, NDArray]) -> None:
+    def __init__(self, world: Landscape, look: Mapping[str, AnyArray]) -> None:
         self.world, self.look = world, look
         self.layers = [layer.name for layer in LAYERS if layer.name in look]
         self.names = [*self.layers, "landcover"]

@@ -21,7 +21,7 @@ from sdm.simulate import noise
 from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
 from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, log_linear_values, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
-from sdm.types import Array, Progress
+from sdm.types import AnyArray, Array, Progress
 
 NODATA = -9999.0
 _BLOCK = 256  # side of a tile, and rows in a strip
@@ -71,7 +71,7 @@ class WorldPlan:
             for species in self.species
         )
 
-    def known_to_species(self, layers: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    def known_to_species(self, layers: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
         """Return what species respond to, where layers have these values: the layers ``used``, or the shared axes."""
         if self.axes is not None:
             return dict(zip(self.axes.names, self.axes.values(layers)))
@@ -92,7 +92,7 @@ class WorldPlan:
 class _Strip:
     """Some rows of the world: its rasters by path, and its land cells one by one."""
 
-    rasters: dict[str, NDArray]
+    rasters: dict[str, AnyArray]
     land: NDArray[np.bool_]
     rows: NDArray[np.int32]
     cols: NDArray[np.int32]
@@ -101,7 +101,7 @@ class _Strip:
     sites: Array
 
 
-def _chosen(rank: Array, n: int, top: int, *columns: NDArray) -> Array:
+def _chosen(rank: Array, n: int, top: int, *columns: AnyArray) -> Array:
     """Return rank, row, column and ``columns`` of the ``n`` cells of lowest finite rank in a strip, one cell per line.
     Cells are drawn evenly, as :class:`RecordDraws` does by weight."""
     flat = rank.ravel()
@@ -111,7 +111,7 @@ def _chosen(rank: Array, n: int, top: int, *columns: NDArray) -> Array:
     return np.column_stack([flat[best], rows + top, cols, *(c.ravel()[best] for c in columns)])
 
 
-def _layers(world: Landscape, top: int, names: Sequence[str]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
+def _layers(world: Landscape, top: int, names: Sequence[str]) -> tuple[dict[str, AnyArray], NDArray[np.bool_]]:
     """Make the layers ``names`` of the strip that begins at row ``top``, and find which cells are land."""
     bottom = min(top + _BLOCK, world.rows)
     few = max(8, 2**18 // world.cols)  # rows at a time: the intermediate arrays stay in the cache
@@ -148,7 +148,7 @@ def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
     rows, cols = (part.astype(np.int32) for part in np.nonzero(land))
     columns = np.array([values[land] for values in known.values()], np.float32)
     near = effort[land]
-    rasters: dict[str, NDArray] = {f"layers/{name}.tif": values for name, values in layers.items()}
+    rasters: dict[str, AnyArray] = {f"layers/{name}.tif": values for name, values in layers.items()}
     if plan.warming:
         warmer = {name: values.copy() for name, values in layers.items()}
         for name in {*WARMED} & {*warmer}:
@@ -219,7 +219,7 @@ class WorldPass:
         with rasterio.Env(GDAL_CACHEMAX=_CACHE), ExitStack() as stack:
             files: dict[str, Any] = {}
 
-            def write(rasters: dict[str, NDArray], top: int) -> None:
+            def write(rasters: dict[str, AnyArray], top: int) -> None:
                 for name, values in rasters.items():
                     if name not in files:
                         files[name] = stack.enter_context(_create(stage / name, self.plan))
@@ -236,9 +236,9 @@ class WorldPass:
                     write(look.result(), top)
                     count.step()
 
-    def _look(self, strip: _Strip, chunk: range, mapped: range, draw: bool) -> dict[str, NDArray]:
+    def _look(self, strip: _Strip, chunk: range, mapped: range, draw: bool) -> dict[str, AnyArray]:
         """Look at a strip for some species: sum and draw with ``draw``; return the truth rasters of those mapped."""
-        rasters = dict[str, NDArray]()
+        rasters = dict[str, AnyArray]()
         for number in chunk:
             values = self.plan.suitability(number, strip.columns)
             if draw:

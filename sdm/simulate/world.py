@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rasterio.errors import RasterioError
 
 from sdm.errors import DataError, OptionError, OutputError
@@ -27,7 +26,7 @@ from sdm.simulate.random_niche import NicheLottery
 from sdm.simulate.strips import WorldPass, WorldPlan
 from sdm.storage.commit import claim, staging
 from sdm.storage.reading import load_json
-from sdm.types import Progress
+from sdm.types import AnyArray, Numbers, Progress
 
 #: With more species than this, rasters of their truth are written only if asked for.
 TRUTH_UP_TO = 8
@@ -75,7 +74,7 @@ def _csv(path: Path, *head: str) -> Iterator[Any]:
         yield out
 
 
-def _places(plan: WorldPlan, stream: str, rows: NDArray, cols: NDArray) -> list[tuple[str, str]]:
+def _places(plan: WorldPlan, stream: str, rows: AnyArray, cols: AnyArray) -> list[tuple[str, str]]:
     """Return longitude and latitude somewhere within the drawn cells, a tenth of a cell or more from the edges."""
     down = 0.1 + 0.8 * plan.world.white(f"{stream} down", rows, cols)
     right = 0.1 + 0.8 * plan.world.white(f"{stream} right", rows, cols)
@@ -83,7 +82,7 @@ def _places(plan: WorldPlan, stream: str, rows: NDArray, cols: NDArray) -> list[
     return [(f"{a:.6f}", f"{b:.6f}") for a, b in zip(x, y)]
 
 
-def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], counts: Sequence[int]) -> dict[str, Any]:
+def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], counts: Sequence[int]) -> Numbers:
     """Return the content of ``truth.json``."""
     about = {layer.name: {"unit": layer.unit, "text": layer.text} for layer in LAYERS}
     about["landcover"], grid = {"unit": "class", "text": "land cover"}, plan.grid
@@ -342,7 +341,9 @@ def _check_axes(axes: Any, layers: int, species: int, interaction: bool) -> None
         )
 
 
-def _niches(world: Landscape, look: Mapping[str, NDArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
+def _niches(
+    world: Landscape, look: Mapping[str, AnyArray], count: int, interaction: bool
+) -> tuple[VirtualSpecies, ...]:
     """Return the species: the niches that every world has, and then random ones."""
     lottery = NicheLottery(world, look)
     further = (lottery.niche(number, interaction) for number in range(count - len(NICHES)))

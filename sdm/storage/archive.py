@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.errors import ModelFileError, OutputError
 from sdm.storage.reading import special
+from sdm.types import AnyArray, Numbers
 
 if TYPE_CHECKING:  # only those who read or write a file load it
     from zipfile import ZipFile
@@ -45,9 +45,9 @@ class Archive:
 
     def pack(
         self,
-        fields: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        optional: Mapping[str, NDArray[Any]] | None = None,
+        fields: Mapping[str, object],
+        arrays: Mapping[str, AnyArray],
+        optional: Mapping[str, AnyArray] | None = None,
     ) -> bytes:
         """Return the content of a file: `fields` (JSON values) in the header, and the arrays, also optional ones; no
         more than `load` reads."""
@@ -75,19 +75,19 @@ class Archive:
             raise
         return out.getvalue()
 
-    def identity(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    def identity(self, fields: Mapping[str, object], arrays: Mapping[str, AnyArray]) -> str:
         """Return a short name for exactly this content, however it would be deflated."""
         return str(self._header(self.version, fields, arrays)["digest"])[:16]
 
-    def _header(self, version: int, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-        header: dict[str, Any] = {"format": self.format, "version": version, **fields}
+    def _header(self, version: int, fields: Mapping[str, object], arrays: Mapping[str, AnyArray]) -> Numbers:
+        header: Numbers = {"format": self.format, "version": version, **fields}
         return {**header, "digest": digest(header, arrays)}
 
     def load(
         self,
         path: str | os.PathLike[str],
         names: Sequence[str],
-        build: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T],
+        build: Callable[[Numbers, dict[str, AnyArray]], T],
         optional: Sequence[str] = (),
     ) -> T:
         """Read the header and the arrays called `names`, and those of the `optional` ones that are there; check them,
@@ -112,12 +112,12 @@ class Archive:
 
     def _read(
         self, archive: "ZipFile", path: Path, names: Sequence[str], optional: Sequence[str]
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    ) -> tuple[Numbers, dict[str, AnyArray]]:
         _check_size(archive, path)
         there = set(archive.namelist())
         if self.header not in there:
             raise ModelFileError(f"{path} has no {self.header}: expected a {self.title} (.npz) written by sdm")
-        header: dict[str, Any] = json.loads(_entry(archive, self.header, HEADER_LIMIT))
+        header: Numbers = json.loads(_entry(archive, self.header, HEADER_LIMIT))
         if header.get("format") != self.format:
             format_found = header.get("format")
             raise ModelFileError(f"{path} is not a {self.title}: its header says {format_found!r}, not '{self.format}'")
@@ -152,7 +152,7 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+def digest(header: Mapping[str, object], arrays: Mapping[str, AnyArray]) -> str:
     """Hash a header (without its digest), and the arrays' names, types, shapes and bytes."""
     total = hashlib.sha256(_json({key: value for key, value in header.items() if key != "digest"}))
     for name, array in sorted(arrays.items()):
@@ -175,6 +175,6 @@ def _entry(archive: "ZipFile", name: str, limit: int = LIMIT) -> bytes:
         return entry.read(size + 1)
 
 
-def _json(header: Mapping[str, Any]) -> bytes:
+def _json(header: Mapping[str, object]) -> bytes:
     """Write a header, keys sorted."""
     return json.dumps(header, indent=1, sort_keys=True).encode()

@@ -102,7 +102,7 @@ def remove_empty(folders: Iterable[Path]) -> None:
             folder.rmdir()
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Return JSON that every program reads: what is not a finite number becomes null."""
     return json.dumps(_finite(value), indent=1, default=str, allow_nan=False)
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from sdm.data.background import background_from_points, sample_background
+from sdm.data.background import Weighting, background_from_points, sample_background
 from sdm.data.rasters import layers
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
@@ -74,12 +74,12 @@ def test_sample_is_uniform(stack):
 def test_area_weights_follow_latitude(tmp_path, write_raster):
     array = np.ones((90, 60), dtype="uint8")
     stack = open_stack(write_raster(tmp_path / "a.tif", array, origin=(0, 90), cell=1.0))
-    sample = sample_background(stack, n=500, seed=1, area_weighted=True)
+    sample = sample_background(stack, n=500, seed=1, weighting=Weighting(True))
     weight = stack.cell_area(np.arange(90))[:, None]
     np.testing.assert_array_equal(sample.rows * 60 + sample.cols, naive_background(stack, 500, 1, weight))
     north = np.count_nonzero(sample.rows < 30) / 500  # above 60° lies 1 - sin(60°) of the hemisphere
     assert north == pytest.approx(1 - np.sin(np.pi / 3), abs=0.05)
-    everything = sample_background(stack, n="all", seed=1, area_weighted=True)
+    everything = sample_background(stack, n="all", seed=1, weighting=Weighting(True))
     assert everything.weight.mean() == pytest.approx(1)
     np.testing.assert_allclose(everything.weight / weight[everything.rows, 0], everything.weight[-1] / weight[-1, 0])
 
@@ -87,7 +87,7 @@ def test_area_weights_follow_latitude(tmp_path, write_raster):
 def test_area_weights_change_nothing_in_metres(tmp_path, write_raster):
     array = np.ones((20, 20), dtype="uint8")
     stack = open_stack(write_raster(tmp_path / "a.tif", array, crs="EPSG:25833", cell=500.0))
-    one, two = (sample_background(stack, n=50, seed=1, area_weighted=weighted) for weighted in (False, True))
+    one, two = (sample_background(stack, n=50, seed=1, weighting=Weighting(weighted)) for weighted in (False, True))
     np.testing.assert_array_equal(one.rows, two.rows)
 
 

@@ -14,7 +14,6 @@ import warnings
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from rasterio.env import ensure_env_with_credentials
 from rasterio.errors import NotGeoreferencedWarning, RasterioError
@@ -41,7 +40,7 @@ SOURCE_DRIVERS = ["GTiff", "HFA", "AAIGrid"]
 _read = ensure_env_with_credentials(DatasetReader)  # rasterio.open takes one driver at most
 
 
-def open_raster(path: str | Path) -> Any:
+def open_raster(path: str | Path) -> DatasetReader:
     """Open a raster that the user gave, without warnings; a DataError if it cannot be opened, or names other files."""
     path = str(path)
     if is_remote(path):
@@ -56,7 +55,7 @@ def open_raster(path: str | Path) -> Any:
         ) from problem
 
 
-def open_local(path: str | Path) -> Any:
+def open_local(path: str | Path) -> DatasetReader:
     """Open a raster of this machine; the errors are those of rasterio, but for a raster that names other files."""
     drivers = DRIVERS
     if is_virtual(path):
@@ -66,7 +65,7 @@ def open_local(path: str | Path) -> Any:
     return _open(str(path), drivers)
 
 
-def _open(place: str, drivers: list[str]) -> Any:
+def _open(place: str, drivers: list[str]) -> DatasetReader:
     # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
     options = {"datatype": "Float32"} if place_suffix(place) == ".asc" else {}
     with WARNING_FILTERS, warnings.catch_warnings():
@@ -98,7 +97,7 @@ def _overviews_and_masks(path: Path) -> list[Path]:
     return [path.with_name(name) for name in os.listdir(path.parent) if name.lower() in names] if path.is_file() else []
 
 
-def _open_remote(path: str) -> Any:
+def _open_remote(path: str) -> DatasetReader:
     """Open a raster over the network, again if the connection was cut."""
     remote.be_patient()
     attempts = remote.Attempts(path)

@@ -1,6 +1,8 @@
 """The area that a species can have reached, drawn around its records."""
 
-from typing import Any, Literal, cast
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from affine import Affine
@@ -11,6 +13,9 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.globe import in_one_piece, mend_polygon, near, open_at, over_grid, seam
 from sdm.data.rasters.grid import Grid, to_lonlat
 from sdm.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from shapely import Geometry
 
 Shape = Literal["buffer", "hull"]
 _CORNERS = 64  # of a disc
@@ -36,7 +41,7 @@ def accessible_area(grid: Grid, x: np.ndarray, y: np.ndarray, shape: Shape, km: 
     return StudyArea((over_grid(area, grid),), source)
 
 
-def _drawn(grid: Grid, points: np.ndarray, shape: Shape, km: float) -> Any:
+def _drawn(grid: Grid, points: np.ndarray, shape: Shape, km: float) -> Geometry:
     """Return the area in the coordinates of the grid."""
     import shapely
 
@@ -60,7 +65,7 @@ def _seam_between(grid: Grid, points: np.ndarray, km: float) -> float | None:
     return edge if beyond else None
 
 
-def _drawn_on_globe(grid: Grid, points: np.ndarray, shape: Shape, km: float, edge: float) -> Any:
+def _drawn_on_globe(grid: Grid, points: np.ndarray, shape: Shape, km: float, edge: float) -> Geometry:
     """Return the area in the coordinates of the grid, drawn in degrees and cut at a meridian."""
     import shapely
 
@@ -83,7 +88,7 @@ def _round_a_pole(points: np.ndarray) -> bool:
     return bool(gap < 180 and (np.sign(lat) * lat > 60).all() and np.ptp(np.sign(lat)) == 0)
 
 
-def _polar_hull(grid: Grid, points: np.ndarray, km: float) -> Any:
+def _polar_hull(grid: Grid, points: np.ndarray, km: float) -> Geometry:
     """Return the convex hull on a map that is centred at the pole (azimuthal, equidistant), in degrees."""
     import shapely
 

@@ -1,8 +1,10 @@
 """The study area, outlined by polygons."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rasterio.crs import CRS
@@ -15,19 +17,22 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
 
+if TYPE_CHECKING:
+    from shapely import Geometry
+
 
 @dataclass(frozen=True)
 class StudyArea:
     """Polygons that limit where background is drawn, in the CRS of the layers."""
 
-    geometries: tuple[Any, ...]  # shapely polygons and multipolygons
+    geometries: tuple[Geometry, ...]  # shapely polygons and multipolygons
     source: str  # the file they come from
     notes: list[str] = field(default_factory=list)
 
     @classmethod
     def read(
         cls, path: str | Path, crs: CRS | str | None, *, layer: str | None = None, grid: Grid | None = None
-    ) -> "StudyArea":
+    ) -> StudyArea:
         """Read the polygons of any vector file and reproject them to `crs`, that of the stack.
 
         Polygons in degrees may cross the date line or go round a pole. With `grid`, layers in degrees, they are brought
@@ -110,7 +115,7 @@ def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, 
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _mended(shapes: list[Any], grid: Grid | None, name: str, notes: list[str]) -> list[Any]:
+def _mended(shapes: list[Geometry], grid: Grid | None, name: str, notes: list[str]) -> list[Geometry]:
     """Return polygons in degrees that cross the date line in one piece. One whose edges jump by more than half a turn
     may also be meant to go the long way round: it does where it meets the layers on that way only."""
     out, crossing = [], 0
@@ -128,7 +133,7 @@ def _mended(shapes: list[Any], grid: Grid | None, name: str, notes: list[str]) -
     return out
 
 
-def _meets(shape: Any, grid: Grid) -> bool:
+def _meets(shape: Geometry, grid: Grid) -> bool:
     """Whether polygons in degrees lie on layers in degrees."""
     import shapely
 
@@ -137,7 +142,7 @@ def _meets(shape: Any, grid: Grid) -> bool:
     return bool(over_grid(shapely.make_valid(shape), grid).intersects(shapely.box(*grid.bounds)))
 
 
-def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Any]:
+def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Geometry]:
     """Return polygons in another coordinate reference system; degrees are cut where a map of the world is."""
     left, bottom, right, top = polygons.total_bounds
     try:

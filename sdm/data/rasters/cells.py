@@ -20,7 +20,7 @@ def all_valid(array: np.ndarray) -> np.ndarray:
     missing = np.isnan(array[0])
     for plane in array[1:]:
         missing |= np.isnan(plane)
-    return np.logical_not(missing, out=missing)
+    return np.asarray(np.logical_not(missing, out=missing))
 
 
 @dataclass(frozen=True)

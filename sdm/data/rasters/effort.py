@@ -48,11 +48,11 @@ class RasterEffort:
                 f"bias raster '{self.name}' has negative effort ({band[row, col]:g} at {place}): "
                 "effort is 0 or more; if that number means 'no data', say so in the file or with --nodata"
             )
-        return band.astype(np.float64)
+        return np.asarray(band, dtype=np.float64)
 
     def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Return the effort in some cells."""
-        return self.stack.sample(rows, cols)[:, 0].astype(np.float64)
+        return np.asarray(self.stack.sample(rows, cols)[:, 0], dtype=np.float64)
 
 
 def open_effort(path: str | Path, stack: Stack, *, nodata: NodataGiven = None, align: bool = False) -> RasterEffort:
@@ -84,11 +84,11 @@ class KernelEffort:
 
     def window(self, window: Window) -> np.ndarray:
         """Return the effort in the cells of a window."""
-        return self.surface[window.toslices()]
+        return np.asarray(self.surface[window.toslices()])
 
     def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Return the effort in some cells."""
-        return self.surface[rows, cols]
+        return np.asarray(self.surface[rows, cols])
 
 
 Effort = RasterEffort | KernelEffort
@@ -174,7 +174,7 @@ def _between(values: np.ndarray, factor: int, count: int, is_round: bool = False
     place = np.clip(place, 0, len(values) - 1)
     low = np.minimum(place.astype(np.int64), max(len(values) - 2, 0))
     share = (place - low)[:, None]
-    return values[low] * (1 - share) + values[np.minimum(low + 1, len(values) - 1)] * share
+    return np.asarray(values[low] * (1 - share) + values[np.minimum(low + 1, len(values) - 1)] * share)
 
 
 @jit

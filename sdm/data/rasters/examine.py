@@ -5,11 +5,11 @@ A run reads all of its layers later, so the look is kept small: blocks in the co
 lies on a server, whose windows are looked at when the run reads them.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from rasterio import DatasetReader
 from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
@@ -32,13 +32,10 @@ PLACES = (
 )  # fmt: skip
 SEQUENTIAL = ("AAIGrid", "GRASSASCIIGrid", "XYZ")  # a row of them is found by reading all rows before
 
-
-@dataclass(frozen=True)
-class Look:
-    """What a few blocks of a layer hold: its ends, and its different whole numbers (None: others, or too many)."""
-
-    ends: Extremes
-    numbers: tuple[float, ...] | None
+WholeNumbers = tuple[float, ...] | None
+"""The different whole numbers in a layer; None: others, or too many."""
+Seen = tuple[Layer, list[str], Untagged | None]
+"""A layer with the names of its classes, the warnings about it, and the untagged code that was found in it."""
 
 
 def examine(stack: Stack) -> Stack:
@@ -48,21 +45,10 @@ def examine(stack: Stack) -> Stack:
     for layer in stack.layers:
         if not layer.computed:
             files.setdefault(layer.path, []).append(layer)
-    seen = {one.layer.name: one for file in ahead(_examine_file, files.values(), own_threads(2)) for one in file}
-    layers = tuple(seen[layer.name].layer if layer.name in seen else layer for layer in stack.layers)
-    found = [seen[layer.name] for layer in layers if layer.name in seen]
-    warnings = (*stack.warnings, *(words for one in found for words in one.warnings))
-    codes = tuple(one.code for one in found if one.code is not None)
-    return replace(stack, layers=layers, warnings=warnings, untagged=codes)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A layer with the names of its classes, what to warn of, and the untagged code that was found in it."""
-
-    layer: Layer
-    warnings: list[str]
-    code: Untagged | None
+    seen = {one[0].name: one for file in ahead(_examine_file, files.values(), own_threads(2)) for one in file}
+    layers, lines, codes = zip(*(seen.get(layer.name, (layer, [], None)) for layer in stack.layers))
+    warnings = (*stack.warnings, *(line for of_layer in lines for line in of_layer))
+    return replace(stack, layers=layers, warnings=warnings, untagged=tuple(one for one in codes if one is not None))
 
 
 def _examine_file(layers: list[Layer]) -> list[Seen]:
@@ -71,12 +57,13 @@ def _examine_file(layers: list[Layer]) -> list[Seen]:
         return [_examine_layer(layer, data) for layer in layers]
 
 
-def _examine_layer(layer: Layer, data: Any) -> Seen:
+def _examine_layer(layer: Layer, data: DatasetReader) -> Seen:
     categories = read_categories(layer.path, layer.band, data)
     layer = replace(layer, classes=tuple(sorted(categories.names.items())))
-    look = _look(layer, data)
-    code = None if layer.trusted else Untagged.found_in(layer.name, look.ends, layer.dtype, categories.names)
-    return Seen(layer, [] if layer.categorical else _hint(layer.name, categories, look, code), code)
+    ends, numbers = _look(layer, data)
+    code = None if layer.trusted else Untagged.found_in(layer.name, ends, layer.dtype, categories.names)
+    numbers = tuple(number for number in numbers or () if code is None or number != code.code)
+    return layer, [] if layer.categorical else _hint(layer.name, categories, ends, numbers), code
 
 
 def refuse_codes_in(stack: Stack) -> None:
@@ -84,8 +71,9 @@ def refuse_codes_in(stack: Stack) -> None:
     refuse_untagged(stack.untagged, of="layer", places="cells", sampled=True)
 
 
-def _look(layer: Layer, data: Any) -> Look:
-    """Read a few blocks of a layer; what cannot be read is left to the run, which says so."""
+def _look(layer: Layer, data: DatasetReader) -> tuple[Extremes, WholeNumbers]:
+    """Return the ends of a few blocks of a layer, and their different whole numbers; the run reports a block that
+    cannot be read."""
     ends, numbers = Extremes(0), np.empty(0)
     whole = True
     for window in _windows(layer, data):
@@ -101,10 +89,10 @@ def _look(layer: Layer, data: Any) -> Look:
             some = some[np.isfinite(some)]
             numbers = np.unique(np.concatenate([numbers, some]))
             whole = numbers.size <= CLASSES + len(ends.codes) and bool(np.all(numbers == np.round(numbers)))
-    return Look(ends, tuple(numbers.tolist()) if whole and numbers.size else None)
+    return ends, tuple(numbers.tolist()) if whole and numbers.size else None
 
 
-def _with_border(part: Extremes, block: np.ndarray, window: Window, data: Any) -> Extremes:
+def _with_border(part: Extremes, block: np.ndarray, window: Window, data: DatasetReader) -> Extremes:
     """Add how many cells at the border of the raster have a code."""
     edge = np.zeros(block.shape, dtype=bool)
     edge[0] |= window.row_off == 0
@@ -116,7 +104,7 @@ def _with_border(part: Extremes, block: np.ndarray, window: Window, data: Any) -
     return replace(part, border=counts, border_cells=int(np.count_nonzero(values == values)))
 
 
-def _windows(layer: Layer, data: Any) -> Iterator[Window]:
+def _windows(layer: Layer, data: DatasetReader) -> Iterator[Window]:
     """Yield the blocks to look at."""
     height, width = data.block_shapes[layer.band - 1]
     height, width = min(height, data.height), min(width, data.width)
@@ -140,7 +128,7 @@ def _windows(layer: Layer, data: Any) -> Iterator[Window]:
         yield Window(left, top, min(width, data.width - left), min(height, data.height - top))
 
 
-def _hint(name: str, categories: Categories, look: Look, code: Untagged | None) -> list[str]:
+def _hint(name: str, categories: Categories, ends: Extremes, numbers: Sequence[float]) -> list[str]:
     """Say that a layer which is not categorical looks as if it were."""
     todo = f"--categorical {name}"
     if categories.names:
@@ -149,7 +137,6 @@ def _hint(name: str, categories: Categories, look: Look, code: Untagged | None) 
         return [f"layer '{name}' has names for its values ({some}{more}): they are classes, so add {todo}"]
     if categories.coloured:
         return [f"layer '{name}' has a colour for each of its values, as maps of classes have: use {todo}"]
-    numbers = [number for number in look.numbers or () if code is None or number != code.code]
-    if 3 <= len(numbers) <= CLASSES and look.ends.cells >= 10 * len(numbers):
+    if 3 <= len(numbers) <= CLASSES and ends.cells >= 10 * len(numbers):
         return [hint("layer", name, numbers)]
     return []

@@ -4,12 +4,17 @@ A polygon in degrees is brought into one piece, which may lie beyond ±180°, an
 meets them, a whole turn apart.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rasterio.crs import CRS
 
 from sdm.data.rasters.grid import Grid
+
+if TYPE_CHECKING:
+    from shapely import Geometry
 
 _SEAM = 1e-9  # degrees beside the meridian where a projection is cut open
 _STEP = 0.25  # degrees between corners of an area that is cut open there
@@ -42,7 +47,7 @@ def near(lon: np.ndarray, middle: np.ndarray | float) -> np.ndarray:
     return np.asarray(middle + (lon - middle + 180) % 360 - 180)
 
 
-def mend_polygon(polygon: Any) -> Any:
+def mend_polygon(polygon: Geometry) -> Geometry:
     """Return a polygon or multipolygon in degrees in one piece, if an edge of it jumps by more than half a turn: such
     an edge crosses the date line. What goes round a pole is closed over it. Others are returned as they are."""
     import shapely
@@ -60,7 +65,7 @@ def mend_polygon(polygon: Any) -> Any:
     return shapely.union_all(mended)
 
 
-def _rings(polygon: Any) -> list[Any]:
+def _rings(polygon: Geometry) -> list[Geometry]:
     return [polygon.exterior, *polygon.interiors]
 
 
@@ -78,7 +83,7 @@ def _jumps(ring: np.ndarray) -> np.ndarray:
     return np.asarray((step > 180) & ~ends & ~pole)
 
 
-def _mend_ring(ring: np.ndarray) -> Any:
+def _mend_ring(ring: np.ndarray) -> Geometry:
     """Return the polygon of a ring whose edges take the short way, closed over the pole that it goes round."""
     import shapely
 
@@ -92,13 +97,13 @@ def _mend_ring(ring: np.ndarray) -> Any:
     return shapely.make_valid(shapely.polygons(corners))
 
 
-def _turn(area: Any, degrees: float) -> Any:
+def _turn(area: Geometry, degrees: float) -> Geometry:
     from shapely.affinity import translate
 
     return translate(area, degrees) if degrees else area
 
 
-def turns_over(area: Any, grid: Grid) -> list[int]:
+def turns_over(area: Geometry, grid: Grid) -> list[int]:
     """Return by how many degrees an area must be turned to lie on a grid in degrees; 0 for other grids."""
     if grid.crs is None or not grid.crs.is_geographic:
         return [0]
@@ -107,7 +112,7 @@ def turns_over(area: Any, grid: Grid) -> list[int]:
     return [turn for turn in (-720, -360, 0, 360, 720) if west + turn < right and left < east + turn]
 
 
-def over_grid(area: Any, grid: Grid) -> Any:
+def over_grid(area: Geometry, grid: Grid) -> Geometry:
     """Repeat an area in degrees by whole turns wherever it meets a grid in degrees, so that none of it is lost beyond
     an edge."""
     import shapely
@@ -128,7 +133,7 @@ def seam(crs: CRS, lat: float) -> float | None:
     return middle + 180 if np.isfinite(apart) and apart > 1e5 else None
 
 
-def open_at(area: Any, meridian: float) -> Any:
+def open_at(area: Geometry, meridian: float) -> Geometry:
     """Return an area in degrees within the turn that ends at a meridian, in parts if it crosses it."""
     import shapely
 

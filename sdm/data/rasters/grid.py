@@ -141,7 +141,7 @@ class Grid:
         """Return the area of a cell in each row, in km², as `km2_below` measures it; without CRS, units are metres."""
         edge = self.transform.f + np.add.outer([0.0, 1.0], np.asarray(rows, dtype=np.float64)) * self.transform.e
         above, below = self.km2_below(edge)
-        return np.abs((above - below) * self.transform.a)
+        return np.asarray(np.abs((above - below) * self.transform.a))
 
     def cell_area(self, rows: ArrayLike) -> np.ndarray:
         """Return the area of a cell in each row, relative to one of the same grid at the equator; 1 in a projection."""
@@ -149,7 +149,7 @@ class Grid:
             return np.ones(np.shape(rows))
         radius, e = self._ellipsoid
         equator = np.deg2rad(np.deg2rad(radius**2 * (1.0 - e**2))) * abs(self.transform.a * self.transform.e)
-        return self.cell_km2(rows) / equator
+        return np.asarray(self.cell_km2(rows) / equator)
 
     @property
     def looks_geographic(self) -> bool:

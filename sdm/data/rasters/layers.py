@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rasterio import DatasetReader
 from rasterio.crs import CRS
 from rasterio.env import set_gdal_config
 
@@ -282,7 +283,7 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
         return bands
 
 
-def _names(data: Any, path: str, variable: str | None, notices: list[str]) -> list[tuple[str, str, str]]:
+def _names(data: DatasetReader, path: str, variable: str | None, notices: list[str]) -> list[tuple[str, str, str]]:
     """Return the names of the bands of an open file or variable: the best, the one by its file, the former one."""
     stem = variable or place_stem(path)
     old = [stem if data.count == 1 else text or f"{stem}_{k}" for k, text in enumerate(data.descriptions, start=1)]

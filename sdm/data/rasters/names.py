@@ -16,7 +16,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 
 from sdm.errors import DataError, SdmError
@@ -139,12 +138,44 @@ def _joined(pieces: Key) -> Key:
     return tuple(joined)
 
 
-@dataclass(frozen=True)
 class NameMatch:
-    """Which layer stands for each name that is looked for, and what the user should be told of it."""
+    """Names that are looked for, the layer that stands for each, and the notices about them."""
 
-    found: dict[str, str]
-    notices: list[str] = field(default_factory=list)
+    def __init__(self, wanted: Sequence[str], known: Sequence[str], what: str, error: type[SdmError]) -> None:
+        self.wanted, self.known, self.what, self.error = wanted, known, what, error
+        self.found = {name: name for name in wanted if name in known}
+        self.notices: list[str] = []
+
+    @property
+    def missing(self) -> list[str]:
+        """The names that no layer stands for yet."""
+        return [name for name in self.wanted if name not in self.found]
+
+    def pair(self, key_of: Callable[[str], Key], how: str) -> None:
+        """Pair what is missing with layers of the same key; raise where there is a choice."""
+        if not self.missing:
+            return
+        here: dict[Key, list[str]] = {}
+        for name in dict.fromkeys(self.known):
+            here.setdefault(key_of(name), []).append(name)
+        asked = [key_of(name) for name in self.wanted]
+        pairs: dict[str, str] = {}
+        for name in self.missing:
+            key = key_of(name)
+            same = here.get(key, []) if key and asked.count(key) == 1 else []
+            candidates = [other for other in same if one_source(name, other)]
+            if len(candidates) > 1:
+                either = " or ".join(f"'{candidate}'" for candidate in candidates[:_SHOWN])
+                raise self.error(
+                    f"{self.what} '{name}' does not exist, and may be {either}: leave out all but one of these, or say "
+                    f"which it is, as in --rename '{candidates[0]}={name}'"
+                )
+            if candidates and candidates[0] not in self.found.values():
+                pairs[name] = candidates[0]
+        if pairs:
+            listed = ", ".join(f"{found} as {name}" for name, found in pairs.items())
+            self.notices.append(f"{counted(len(pairs), self.what)} taken for the same though {how}: {listed}")
+            self.found |= pairs
 
 
 def match_names(
@@ -173,14 +204,15 @@ def match_names(
     >>> match_names(["bio_1", "elev"], ["BIO01", "BIO02", "elev"]).found
     {'bio_1': 'BIO01', 'elev': 'elev'}
     """
-    search = _Search(wanted, known, what, error)
+    search = NameMatch(wanted, known, what, error)
     earlier = formerly or {}
     search.pair(lambda name: (earlier.get(name, name),), "they were named after their files by an earlier version")
     search.pair(spelling_key, "names differ in case, zero padding or separators")
     search.pair(variable_key, f"names differ in what goes with a variable ({_ADDED})")
     if search.missing:
         raise error(_not_found(search.missing, known, [*search.found.values()], what))
-    return NameMatch({name: search.found[name] for name in wanted}, search.notices)
+    search.found = {name: search.found[name] for name in wanted}
+    return search
 
 
 def names_meant(given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -190,45 +222,6 @@ def names_meant(given: Sequence[str], known: Sequence[str]) -> list[str]:
         with suppress(SdmError):
             meant += match_names([name], known).found.values()
     return meant
-
-
-class _Search:
-    """Names that are looked for, those found so far, and what is to be told of them."""
-
-    def __init__(self, wanted: Sequence[str], known: Sequence[str], what: str, error: type[SdmError]) -> None:
-        self.wanted, self.known, self.what, self.error = wanted, known, what, error
-        self.found = {name: name for name in wanted if name in known}
-        self.notices: list[str] = []
-
-    @property
-    def missing(self) -> list[str]:
-        return [name for name in self.wanted if name not in self.found]
-
-    def pair(self, key_of: Callable[[str], Key], how: str) -> None:
-        """Pair what is missing with layers of the same key; raise where there is a choice."""
-        if not self.missing:
-            return
-        here: dict[Key, list[str]] = {}
-        for name in dict.fromkeys(self.known):
-            here.setdefault(key_of(name), []).append(name)
-        asked = [key_of(name) for name in self.wanted]
-        pairs: dict[str, str] = {}
-        for name in self.missing:
-            key = key_of(name)
-            same = here.get(key, []) if key and asked.count(key) == 1 else []
-            candidates = [other for other in same if one_source(name, other)]
-            if len(candidates) > 1:
-                either = " or ".join(f"'{candidate}'" for candidate in candidates[:_SHOWN])
-                raise self.error(
-                    f"{self.what} '{name}' does not exist, and may be {either}: leave out all but one of these, or say "
-                    f"which it is, as in --rename '{candidates[0]}={name}'"
-                )
-            if candidates and candidates[0] not in self.found.values():
-                pairs[name] = candidates[0]
-        if pairs:
-            listed = ", ".join(f"{found} as {name}" for name, found in pairs.items())
-            self.notices.append(f"{counted(len(pairs), self.what)} taken for the same though {how}: {listed}")
-            self.found |= pairs
 
 
 def counted(number: int, what: str) -> str:

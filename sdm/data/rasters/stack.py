@@ -1,17 +1,15 @@
 """A stack of layers on one grid, read window by window in bounded memory."""
 
-import itertools
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+from rasterio import DatasetReader
 from rasterio.enums import Resampling
 from rasterio.errors import RasterioError
 from rasterio.vrt import WarpedVRT
@@ -24,7 +22,7 @@ from sdm.data.rasters.cells import MOST_BYTES, CellLookup, Summary, WindowMemory
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
 from sdm.errors import DataError
-from sdm.executors.ahead import own_threads
+from sdm.executors.ahead import ahead, own_threads
 from sdm.storage.addresses import is_remote
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
@@ -178,14 +176,7 @@ class Stack(Grid):
         with ExitStack() as opened:
             for _ in range(threads):
                 idle.put(opened.enter_context(self.reader()))
-            pool = ThreadPoolExecutor(threads)
-            opened.callback(pool.shutdown, cancel_futures=True)
-            rest = iter(todo)
-            pending = deque((w, pool.submit(work, w)) for w in itertools.islice(rest, threads + 1))
-            while pending:
-                window, future = pending.popleft()
-                yield window, future.result()
-                pending.extend((w, pool.submit(work, w)) for w in itertools.islice(rest, 1))
+            yield from zip(todo, opened.enter_context(closing(ahead(work, todo, threads))))
 
     def summary(self, *, threads: int = 2) -> Summary:
         """Return the range and the number of valid cells of every layer, from one pass over the files."""
@@ -238,7 +229,7 @@ class StackReader(ExitStack):
         self.callback(data.close)
         return data
 
-    def _warp(self, source: Any, layer: Layer) -> WarpedVRT:
+    def _warp(self, source: DatasetReader, layer: Layer) -> WarpedVRT:
         grid = self.stack
         place = {"crs": grid.crs, "transform": grid.transform, "width": grid.width, "height": grid.height}
         method = Resampling.nearest if layer.categorical else Resampling.bilinear

@@ -35,7 +35,7 @@ class ClassDivision:
 
     def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
         """Return the codes of a window's cells, the layer's values of all (V, h, w); NaN outside all strata."""
-        return values[self.index].astype(np.float64)
+        return np.asarray(values[self.index], dtype=np.float64)
 
     def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the codes of some cells, with the layers' (N, V) values in them."""

@@ -83,7 +83,9 @@ class Located:
 
     def tell_turned(self, what: str = "records") -> list[str]:
         """Return a line about longitudes that were brought to the convention of the layers; none if none was."""
-        return _tell_turned(int(np.count_nonzero(self.turned)), self.stack, what)
+        left, _, right, _ = self.stack.bounds
+        layers, count = f"those of the layers ({left:g} … {right:g}°)", int(np.count_nonzero(self.turned))
+        return [f"the longitudes of {count:,} {what} brought to {layers} by 360°"] if count else []
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,6 @@ class Ledger:
     def rows(self) -> list[dict[str, str | int]]:
         """Return one flat dictionary per species, for a table."""
         return [{"species": species, **count} for species, count in self.counts.items()]
-
-    def as_dict(self) -> dict[str, dict[str, int]]:
-        """Return the counts by species, for JSON."""
-        return {species: dict(count) for species, count in self.counts.items()}
 
     def total(self) -> dict[str, int]:
         """Return the counts summed over species."""
@@ -215,14 +213,7 @@ def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.nda
     suspect = ~placed & (np.abs(x) <= 90) & (np.abs(y) <= 90)
     east, north = reproject(y[suspect], x[suspect], occurrences.crs, grid.crs)
     suspect[suspect] = grid.rowcol(grid.turned(east), north)[0] >= 0
-    return suspect
-
-
-def _tell_turned(count: int, grid: Grid, what: str) -> list[str]:
-    """Say how many longitudes were brought to the convention of the layers."""
-    left, _, right, _ = grid.bounds
-    layers = f"those of the layers ({left:g} … {right:g}°)"
-    return [f"the longitudes of {count:,} {what} brought to {layers} by 360°"] if count else []
+    return np.asarray(suspect)
 
 
 def finish_cleaning(

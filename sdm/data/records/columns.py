@@ -22,6 +22,7 @@ SPECIES = (
     *("binomial", "canonicalname", "speciesid", "spid", "speciescode", "spname", "sp"),
     *("verbatimscientificname", "name"),
 )
+ABSENT = ("0", "0.0", "absent", "absence", "no", "false")  # words of such a column, in any case: it was not there
 PRESENCE = ("presence", "presenceabsence", "presabs", "pa", "pb", "occ", "occurrence")
 UNCERTAINTY = (
     *("coordinateuncertaintyinmeters", "coordinateuncertaintyinmetres", "coordinateuncertainty", "uncertaintyinmeters"),

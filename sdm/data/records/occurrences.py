@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from sdm.data.crs import WGS84, as_crs
-from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, row_count, species_column
+from sdm.data.records.columns import ABSENT, PRESENCE, find_columns, first_of, named_column, row_count, species_column
 from sdm.data.records.filters import uncertainty_metres
 from sdm.data.records.frames import pd
-from sdm.data.records.labels import ABSENT
 from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.data.vectors import VECTOR, read_vector, split_layer

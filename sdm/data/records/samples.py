@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,30 +28,29 @@ class Swd:
     x: np.ndarray  # NaN where there are no coordinates
     y: np.ndarray
     table: pd.DataFrame  # (n, V) the variables: numbers, or text for categorical ones
-    categorical: tuple[str, ...] = ()
-    source: str = ""
-    notes: tuple[str, ...] = ()
-    weight: np.ndarray | None = None
-    effort: np.ndarray | None = None
-    fold: np.ndarray | None = None  # labels as text, empty where there is none
-    text: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # other columns that were named
-    row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    identifier: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=object))
-    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
+    categorical: tuple[str, ...]
+    source: str
+    notes: tuple[str, ...]
+    weight: np.ndarray | None
+    effort: np.ndarray | None
+    fold: np.ndarray | None  # labels as text, empty where there is none
+    text: pd.DataFrame  # other columns that were named
+    row: np.ndarray
+    identifier: np.ndarray
+    left_out: pd.DataFrame  # rows, and why
 
     def take(self, which: np.ndarray) -> Swd:
         """Return some of the rows, by index or by booleans."""
         at = np.arange(len(self.species))[which]
-        arrays = {name: getattr(self, name) for name in ("species", "x", "y", "weight", "effort", "fold", "row")}
-        arrays["identifier"] = self.identifier
-        taken = {name: part[at] for name, part in arrays.items() if part is not None and len(part)}
+        names = ("species", "x", "y", "weight", "effort", "fold", "row", "identifier")
+        taken = {name: part[at] for name in names if (part := getattr(self, name)) is not None}
         tables = {name: getattr(self, name).iloc[at].reset_index(drop=True) for name in ("table", "text")}
         return replace(self, **taken, **tables)
 
     @property
     def is_background(self) -> np.ndarray:
         """Which rows are background."""
-        return self.species == "background"
+        return np.asarray(self.species == "background")
 
     @property
     def species_names(self) -> list[str]:
@@ -76,8 +75,7 @@ class Swd:
         why = np.where(whole, 0, 1)
         if self.effort is not None:
             why[whole & ~(self.effort > 0)] = 2
-        names = self.identifier if len(self.identifier) else np.full(len(why), "", dtype=object)
-        lines = pd.DataFrame(dict(zip(LEFT_OUT, (self.row, names, self.species, self.x, self.y))))
+        lines = pd.DataFrame(dict(zip(LEFT_OUT, (self.row, self.identifier, self.species, self.x, self.y))))
         reasons = ("", "without a value for every variable", "where the sampling effort is zero or missing")
         return with_left_out(with_fate(lines, why, reasons), self.left_out)
 
@@ -90,11 +88,8 @@ class Swd:
         at = pd.DataFrame({"x": self.x, "y": self.y})
         at = at if np.isfinite(at.to_numpy()[records]).all() else self.table
         first = records[~at.iloc[records].duplicated().to_numpy()]
-        effort = None if self.effort is None else self.effort[first]
-        table = self.table.iloc[first].reset_index(drop=True)
         name = np.full(len(first), "background", dtype=object)
-        sites = replace(self, species=name, x=self.x[first], y=self.y[first], table=table)
-        return replace(sites, weight=None, effort=effort, fold=None)
+        return replace(self.take(first), species=name, weight=None, fold=None)
 
 
 @dataclass(frozen=True)

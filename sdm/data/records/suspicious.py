@@ -154,7 +154,7 @@ def _mixed(bits: np.ndarray) -> np.ndarray:
     """Return numbers in which every bit depends on all bits of these (Stafford 2011, mix 13 of splitmix64)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
 def in_the_sea(stack: Stack, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -186,7 +186,7 @@ def flag_words(flags: np.ndarray) -> pd.Categorical:
     return pd.Categorical.from_codes(flags.astype(np.int64), pd.Index(words, dtype=object))
 
 
-def tell_suspicious(flags: np.ndarray, drop: Collection[str] = (), what: str = "records") -> list[str]:
+def tell_suspicious(flags: np.ndarray, drop: Collection[str], what: str) -> list[str]:
     """Return one line with the number of records per flag, which of them are dropped, and what to type; or none."""
     count = {name: int(np.count_nonzero(flags & bit)) for name, bit in BITS.items()}
     found = [name for name in FLAGS if count[name]]

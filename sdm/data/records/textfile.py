@@ -20,6 +20,7 @@ import numpy as np
 from sdm.data.records.frames import pd
 from sdm.errors import DataError
 from sdm.storage.reading import open_zipped, refuse_special
+from sdm.types import Numbers
 
 HEAD_BYTES = 1 << 16
 SAMPLE_ROWS = 100
@@ -138,8 +139,8 @@ class TextTable:
 
         Rows with more fields than the header are refused, or, unless `strict`, left out and listed in `too_long`.
         """
-        kinds: dict[str, Any] = {name: str for name in as_text if name}
-        options: dict[str, Any] = {
+        kinds: Numbers = {name: str for name in as_text if name}
+        options: Numbers = {
             "sep": self.delimiter,
             "header": None,
             "names": self.header,
@@ -217,7 +218,7 @@ class TextTable:
             yield from enumerate(rows, start=self.skip + 1)
 
     def _read_chunks(
-        self, encoding: str, kinds: dict[str, Any], options: dict[str, Any], as_numbers: Collection[str]
+        self, encoding: str, kinds: Numbers, options: Numbers, as_numbers: Collection[str]
     ) -> pd.DataFrame:
         """Read a table in parts and put them together; a column that is numbers in one and text in another is text."""
         with warnings.catch_warnings(record=True) as caught:
@@ -228,7 +229,7 @@ class TextTable:
                 del texts
         said = " ".join(str(warning.message) for warning in caught)
         self.too_long = [int(number) for number in re.findall(r"Skipping line (\d+)", said)]
-        columns: dict[str, Any] = {}
+        columns: Numbers = {}
         for name in list(parts[0]):
             pieces = [part.pop(name) for part in parts]
             if len(pieces) == 1:

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.data.records.columns import SPECIES, first_of, named_column
+from sdm.data.records.columns import ABSENT, SPECIES, first_of, named_column
 from sdm.data.records.frames import pd
-from sdm.data.records.labels import ABSENT
 from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
 from sdm.data.records.samples import ColumnRoles, read_swd
 from sdm.data.records.textfile import TextTable, column_key

@@ -134,7 +134,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         if prepared.ledger is None:
             return None
         own = prepared.ledger.only(name)
-        return own.rows(), own.as_dict()[name]
+        return own.rows(), own.counts[name]
 
     def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers of a species."""

