@@ -284,17 +284,16 @@ def jackknife_charts(rows: Sequence[Mapping[str, Any]]) -> dict[str, BarChart]:
     return charts
 
 
-def calibration_chart(rows: Sequence[Mapping[str, Any]], subject: str = "the species") -> LineChart:
-    """Return the share of sites with the subject against its prediction; dots grow with the number of sites."""
+def calibration_chart(rows: Sequence[Mapping[str, Any]]) -> LineChart:
+    """Return the share of sites with the species against its prediction; dots grow with the number of sites."""
     columns = ("predicted", "observed", "count")
     predicted, observed, count = ([number(row.get(key)) or 0.0 for row in rows] for key in columns)
     lines = [
         Line("observed", predicted, observed, sizes=count if any(count) else None),
         Line("perfectly calibrated", [0, 1], [0, 1], 9, 2),
     ]
-    share = f"Share of sites with {subject}"
-    title = f"Calibration: {share[0].lower()}{share[1:]} against its prediction"
-    return LineChart(title, "Predicted (mean of the bin)", share, lines, (0, 1), (0, 1))
+    title = "Calibration: share of sites with the species against its prediction"
+    return LineChart(title, "Predicted (mean of the bin)", "Share of sites with the species", lines, (0, 1), (0, 1))
 
 
 def roc_chart(rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | None]) -> LineChart:

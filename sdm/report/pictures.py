@@ -118,15 +118,15 @@ def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:
     return {code: (labels[code], table.get(code, own[k])) for k, code in enumerate(sorted(labels))}
 
 
-def thumbnail(path: Path, top: float | None, pixels: int = SMALL, band: int = 1) -> str:
-    """Return a small picture of a band of a raster, as the text of a data address."""
-    return embed(small_picture(path, top, pixels, band))
+def thumbnail(path: Path, top: float | None) -> str:
+    """Return a small picture of a raster, as the text of a data address."""
+    return embed(small_picture(path, top))
 
 
-def small_picture(path: Path, top: float | None, pixels: int = SMALL, band: int = 1) -> bytes:
+def small_picture(path: Path, top: float | None, band: int = 1) -> bytes:
     """Return a small picture of a band of a raster, as PNG; `top` is the value of the last colour, by default the
     largest that there is."""
-    picture = read_picture(path, pixels, band)
+    picture = read_picture(path, SMALL, band)
     values = picture.values
     if picture.legend:
         colours = {code: read_colour(colour) for code, (_, colour) in picture.legend.items()}
@@ -139,7 +139,7 @@ def small_picture(path: Path, top: float | None, pixels: int = SMALL, band: int 
     image = Image.fromarray(coded, "P")
     image.putpalette([232, 232, 232, *(part for colour in table for part in colour)])
     high = max(1, round(image.width / picture.aspect))
-    image = image.resize((image.width, min(high, 4 * pixels)), Image.Resampling.NEAREST)
+    image = image.resize((image.width, min(high, 4 * SMALL)), Image.Resampling.NEAREST)
     out = BytesIO()
     image.save(out, "PNG", optimize=True, transparency=0)
     return out.getvalue()

@@ -11,10 +11,10 @@ from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.profiles import Surface
 from sdm.models.colours import read_colour
-from sdm.report.charts import Chart, calibration_chart, importance_chart, jackknife_charts
+from sdm.report.charts import COLOURS, Chart, calibration_chart, importance_chart, jackknife_charts
 from sdm.report.figures import assessment as figures
 from sdm.report.figures.charts import draw_charts
-from sdm.report.figures.style import COLOURS, Paper
+from sdm.report.paper import Paper
 
 NAMES = ("a$b", "🦥 soil", "a name that is much longer than any picture has room for, and then some")
 PERMUTATION = [Permutation(name, 20.0 * k, 2.0, 0.01 * k, 0.001) for k, name in enumerate(NAMES, start=1)]

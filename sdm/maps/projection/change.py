@@ -19,7 +19,6 @@ COLOURS: dict[int, Colour] = {
     OUT_OF_REACH: (240, 215, 90),
 }  # fmt: skip  # that people tell apart who do not see red, green or blue
 UNKNOWN = 255
-DISPERSALS = ("unlimited", "none")
 _POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW")
 
 

@@ -10,27 +10,14 @@ from matplotlib.axes import Axes
 from sdm.assess.curves import CurvePoint
 from sdm.assess.profiles import Surface
 from sdm.report.charts import (
+    COLOURS,
     SCALES,
     fold_colours,
 )
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.plan import MapFrame
-from sdm.report.figures.style import (
-    COLOURS,
-    COLUMN,
-    GREY,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    Paper,
-    drawable,
-    one_plot,
-    own_axes,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.style import GREY, drawable, one_plot, own_axes, safe_text, save, tidy
+from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
 from sdm.types import Array, Index
 

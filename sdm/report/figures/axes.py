@@ -11,23 +11,8 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.drawn import PIXELS, SIDE_PIXELS, paint
 from sdm.report.figures.maps.plan import MapFrame, Shades
-from sdm.report.figures.style import (
-    ACCENT,
-    COLUMN,
-    GREY,
-    INK,
-    NOWHERE,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    Paper,
-    few_ticks,
-    new_figure,
-    one_plot,
-    safe_text,
-    save,
-)
+from sdm.report.figures.style import ACCENT, GREY, INK, few_ticks, new_figure, one_plot, safe_text, save
+from sdm.report.paper import COLUMN, NOWHERE, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import read_picture
 from sdm.report.results import number
 

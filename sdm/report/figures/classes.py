@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.report.figures.style import PLAIN, SMALL, TEXT, Paper, one_plot, safe_text, save, tidy
+from sdm.report.figures.style import one_plot, safe_text, save, tidy
+from sdm.report.paper import PLAIN, SMALL, TEXT, Paper
 from sdm.types import Array
 
 

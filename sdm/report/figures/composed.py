@@ -12,17 +12,8 @@ from sdm.report.figures.charts import plot_bars, plot_curve
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.drawn import paint
 from sdm.report.figures.maps.plan import MapFrame, suitability
-from sdm.report.figures.style import (
-    PAGE,
-    PLAIN,
-    TITLE,
-    Paper,
-    lay_out,
-    new_figure,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.style import lay_out, new_figure, safe_text, save, tidy
+from sdm.report.paper import PAGE, PLAIN, TITLE, Paper
 from sdm.report.pictures import read_picture
 from sdm.types import Array
 

@@ -12,25 +12,9 @@ from numpy.typing import NDArray
 from sdm.assess.paths.strata import PathValidation
 from sdm.maxent.paths.homotopy import RelaxationPath
 from sdm.maxent.paths.multiplier import CertifiedPath
-from sdm.report.figures.style import (
-    ACCENT,
-    COLOURS,
-    COLUMN,
-    GREY,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    log_ticks,
-    new_figure,
-    one_plot,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.charts import COLOURS
+from sdm.report.figures.style import ACCENT, GREY, INK, log_ticks, new_figure, one_plot, safe_text, save, tidy
+from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.types import Array
 
 LINES = 8  # atoms up to which the lines are drawn that the path breaks at

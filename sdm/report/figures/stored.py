@@ -7,8 +7,9 @@ import numpy as np
 
 from sdm.report.charts import fold_names
 from sdm.report.figures.assessment import plot_folds, plot_tuning
-from sdm.report.figures.style import COLUMN, PAGE, Paper, one_plot, save
+from sdm.report.figures.style import one_plot, save
 from sdm.report.pages.maps.live_map import main_picture
+from sdm.report.paper import COLUMN, PAGE, Paper
 from sdm.report.results import Results, Row, column, number
 
 if TYPE_CHECKING:

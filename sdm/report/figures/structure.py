@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from sdm.assess.structure import Structure
-from sdm.report.figures.style import ACCENT, COLUMN, PLAIN, SMALL, TEXT, Paper, one_plot, save, tidy
+from sdm.report.figures.style import ACCENT, one_plot, save, tidy
+from sdm.report.paper import COLUMN, PLAIN, SMALL, TEXT, Paper
 
 
 def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:

@@ -9,21 +9,8 @@ from matplotlib.axes import Axes
 
 from sdm.assess.variables.correlation import Collinearity, Merge, leaf_order
 from sdm.assess.variables.variogram import Autocorrelation, Variogram, kilometres
-from sdm.report.figures.style import (
-    ACCENT,
-    COLUMN,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    new_figure,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, tidy
+from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 
 MOST_NUMBERS = 16  # variables whose correlations are written into the cells
 ROW = 6.0  # millimetres per variable

@@ -231,10 +231,5 @@ def _picture(stored: StoredProjection, key: str) -> str | None:
     return None if path is None else shown_picture(path)
 
 
-def _percent(share: Any) -> float | None:
-    found = number(share)
-    return None if found is None else 100 * found
-
-
 PANEL = ("map_view.js", "map_layers.js", "panel.js")
 FITTED = PageSection("scenarios", "Scenarios", fitted_section, "Scenarios", "projection/fitted", scripts=PANEL)

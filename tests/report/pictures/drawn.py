@@ -48,7 +48,7 @@ from sdm.report.figures.maps.drawn import draw_map, draw_richness
 from sdm.report.figures.maps.plan import suitability
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.projection.shifts import draw_change
-from sdm.report.figures.style import Paper
+from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture
 from sdm.report.projection import StoredProjection, find_projections
 

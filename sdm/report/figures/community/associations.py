@@ -9,19 +9,8 @@ from numpy.typing import NDArray
 
 from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
-from sdm.report.figures.style import (
-    GREY,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TITLE,
-    Paper,
-    Sheet,
-    few_ticks,
-    new_figure,
-    safe_text,
-    save,
-)
+from sdm.report.figures.style import GREY, Sheet, few_ticks, new_figure, safe_text, save
+from sdm.report.paper import PAGE, PLAIN, SMALL, TITLE, Paper
 from sdm.types import Array
 
 CELL = 4.2  # millimetres per species

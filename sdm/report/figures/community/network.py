@@ -8,20 +8,8 @@ from typing import Any
 import numpy as np
 
 from sdm.joint.graph import Forest
-from sdm.report.figures.style import (
-    ACCENT,
-    INCH,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TITLE,
-    Paper,
-    drawable,
-    new_figure,
-    safe_text,
-    save,
-)
+from sdm.report.figures.style import ACCENT, INK, drawable, new_figure, safe_text, save
+from sdm.report.paper import INCH, PAGE, PLAIN, SMALL, TITLE, Paper
 
 ROW = 4.8  # millimetres per species
 LETTER = 0.22  # of the distance between parent and child

@@ -14,25 +14,8 @@ from matplotlib.patches import Patch
 from sdm.report.charts import most_frequent
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.plan import TALLEST, MapFrame, MapPlan, Shades, dot_size
-from sdm.report.figures.style import (
-    ACCENT,
-    COLUMN,
-    NOWHERE,
-    PAGE,
-    PALE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    Sheet,
-    few_ticks,
-    new_figure,
-    own_axes,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.style import ACCENT, PALE, Sheet, few_ticks, new_figure, own_axes, safe_text, save, tidy
+from sdm.report.paper import COLUMN, NOWHERE, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture
 from sdm.types import Array
 

@@ -19,20 +19,8 @@ from sdm.report.charts import SCALES, TOP
 from sdm.report.figures.maps.axes import scale_bar
 from sdm.report.figures.maps.drawn import class_keys, paint
 from sdm.report.figures.maps.plan import MapFrame, Shades
-from sdm.report.figures.style import (
-    COLUMN,
-    INCH,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    lay_out,
-    new_figure,
-    safe_text,
-    save,
-)
+from sdm.report.figures.style import lay_out, new_figure, safe_text, save
+from sdm.report.paper import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture, resized
 from sdm.report.projection import (
     MESS_LABEL,

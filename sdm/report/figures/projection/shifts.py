@@ -12,23 +12,12 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES
+from sdm.report.charts import COLOURS
 from sdm.report.figures.maps.axes import label_axes
 from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.projection.scenarios import draw_scenarios
-from sdm.report.figures.style import (
-    COLOURS,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    new_figure,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.style import INK, new_figure, safe_text, save, tidy
+from sdm.report.paper import PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture
 from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
 

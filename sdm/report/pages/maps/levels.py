@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import rasterio
 from numpy.typing import NDArray
-from rasterio.crs import CRS
-from rasterio.errors import CRSError, RasterioError
+from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm.data.opening.rasters import open_local
@@ -76,12 +75,3 @@ def fine_level(
     except RasterioError as error:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
     return {"width": shape[1], "height": shape[0], "tile": TILE, "tiles": tiles}
-
-
-def unit_metres(picture: Picture) -> float | None:
-    """Return how many metres a unit of a map's coordinates is; None where that is not known, or they are degrees."""
-    try:
-        crs = CRS.from_string(picture.crs) if picture.crs else None
-        return float(crs.linear_units_factor[1]) if crs and crs.is_projected else None
-    except (CRSError, ValueError):
-        return None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdm.models.colours import MAGMA
 from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours, fold_names
-from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels, unit_metres
+from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number
 
@@ -55,7 +55,7 @@ class PackedMaps:
     told: list[dict[str, Any]]
 
 
-def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
+def pack_maps(results: Results) -> PackedMaps | None:
     """Return the layers of a live map; None where there is no map.
 
     Every layer has an overview and, if the budget of letters allows for one, a finer level; the first layer has most of
@@ -69,7 +69,7 @@ def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
     if main.values.shape != main.cells:  # a finer level follows, so that the first look can be coarse
         main = read_picture(layers[0].path, COARSE, layers[0].band)
     others = layers[1:MOST_LAYERS]
-    room = OTHERS * budget / max(len(others), 1)  # of each
+    room = OTHERS * BUDGET / max(len(others), 1)  # of each
     pixels = PIXELS if full else min(COARSE, reduced_pixels(main, room))
     shown = [(layers[0], main), *((layer, read_picture(layer.path, pixels, layer.band)) for layer in others)]
     same = [picture.highest for layer, picture in shown if not layer.apart and not picture.legend]
@@ -80,7 +80,7 @@ def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
         if not full and told[k]["fine"] is None:  # what is left is for an overview that is less coarse
             fitting = read_picture(others[k - 1].path, reduced_pixels(main, room), others[k - 1].band)
             told[k] = _layer(others[k - 1], fitting, top) | {"fine": None}
-    left = budget - sum(map(_letters, told[1:]))
+    left = BUDGET - sum(map(_letters, told[1:]))
     _refine(told[0], *shown[0], None if full else left)
     return PackedMaps(layers, main, top, told)
 
@@ -102,7 +102,7 @@ def live_map(results: Results, packed: PackedMaps | None = None) -> dict[str, An
         "levels": LEVELS,
         "nothing": NOTHING,
         "geographic": main.geographic,
-        "unit": unit_metres(main),
+        "unit": main.metres,
         "layers": told,
         "left_out": [layer.name for layer in packed.layers[MOST_LAYERS:]],
         "reduced": (main.values.shape if fine is None else (fine["height"], fine["width"])) != main.cells,

@@ -18,7 +18,7 @@ from sdm.maps.projection.change import CODES, TITLES
 from sdm.models.colours import MAGMA, RED_TO_BLUE, hex_colour, ramp_colour
 from sdm.report.charts import SCALES, TOP
 from sdm.report.pages import words
-from sdm.report.pages.maps.levels import fine_level, unit_metres
+from sdm.report.pages.maps.levels import fine_level
 from sdm.report.pages.maps.live_map import NOTHING, pack, pack_steps
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized
 from sdm.report.projection import (
@@ -109,7 +109,7 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
         "kinds": kinds,
         "nothing": NOTHING,
         "geographic": entries[0].main.geographic,
-        "unit": unit_metres(entries[0].main),
+        "unit": entries[0].main.metres,
         "grids": grids,
         "entries": [
             _told(k, entry, layers, grids) | {"fine": finer}
