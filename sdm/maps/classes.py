@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
-from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
-from sdm.maps.novelty import NoveltyMaps, mapped_part
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import NODATA, Raster
 from sdm.models.classes import ClassModel, shannon
-from sdm.models.extrapolation import known_range
 from sdm.models.presence import presence_class
-from sdm.types import AnyArray, Array, Index, Progress
+from sdm.types import AnyArray, Array, Index
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")
@@ -71,38 +70,26 @@ def write_class_maps(
     model: ClassModel,
     stack: Stack,
     paths: Mapping[str, Path],
+    how: MapPass = DEFAULT,
     *,
-    extrapolation: str = "clamp",
-    study_area: StudyArea | None = None,
     novelty: NoveltyMaps | None = None,
-    threads: int = 2,
-    tags: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    tags: Mapping[str, str] | None = None,
 ) -> ClassMaps:
     """Write the maps of a model as Cloud-Optimized GeoTIFFs: all, or none. `paths` say where to write ``probability``
     (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
     class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
-    stack = mapped_part(model, stack, extrapolation, study_area, novelty)
     codes = np.array(map_codes(model), dtype=np.uint8)
     tally = _Tally(no_class(codes))
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
-        """Compute a window's maps, in the order of `KINDS`, and those of novelty."""
-        columns, clamped = list(values.reshape(values.shape[0], -1)), extrapolation != "free"
-        p = model.column_distributions(columns, clamped)
-        missing = np.isnan(p[0])
-        if study_area is not None:
-            missing |= ~study_area.mask(stack, window).ravel()
-        measured = [] if novelty is None else novelty.bands(window, columns, ~missing, p, clamped)
-        if extrapolation == "none":
-            missing |= known_range(model).outside(columns)
-        made = _bands(p, codes, missing)
+    def bands(window: Window, columns: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], Array]:
+        p = model.column_distributions(list(columns), how.clamped)
+        made = _bands(p, codes, ~mapped)
         tally.add(window, *made[1:])
-        return [*(band.reshape(-1, *values.shape[1:]) for band in made), *measured]
+        return made, p
 
-    rasters = _rasters(paths, (tags or {}).get("title") or "class", model, codes)
-    ways: dict[str, Any] = {"threads": threads, "progress": progress}
-    NoveltyMaps.write(novelty, stack, rasters, bands, _tags(model, codes, tags), about=_about(tags), **ways)
+    about = {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
+    rasters = _rasters(paths, about.get("title") or "class", model, codes)
+    how.write(model, stack, rasters, _tags(model, codes, about), bands, novelty, about=about)
     return tally.summary(codes)
 
 
@@ -113,17 +100,12 @@ def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tu
     return probability, best, entropy
 
 
-def _tags(model: ClassModel, codes: NDArray[np.uint8], tags: Mapping[str, str] | None) -> list[dict[str, str]]:
+def _tags(model: ClassModel, codes: NDArray[np.uint8], about: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the tags of the maps, in the order of `KINDS`."""
     legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
     of_kind = {"probability": {"scale": "probability", "units": "0 to 1"}, "class": legend}
-    common = {"model_id": model.identity, "software": f"sdm {__version__}", **_about(tags)}
+    common = {"model_id": model.identity, "software": f"sdm {__version__}", **about}
     return [{**common, "what": kind, **of_kind.get(kind, {})} for kind in KINDS]
-
-
-def _about(tags: Mapping[str, str] | None) -> dict[str, str]:
-    """Return what all maps of a model say."""
-    return {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
 
 
 def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: NDArray[np.uint8]) -> list[Raster]:

@@ -56,7 +56,7 @@ def map_classes(
         return ModelMaps(folder, {}, {})
     given, counted = MapOptions.of_run(options, prepared.study_area, progress), NoveltyMaps(fit.model)
     paths, tags = _class_paths(folder / f"{safe_name(fit.name)}.tif"), _map_tags(fit)
-    made = write_class_maps(fit.model, prepared.stack, paths, novelty=counted, tags=tags, **given.arguments)
+    made = write_class_maps(fit.model, prepared.stack, paths, given.how, novelty=counted, tags=tags)
     files = {f"{what} map": path.name for what, path in paths.items()}
     return ModelMaps(folder, files, {**counted.numbers, "map": made.numbers(fit.model.labels)})
 
@@ -99,7 +99,7 @@ def _write_other_maps(
         if presence is not None:
             write_value_map(PresenceOf(one, presence.c), stack, place, given, tags)
         else:
-            write_class_maps(one, stack, _class_paths(place), tags=tags, **given.arguments)
+            write_class_maps(one, stack, _class_paths(place), given.how, tags=tags)
 
 
 def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:

@@ -131,15 +131,8 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
             held, lines = (None, []) if given.known is None else known_cells(model, given.known, stack)
             beside = {name: stage / f"{name}.tif" for name in novelty_places(given.novelty, stage)}
             novelty = NoveltyMaps(model, beside, given.novelty)
-            maps = write_maps(
-                model,
-                None,
-                stack,
-                JointPlaces.within(stage, model.species, OF_ONE_MODEL),
-                novelty=novelty,
-                known=held,
-                **given.arguments,
-            )
+            targets = JointPlaces.within(stage, model.species, OF_ONE_MODEL)
+            maps = write_maps(model, None, stack, targets, given.how, novelty=novelty, known=held)
             style_folder(stage)
         files: dict[str, Path] = {}
         numbers: Numbers = {}

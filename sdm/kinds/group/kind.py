@@ -51,7 +51,7 @@ class GroupTask(ModelTask[GroupModel]):
             paths = {name: stage / file for name, file in beside.items()}
             novelty = NoveltyMaps(model, paths, given.novelty, scale)
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
-            maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **given.arguments)
+            maps = write_group_maps(model, stack, places, given.how, scale=scale, novelty=novelty)
             style_folder(stage)
         # By the names of files: a species may have the name of another map.
         files = {path.name: output / path.name for path in places.values()}

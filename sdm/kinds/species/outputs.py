@@ -26,7 +26,7 @@ from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.ranges import write_range
-from sdm.maps.rasters import NODATA, write_cog
+from sdm.maps.rasters import NODATA, Raster, write_rasters
 from sdm.maps.species import PlannedMap, predict_rasters
 from sdm.maps.vectors import write_points
 from sdm.options.definitions import RunOptions
@@ -216,13 +216,13 @@ def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None
     if not isinstance(effort, KernelEffort) or stack is None:
         return
 
-    def band(window: Window, _: np.ndarray) -> np.ndarray:
+    def bands(window: Window, _: np.ndarray) -> list[np.ndarray]:
         part = effort.window(window)
-        return np.where(np.isnan(part), NODATA, part).astype(np.float32)
+        return [np.where(np.isnan(part), NODATA, part).astype(np.float32)]
 
     first = replace(stack, layers=stack.layers[:1])  # whatever is read, the band does not depend on it
     tags = {"what": "sampling effort", "from": effort.name, "bandwidth_km": f"{effort.bandwidth:g}"}
-    write_cog(first, folder / "effort.tif", band, nodata=NODATA, dtype="float32", tags=tags)
+    write_rasters(first, [Raster(folder / "effort.tif")], bands, [tags])
     write_styles(folder / "effort.tif")
     files["effort"] = "effort.tif"
 
@@ -258,14 +258,8 @@ def map_species_together(
             level = threshold_on_scale(fit.model, own.threshold, own.scale)
             tags = tags | rule_tag(own.threshold)
             planned[k, "thresholded map"] = PlannedMap(fit.model, presence, level, area, tags)
-    made = predict_rasters(
-        list(planned.values()),
-        stack,
-        scale=own.scale,
-        extrapolation=own.extrapolation,
-        threads=options.threads,
-        progress=progress,
-    )
+    how = MapOptions.of_run(options, None, progress).how
+    made = predict_rasters(list(planned.values()), stack, how, scale=own.scale)
     maps = [ModelMaps(folder / str(k), {}, {}) for k in range(len(fits))]
     for ((k, what), plan), summary in zip(planned.items(), made):
         maps[k].files[what] = summary.path.name

@@ -27,7 +27,7 @@ from sdm.kinds.species.plan import SpeciesPlan
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import Files, ModelMaps, ModelResult
 from sdm.kinds.terminal import record_lines
-from sdm.maps.rasters import NODATA, write_cog
+from sdm.maps.rasters import NODATA, Raster, write_rasters
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
@@ -327,8 +327,8 @@ def _write_map(
     stack, area = cast("Stack", prepared.stack), prepared.area_of(species)
     density = np.append(found.density, NODATA).astype(np.float32)  # the last is for cells outside, −1
 
-    def band(window: Window, values: np.ndarray) -> np.ndarray:
-        return density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]
+    def bands(window: Window, values: np.ndarray) -> list[np.ndarray]:
+        return [density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]]
 
     tags = {
         "species": species,
@@ -336,7 +336,7 @@ def _write_map(
         "strata": found.strata.division.source,
         "tolerance": f"{found.tolerance:.9g}",
     }
-    write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
+    write_rasters(stack, [Raster(path)], bands, [tags], threads=threads, progress=progress)
 
 
 def _draw(path: StrataPath, species: str, folder: Path, files: Files, options: RunOptions) -> None:
