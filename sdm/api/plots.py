@@ -9,7 +9,8 @@ import numpy as np
 from sdm.errors import DataError, OptionError
 from sdm.report import charts, stored_charts
 from sdm.report.charts import LineChart
-from sdm.report.results import Results, column, rows_of
+from sdm.report.model_figures import record_places
+from sdm.report.results import Results, rows_of
 from sdm.report.stored_charts import CurveChart
 from sdm.types import AnyArray, Array
 
@@ -44,7 +45,7 @@ class Plots:
         if name is None and (layers := results.map_layers()):
             path, band, label = layers[0].path, layers[0].band, layers[0].label
         shades = (label, 1.0 if charts.TOP.get(results.scale) == 1.0 and label else None)
-        points = _record_places(results) if records else {}
+        points = record_places(results) if records else {}
         return draw_raster(path, results.title, shades, ax, points, band=band, species=results.of_species)
 
     def curve(self, variable: str, ax: "Axes | None" = None) -> "Axes":
@@ -164,20 +165,10 @@ def draw_raster(
 ) -> "Axes":
     """Draw a raster of results on axes; `shades` are what its values are called, and the largest that there can be."""
     from sdm.report.figures.maps.drawn import plot_map
-    from sdm.report.figures.maps.plan import Shades
+    from sdm.report.figures.maps.plan import Marks, Shades
     from sdm.report.figures.style import safe_text
     from sdm.report.pictures import read_picture
 
-    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, records=records)
+    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, Marks(records or {}))
     axes.set_title(safe_text(title, 60), fontsize=9, fontstyle="italic" if species else "normal")
     return axes
-
-
-def _record_places(results: Results) -> dict[str, tuple[Array, Array]]:
-    """Return where the records of training and test lie."""
-    found = {}
-    for what, noun in (("train", "training record"), ("test", "test record")):
-        rows = [row for row in results.table("sample predictions") if row.get("Test or train") == what]
-        if rows:
-            found[noun] = (np.array(column(rows, "X")), np.array(column(rows, "Y")))
-    return found

@@ -6,7 +6,6 @@ Memory is a few windows, whatever the size of the raster and the number of class
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import NODATA, Raster
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.presence import presence_class
-from sdm.types import AnyArray, Array, Index
+from sdm.types import AnyArray, Array, Index, Numbers
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")
@@ -34,7 +33,7 @@ class ClassMaps:
     shares: NDArray[np.float64]
     mean_entropy: float
 
-    def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
+    def numbers(self, labels: Sequence[str]) -> Numbers:
         """Return the same under the names that results have, the shares by class."""
         shares = dict(zip(labels, self.shares.tolist()))
         return {"cells": self.cells, "mean_entropy": self.mean_entropy, "shares": shares}
@@ -79,18 +78,18 @@ def write_class_maps(
     (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
     class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
     codes = np.array(map_codes(model), dtype=np.uint8)
-    tally = _Tally(no_class(codes))
+    counts: dict[tuple[int, int], Index] = {}  # of every value on the map of classes, by window
 
     def bands(window: Window, columns: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], Array]:
         p = model.column_distributions(list(columns), how.clamped)
         made = _bands(p, codes, ~mapped)
-        tally.add(window, *made[1:])
+        counts[int(window.row_off), int(window.col_off)] = np.bincount(made[1], minlength=256)
         return made, p
 
     about = {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
     rasters = _rasters(paths, about.get("title") or "class", model, codes)
-    how.write(model, stack, rasters, _tags(model, codes, about), bands, novelty, about=about)
-    return tally.summary(codes)
+    *_, entropy = how.write(model, stack, rasters, _tags(model, codes, about), bands, novelty, about=about)
+    return ClassMaps(entropy.cells, np.sum(list(counts.values()), axis=0)[codes] / entropy.cells, entropy.mean)
 
 
 def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tuple[AnyArray, ...]:
@@ -116,23 +115,3 @@ def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: ND
         Raster(paths["class"], "uint8", no_class(codes), bands=(title,), colours=table),
         Raster(paths["entropy"], bands=("entropy (nats)",)),
     ]
-
-
-class _Tally:
-    """Cells of every class, and the sum of their entropies, by window."""
-
-    def __init__(self, nodata: int) -> None:
-        self.nodata = nodata
-        self.windows: dict[tuple[int, int], tuple[Index, float]] = {}
-
-    def add(self, window: Window, best: NDArray[np.uint8], entropy: NDArray[np.float32]) -> None:
-        """Count the cells of one more window."""
-        undecided = float(entropy[best != self.nodata].sum(dtype=np.float64))
-        self.windows[int(window.row_off), int(window.col_off)] = np.bincount(best, minlength=256), undecided
-
-    def summary(self, codes: NDArray[np.uint8]) -> ClassMaps:
-        """Return the summary of the maps; windows are added up in their order, whichever thread was first."""
-        parts = [self.windows[place] for place in sorted(self.windows)]
-        counts, undecided = np.sum([count for count, _ in parts], axis=0), sum(entropy for _, entropy in parts)
-        cells = int(counts.sum() - counts[self.nodata])
-        return ClassMaps(cells, counts[codes] / cells, undecided / cells)

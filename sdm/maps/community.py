@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.community import FittedJoint
 from sdm.storage.files import safe_names
-from sdm.types import AnyArray, Array
+from sdm.types import AnyArray, Array, Numbers
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
 # Sums over species: of marginals, the best labeling, marginals without edges, and the first less the third.
@@ -80,7 +79,7 @@ class JointMaps:
     richness: dict[str, RasterSummary]
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """The same as JSON values."""
         return {
             kind: {name: one.numbers for name, one in summaries.items()}

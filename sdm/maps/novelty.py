@@ -34,7 +34,7 @@ from sdm.models.presence import presence_class
 from sdm.novelty.exdet import NONE, Extrapolation
 from sdm.novelty.mess import Similarity
 from sdm.novelty.mop import Parity
-from sdm.types import AnyArray, Array, Colour
+from sdm.types import AnyArray, Array, Colour, Numbers
 
 STRICT_COLOURS: dict[int, Colour] = {0: (225, 225, 225), 1: (213, 94, 0)}
 STRICT_WORDS = {"value_0": "inside all ranges", "value_1": "outside a range"}
@@ -293,7 +293,7 @@ class NoveltyMaps:
         return None if self._tally is None else self._tally.summary()
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """What was counted, as JSON values."""
         outside, maps = self.outside, {a: one.numbers for a, one in self.summaries.items() if a not in OF_VARIABLES}
         return {**({} if outside is None else {"outside": outside.numbers}), **({"novelty": maps} if maps else {})}

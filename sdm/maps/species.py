@@ -110,7 +110,8 @@ def predict_rasters(
             shown.append(_band(mapped, one.threshold, here))
             if one.novelty is not None:
                 valid = ~np.isnan(base) if here is None else here & ~np.isnan(base)
-                known = base[None] if one.model is one.novelty.model else None
+                measured_model: object = one.novelty.model
+                known = base[None] if one.model is measured_model else None
                 measured += one.novelty.bands(window, columns, valid, known, how.clamped)
         return [band.reshape(values.shape[1:]) for band in [*shown, *measured]]
 

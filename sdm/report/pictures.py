@@ -4,7 +4,6 @@ import base64
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rasterio
@@ -14,6 +13,7 @@ from PIL import Image
 from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError
 from sdm.models.colours import VIRIDIS, hex_colour, palette, ramp_colour, read_colour
+from sdm.types import AnyArray
 
 PIXELS = 512
 PALETTE = VIRIDIS  # the page and the thumbnails interpolate between its steps
@@ -97,7 +97,7 @@ def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
 
 
-def resized(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def resized(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """Return an array of two dimensions in another size; every value is that of the nearest place."""
     rows, columns = ((np.arange(new) * old + old // 2) // new for new, old in zip(shape, values.shape))
     return values if values.shape == shape else values[np.ix_(rows, columns)]

@@ -1,12 +1,11 @@
 """What a projection left in a folder, read back: its cases (the reference and every scenario) and where maps are."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from sdm.models.colours import hex_colour
 from sdm.models.file import model_class
 from sdm.report.pictures import Picture, read_picture
 from sdm.report.results import SCENARIOS, Results, number, read_stored, rows_of, stored_numbers
+from sdm.types import Numbers
 
 PROJECTION_KIND = "projection"  # in the file of its numbers
 REFERENCE = "reference"
@@ -47,7 +47,7 @@ class StoredCase:
     """One map of a projection with its numbers: of the reference, or of a scenario."""
 
     folder: Path
-    numbers: Mapping[str, Any]
+    numbers: Numbers
     rule: str | None = None
     is_reference: bool = False
 
@@ -74,7 +74,7 @@ class StoredCase:
         """Which of its maps says where the model extrapolates; None where no map does."""
         return next((key for key in NOVELTY if self.raster(key)), None)
 
-    def tree(self, key: str) -> dict[str, Any]:
+    def tree(self, key: str) -> Numbers:
         """Return numbers that have names; empty where they are not there."""
         return _tree(self.numbers, key)
 
@@ -119,7 +119,7 @@ class StoredProjection:
     """The projection of one species: what is in its JSON file."""
 
     folder: Path
-    numbers: Mapping[str, Any]
+    numbers: Numbers
 
     @property
     def species(self) -> str:
@@ -159,12 +159,12 @@ class StoredProjection:
         return [*([self.reference] if self.reference else []), *self.scenarios]
 
     @property
-    def groups(self) -> list[dict[str, Any]]:
+    def groups(self) -> list[Numbers]:
         """What is known over groups of scenarios."""
         return rows_of(self.numbers.get("across"))
 
     @property
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> list[Numbers]:
         """Which part of the variance has which source."""
         return rows_of(_tree(self.numbers, "variance").get("sources"))
 
@@ -185,7 +185,7 @@ class StoredProjection:
         most = float(np.percentile(sizes, 99)) if sizes.size else MOST_MESS
         return next((step for step in (LEAST_MESS, 2.0, 5.0, 10.0, 20.0, 50.0) if step >= most), MOST_MESS)
 
-    def group_raster(self, group: Mapping[str, Any], key: str) -> Path | None:
+    def group_raster(self, group: Numbers, key: str) -> Path | None:
         """Return where a map over a group of scenarios is; None where there is none."""
         return inside(self.folder, _tree(group, "files").get(key))
 
@@ -197,7 +197,7 @@ class StoredProjection:
         return {name: found for name, found in values.items() if len(found) > 1}
 
 
-def has_species_titles(numbers: Mapping[str, Any]) -> bool:
+def has_species_titles(numbers: Numbers) -> bool:
     """Tell whether the title of a projection is the name of a species."""
     model = model_class(str(numbers.get("of")))
     return model is None or model.of_species
@@ -222,7 +222,7 @@ def projection_of(results: Results) -> Results | None:
     return None
 
 
-def inside(folder: Path, name: Any) -> Path | None:
+def inside(folder: Path, name: object) -> Path | None:
     """Return a file of a folder by its stored name; None where it is not there. Names that lead out are refused."""
     if not isinstance(name, str):
         return None
@@ -264,6 +264,6 @@ def _all_fields(cases: Sequence[StoredCase]) -> list[str]:
     return [name for case in cases for name in case.fields]
 
 
-def _tree(numbers: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _tree(numbers: Numbers, key: str) -> Numbers:
     found = numbers.get(key)
     return found if isinstance(found, dict) else {}

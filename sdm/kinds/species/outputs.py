@@ -273,20 +273,18 @@ def draw_species_maps(fit: SpeciesFit, maps: ModelMaps, prepared: SpeciesPrepare
     if "map" not in maps.files or not options.output.map_picture:
         return {}
     from sdm.report.figures.maps.drawn import draw_map
-    from sdm.report.figures.maps.plan import suitability
+    from sdm.report.figures.maps.plan import Marks, suitability
 
     raster = maps.folder / maps.files["map"]
+    records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
+    records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
     picture = draw_map(
         raster,
         raster.with_suffix(".png"),
         shades=suitability(options.predict.scale),
-        x=fit.table.presence_x,
-        y=fit.table.presence_y,
-        test=fit.test_xy,
         title=fit.name,
         species=True,
-        area=prepared.area_of(fit.name),
-        edges=fit.model.alpha > 1.0,
+        marks=Marks(records, prepared.area_of(fit.name), fit.model.alpha > 1.0),
         paper=paper_of(options.output),
     )
     return {"picture": picture.name}

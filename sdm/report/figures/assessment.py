@@ -1,6 +1,7 @@
 """Pictures of model performance: importance, jackknife, ROC, omission, folds on a map, calibration, tuning, bands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,73 +16,56 @@ from sdm.report.charts import (
     fold_colours,
 )
 from sdm.report.figures.maps.axes import label_axes, scale_bar
-from sdm.report.figures.maps.plan import MapFrame
+from sdm.report.figures.maps.plan import MapFrame, Points
 from sdm.report.figures.style import GREY, drawable, one_plot, own_axes, safe_text, save, tidy
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Numbers, Row
 
 LAND = (236, 233, 224, 255)
 MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
 
 
-def draw_folds(
-    presence: tuple[Array, Array],
-    group: Index,
-    names: Sequence[str],
-    path: Path,
-    *,
-    background: tuple[Array, Array] | None = None,
-    background_group: Index | None = None,
-    geographic: bool = False,
-    land: Picture | None = None,
-    outlines: Sequence[Array] = (),
-    title: str = "",
-    caption: str = "",
-    paper: Paper = PLAIN,
-) -> Path:
-    """Draw which fold each presence is held out in, over the land, with the lines between blocks; where the background
-    is divided too, its points lie below. The title, a species, is in italics, and the caption is below."""
-    frame = _fold_frame(presence, background, geographic, land)
-    width = COLUMN
-    figure, axes = one_plot(width, min(max(0.62 * width * frame.tall + 16.0, 45.0), 220.0), paper)
-    ways: dict[str, Any] = {"geographic": geographic, "land": land, "outlines": outlines}
-    plot_folds(presence, group, names, axes, background=background, background_group=background_group, **ways)
+@dataclass(frozen=True)
+class FoldPlaces:
+    """Presences with the number of their fold, over the land with the lines between blocks; where the background is
+    divided too, its points lie below."""
+
+    presence: Points
+    group: Index
+    names: Sequence[str]
+    background: Points | None = None
+    background_group: Index | None = None
+    geographic: bool = False
+    land: Picture | None = None
+    outlines: Sequence[Array] = ()
+
+    @property
+    def frame(self) -> MapFrame:
+        """The part of the ground that the map shows."""
+        if self.land is not None:
+            return MapFrame.of(self.land, [self.presence])
+        x, y = map(np.concatenate, zip(self.presence, self.background or self.presence))
+        more = 0.04 * max(float(np.ptp(x)), float(np.ptp(y)), 1e-9)
+        middle = np.radians(np.clip(float(np.mean(y)), -85, 85))
+        limits = (float(x.min()) - more, float(y.min()) - more, float(x.max()) + more, float(y.max()) + more)
+        return MapFrame(limits, 1.0 / float(np.cos(middle)) if self.geographic else 1.0, self.geographic)
+
+
+def draw_folds(folds: FoldPlaces, path: Path, *, title: str = "", caption: str = "", paper: Paper = PLAIN) -> Path:
+    """Draw the fold in which each presence is held out. The title, a species, is in italics, the caption is below."""
+    figure, axes = one_plot(COLUMN, min(max(0.62 * COLUMN * folds.frame.tall + 16.0, 45.0), 220.0), paper)
+    plot_folds(folds, axes)
     axes.set_title(caption, fontsize=TEXT)
     if title:
         figure.suptitle(safe_text(title, 40), fontsize=TEXT + 1, fontstyle="italic")
     return save(figure, path)
 
 
-def _fold_frame(
-    presence: tuple[Array, Array], background: tuple[Array, Array] | None, geographic: bool, land: Picture | None
-) -> MapFrame:
-    """Return the part of the ground that a map of folds shows."""
-    if land is not None:
-        return MapFrame.of(land, [presence])
-    x, y = (np.concatenate(both) for both in zip(presence, presence if background is None else background))
-    more = 0.04 * max(float(np.ptp(x)), float(np.ptp(y)), 1e-9)
-    middle = np.radians(np.clip(float(np.mean(y)), -85, 85))
-    limits = (float(x.min()) - more, float(y.min()) - more, float(x.max()) + more, float(y.max()) + more)
-    return MapFrame(limits, 1.0 / float(np.cos(middle)) if geographic else 1.0, geographic)
-
-
-def plot_folds(
-    presence: tuple[Array, Array],
-    group: Index,
-    names: Sequence[str],
-    ax: Axes | None = None,
-    *,
-    background: tuple[Array, Array] | None = None,
-    background_group: Index | None = None,
-    geographic: bool = False,
-    land: Picture | None = None,
-    outlines: Sequence[Array] = (),
-) -> Axes:
-    """Put the folds of presences on axes, over land, with the lines between blocks."""
-    x, y = presence
-    frame = _fold_frame(presence, background, geographic, land)
-    axes, colours = own_axes(ax), fold_colours(len(names))
+def plot_folds(folds: FoldPlaces, ax: Axes | None = None) -> Axes:
+    """Put the folds of presences on axes."""
+    (x, y), background, background_group, land = folds.presence, folds.background, folds.background_group, folds.land
+    axes, colours, frame = own_axes(ax), fold_colours(len(folds.names)), folds.frame
     if land is not None:
         left, bottom, right, top = land.bounds
         pale = np.zeros((*land.values.shape, 4), dtype=np.uint8)
@@ -92,10 +76,10 @@ def plot_folds(
         axes.scatter(*background, s=1.5, c=[shade[k + 1] for k in background_group], alpha=0.35, linewidths=0)
     elif background is not None and land is None:
         axes.scatter(*background, s=1.5, c="#c9ced2", alpha=0.5, linewidths=0)
-    for line in outlines:
+    for line in folds.outlines:
         axes.plot(*line.T, color="#444444", lw=0.5, alpha=0.8, zorder=2)
-    for k, name in enumerate(names):
-        mine = group == k
+    for k, name in enumerate(folds.names):
+        mine = folds.group == k
         label = f"fold {drawable(name, 18)} ({np.count_nonzero(mine):,})"
         dot: dict[str, Any] = {"mfc": colours[k], "mec": "white", "mew": 0.4, "ls": "none", "zorder": 3}
         axes.plot(x[mine], y[mine], "o" if k < len(COLOURS) else "s", ms=3.6, label=label, **dot)
@@ -108,18 +92,18 @@ def plot_folds(
     return axes
 
 
-def draw_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, path: Path, paper: Paper = PLAIN) -> Path:
+def draw_tuning(rows: Sequence[Row], by: str, best: int, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw a measure against the multiplier, a line for each of the other settings; the chosen one is ringed."""
     figure, axes = one_plot(PAGE if len({row["label"] for row in rows}) > 1 else COLUMN, 80.0, paper)
     plot_tuning(rows, by, best, axes)
     return save(figure, path)
 
 
-def plot_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, ax: Axes | None = None) -> Axes:
+def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None) -> Axes:
     """Put a measure against the multiplier on axes, with the standard error of its mean over folds where it is known:
     a row with `<measure>.sd` beside `<measure>.avg`, and `folds`, their number."""
     axes = own_axes(ax, PAGE, 80.0)
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Numbers]] = {}
     for row in rows:
         groups.setdefault(row["label"], []).append(row)
     places = np.unique([row["multiplier"] for row in rows])
@@ -161,7 +145,7 @@ def plot_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, ax: Axes 
     return axes
 
 
-def standard_error(row: Mapping[str, Any], by: str) -> float | None:
+def standard_error(row: Numbers, by: str) -> float | None:
     """Return the standard error of a mean over folds; None where it is not known."""
     spread, folds = row.get(f"{by.removesuffix('.avg')}.sd"), row.get("folds")
     known = by.endswith(".avg") and isinstance(spread, (int, float)) and np.isfinite(spread) and bool(folds)

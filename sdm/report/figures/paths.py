@@ -167,7 +167,7 @@ def draw_multipliers(
 
 def _near_weight(weights: Array) -> NDArray[np.bool_]:
     """Tell where a feature has a weight at this fit or at one beside it, so that a line starts and ends at zero."""
-    used = weights != 0
+    used: NDArray[np.bool_] = weights != 0
     out = used.copy()
     out[1:] |= used[:-1]
     out[:-1] |= used[1:]

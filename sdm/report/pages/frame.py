@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FunctionLoader, TemplateError, Undefined
 from markupsafe import Markup
@@ -18,11 +17,12 @@ from sdm.report.pages.cautions import CautionsOf, cautions
 from sdm.report.pages.drawing.theme import dark_charts
 from sdm.report.paper import Paper
 from sdm.report.results import Results
+from sdm.types import Numbers
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPT = "page.js"
 MAIN_FIGURES = 4  # that stand beside the map
-Context = dict[str, Any]
+Context = Numbers
 
 
 @dataclass(frozen=True)

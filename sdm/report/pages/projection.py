@@ -1,7 +1,5 @@
 """Sections about projections: change in every scenario, extrapolation, and a panel to compare."""
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from sdm.report.charts import BarChart, Bars
@@ -22,6 +20,7 @@ from sdm.report.projection import (
     read_projection,
 )
 from sdm.report.results import SCENARIOS, Results, number
+from sdm.types import Numbers
 
 MOST_VARIABLES = 40
 REACH = "Out of reach (km²)"
@@ -191,15 +190,15 @@ def fitted_section(results: Results) -> Context | None:
     return {"links": links}
 
 
-def _said(results: Results) -> Mapping[str, Any]:
+def _said(results: Results) -> Numbers:
     cases = stored_projection(results).scenarios
     return {"mean": mean_change(cases), "outside": most_outside(cases)}
 
 
-def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
+def _group_row(group: Numbers) -> Numbers:
     told = group.get("numbers")
     own = told if isinstance(told, dict) else {}
-    parts: dict[str, dict[str, Any]] = {
+    parts: dict[str, Numbers] = {
         key: found if isinstance(found := own.get(key), dict) else {} for key in ("mean", "sd", "agreement")
     }
     areas = {int(key): number(value) or 0.0 for key, value in parts["agreement"].items() if str(key).isdecimal()}

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log, sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -30,6 +29,7 @@ from sdm.report.projection import (
     StoredProjection,
     novelty_picture,
 )
+from sdm.types import Numbers
 
 MOST_MAPS = 24
 MOST_COLUMNS = 9  # of a grid of fields
@@ -62,7 +62,7 @@ class Places:
 
 
 def draw_scenarios(
-    folder: Path, numbers: Mapping[str, Any], path: Path, what: str = "suitability", paper: Paper = PLAIN
+    folder: Path, numbers: Numbers, path: Path, what: str = "suitability", paper: Paper = PLAIN
 ) -> Path | None:
     """Draw one kind of map of the reference and of every scenario with common colours: `suitability`, `change`, or
     `novelty` (MESS, ExDet or MOP, the first that is there). None where there is no such map.

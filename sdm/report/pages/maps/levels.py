@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rasterio
@@ -15,6 +14,7 @@ from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError
 from sdm.executors.ahead import ahead, own_threads
 from sdm.report.pictures import PIXELS, Picture
+from sdm.types import Numbers
 
 BUDGET = 1_000_000  # letters of all layers of a map together, so that a page has less than 2 MB
 TILE = 256  # cells on the side of a tile
@@ -35,7 +35,7 @@ def fine_level(
     overview: Picture,
     packed: Callable[[NDArray[np.float32]], str],
     budget: int | None,
-) -> dict[str, Any] | None:
+) -> Numbers | None:
     """Return a finer level of a map as tiles, from north to south and west to east; None where the overview is as fine.
 
     Parameters

@@ -4,7 +4,6 @@ import base64
 import zlib
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours, fold_names
 from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number
+from sdm.types import Numbers
 
 LEVELS = 4000
 NOTHING = 65535
@@ -52,7 +52,7 @@ class PackedMaps:
     layers: list[MapLayer]
     main: Picture
     top: float
-    told: list[dict[str, Any]]
+    told: list[Numbers]
 
 
 def pack_maps(results: Results) -> PackedMaps | None:
@@ -85,7 +85,7 @@ def pack_maps(results: Results) -> PackedMaps | None:
     return PackedMaps(layers, main, top, told)
 
 
-def live_map(results: Results, packed: PackedMaps | None = None) -> dict[str, Any] | None:
+def live_map(results: Results, packed: PackedMaps | None = None) -> Numbers | None:
     """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map. The
     layers may be `packed` already."""
     packed = packed or pack_maps(results)
@@ -116,13 +116,13 @@ def live_map(results: Results, packed: PackedMaps | None = None) -> dict[str, An
     }
 
 
-def _refine(told: dict[str, Any], layer: MapLayer, picture: Picture, room: int | None) -> None:
+def _refine(told: Numbers, layer: MapLayer, picture: Picture, room: int | None) -> None:
     """Give a layer a finer level that takes, with its overview, at most `room` letters; None for all cells."""
     left = None if room is None else max(room - len(told["values"]), 1)
     told["fine"] = fine_level(layer.path, layer.band, picture, partial(_packed, picture, told["top"]), left)
 
 
-def _letters(told: dict[str, Any]) -> int:
+def _letters(told: Numbers) -> int:
     """Return how many letters a layer takes."""
     return len(told["values"]) + sum(map(len, told["fine"]["tiles"] if told["fine"] else ()))
 
@@ -140,7 +140,7 @@ def _legend_names(results: Results) -> dict[str, str]:
     return {} if band is None else {results.classes[band]: "presence", results.classes[1 - band]: "absence"}
 
 
-def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
+def _layer(layer: MapLayer, picture: Picture, top: float) -> Numbers:
     """Return one map: classes as their values with a legend, others as steps up to `top`, or to their own highest."""
     top = picture.highest if layer.apart else top
     values = picture.values
@@ -160,7 +160,7 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
     }
 
 
-def _records(results: Results, main: Picture) -> tuple[list[dict[str, Any]], list[str]]:
+def _records(results: Results, main: Picture) -> tuple[list[Numbers], list[str]]:
     """Return the records by group: training and test, presence and absence, or the classes; those that were left out,
     with the number of their reason; and the reasons."""
     samples = results.table("sample predictions")
@@ -213,7 +213,7 @@ def _left_out(results: Results, main: Picture) -> tuple[list[list[float]], list[
     return places, reasons
 
 
-def _folds(results: Results) -> list[dict[str, Any]]:
+def _folds(results: Results) -> list[Numbers]:
     """Return the records by fold of the cross-validation, with a colour each; none where they are too many to tell."""
     rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
     labels = fold_names(rows)
@@ -244,7 +244,7 @@ def _sweep(results: Results) -> list[list[float | None]]:
     return [[number(row.get(name)) for name in names] for row in results.table("roc")]
 
 
-def _thresholds(results: Results) -> list[dict[str, Any]]:
+def _thresholds(results: Results) -> list[Numbers]:
     """Return the thresholds that have names, on the map's scale."""
     keys = {"area": results.area_key, "train": "training_omission", "test": "test_omission"}
     rows = [row for row in results.tree("thresholds").values() if isinstance(row, dict)]
