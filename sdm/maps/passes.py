@@ -73,7 +73,7 @@ class MapPass:
 
         def bands(window: Window, values: AnyArray) -> list[AnyArray]:
             cells = values.reshape(len(values), -1)
-            valid: Mask = np.isfinite(cells).all(axis=0)
+            valid = np.asarray(np.isfinite(cells).all(axis=0))
             if self.study_area is not None:
                 valid &= self.study_area.mask(part, window).ravel()
             mapped = valid & ~known_range(model).outside(list(cells)) if self.extrapolation == "none" else valid

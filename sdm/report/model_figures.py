@@ -1,14 +1,18 @@
-"""The figures of a model from its stored results: its charts, and one figure for a paper."""
+"""The figures of a model from its stored results: its charts, one figure for a paper, and the preview of its map."""
 
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
 from sdm.errors import OptionError
 from sdm.report.chart_files import Files, make_plots, write_charts
+from sdm.report.charts import TOP
 from sdm.report.paper import Paper
+from sdm.report.pictures import read_picture, small_picture
 from sdm.report.results import Results, column, rows_by
 from sdm.report.stored_charts import effect_charts, importance_of, model_charts, response_charts
+from sdm.storage.files import write_bytes
 from sdm.types import Array
 
 
@@ -37,7 +41,6 @@ def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
         )
     from sdm.report.figures.composed import PIXELS, draw_publication
     from sdm.report.figures.maps.plan import Marks
-    from sdm.report.pictures import read_picture
 
     draw_publication(
         read_picture(raster, PIXELS, 1 if band is None else band + 1),
@@ -81,3 +84,12 @@ def draw_model(results: Results, paper: Paper) -> None:
         shades = suitability(results.scale)
         draw_map(raster, picture, title=results.title, species=True, shades=shades, marks=marks, paper=paper)
     draw_stored(results, paper)
+
+
+def write_preview(results: Results) -> Path | None:
+    """Write the preview of a model into its folder, and return its place; None where there is no map."""
+    layer = next(iter(results.map_layers()), None)
+    if layer is None:
+        return None
+    picture = small_picture(layer.path, None if layer.apart else TOP.get(results.scale), band=layer.band)
+    return write_bytes(results.folder / f"{results.name}_preview.png", picture, overwrite=True)

@@ -15,7 +15,7 @@ from sdm.maps.projection.change import CODES, COLOURS
 from sdm.models.colours import hex_colour
 from sdm.models.file import model_class
 from sdm.report.pictures import Picture, read_picture
-from sdm.report.results import SCENARIOS, Results, number, read_stored, rows_of, stored_numbers
+from sdm.report.results import SCENARIOS, Results, nested, number, read_stored, rows_of, stored_numbers, tree_of
 from sdm.types import Numbers
 
 PROJECTION_KIND = "projection"  # in the file of its numbers
@@ -60,11 +60,11 @@ class StoredCase:
     @property
     def fields(self) -> dict[str, str]:
         """The fields of its name, such as the climate model and the period."""
-        return {str(key): str(value) for key, value in _tree(self.numbers, "fields").items()}
+        return {str(key): str(value) for key, value in tree_of(self.numbers, "fields").items()}
 
     def raster(self, key: str) -> Path | None:
         """Return where one of its maps is; None where there is none. `presence` is by the rule of the projection."""
-        found = _tree(self.numbers, "files").get(key)
+        found = tree_of(self.numbers, "files").get(key)
         if isinstance(found, dict):
             found = found.get(self.rule) if self.rule in found else None
         return inside(self.folder, found)
@@ -76,28 +76,26 @@ class StoredCase:
 
     def tree(self, key: str) -> Numbers:
         """Return numbers that have names; empty where they are not there."""
-        return _tree(self.numbers, key)
+        return tree_of(self.numbers, key)
 
     @property
     def km2(self) -> float | None:
         """How large the suitable area is, by the rule of the projection."""
-        own = _tree(self.numbers, "rules").get(str(self.rule))
-        return number(own.get("km2")) if isinstance(own, dict) else None
+        return number(nested(self.numbers, "rules", str(self.rule), "km2"))
 
     def changed(self, key: str) -> float | None:
         """Return how large an area changed in one way, in km²."""
-        own = self.tree("change").get(key)
-        return number(own.get("km2")) if isinstance(own, dict) else None
+        return number(nested(self.numbers, "change", key, "km2"))
 
     @property
     def net_percent(self) -> float | None:
         """How much larger the suitable area is than in the reference."""
-        return number(self.tree("change").get("net_percent"))
+        return number(nested(self.numbers, "change", "net_percent"))
 
     @property
     def outside(self) -> float | None:
         """The share of cells outside the training range."""
-        return number(self.tree("outside").get("share"))
+        return number(nested(self.numbers, "outside", "share"))
 
     @property
     def centroid(self) -> tuple[float, float] | None:
@@ -109,7 +107,7 @@ class StoredCase:
     def outside_by_variable(self) -> dict[str, float]:
         """Return the share of cells outside the training range by variable, categories that are new among them."""
         found = self.tree("outside")
-        parts = {**_tree(found, "variables"), **_tree(found, "unseen_categories")}
+        parts = {**tree_of(found, "variables"), **tree_of(found, "unseen_categories")}
         shares = {str(name): number(own.get("share")) for name, own in parts.items() if isinstance(own, dict)}
         return {name: share for name, share in shares.items() if share is not None}
 
@@ -166,7 +164,7 @@ class StoredProjection:
     @property
     def sources(self) -> list[Numbers]:
         """Which part of the variance has which source."""
-        return rows_of(_tree(self.numbers, "variance").get("sources"))
+        return rows_of(nested(self.numbers, "variance", "sources"))
 
     @property
     def has_change(self) -> bool:
@@ -187,7 +185,7 @@ class StoredProjection:
 
     def group_raster(self, group: Numbers, key: str) -> Path | None:
         """Return where a map over a group of scenarios is; None where there is none."""
-        return inside(self.folder, _tree(group, "files").get(key))
+        return inside(self.folder, nested(group, "files", key))
 
     def varying(self) -> dict[str, list[str]]:
         """Return the fields with more than one value over the scenarios, and their values in order."""
@@ -262,8 +260,3 @@ def most_outside(cases: Sequence[StoredCase]) -> float | None:
 
 def _all_fields(cases: Sequence[StoredCase]) -> list[str]:
     return [name for case in cases for name in case.fields]
-
-
-def _tree(numbers: Numbers, key: str) -> Numbers:
-    found = numbers.get(key)
-    return found if isinstance(found, dict) else {}

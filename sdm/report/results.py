@@ -149,15 +149,11 @@ class Results:
 
     def tree(self, key: str) -> Numbers:
         """Return numbers that have names; empty where they are not there."""
-        found = self.numbers.get(key)
-        return found if isinstance(found, dict) else {}
+        return tree_of(self.numbers, key)
 
     def option(self, dotted: str) -> Any:
         """Return an option of the run, such as `fit.multiplier`; None where it is not known."""
-        found: Any = self.run
-        for part in dotted.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
+        return nested(self.run, *dotted.split("."))
 
     @property
     def curve_scale(self) -> str:
@@ -317,6 +313,19 @@ def add_rows(path: Path, rows: Sequence[Numbers]) -> Path:
     known = [{key: value for key, value in row.items() if value != ""} for row in earlier]
     fresh = [row for row in rows if {key: value for key, value in row.items() if value != ""} not in known]
     return write_text(path, table_text([*earlier, *fresh]), overwrite=True)
+
+
+def nested(tree: object, *keys: str) -> Any:
+    """Return a value of nested dictionaries by its keys; None where it is not there."""
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def tree_of(tree: object, *keys: str) -> Numbers:
+    """Return a dictionary of nested dictionaries by its keys; an empty one where it is not there."""
+    value = nested(tree, *keys)
+    return value if isinstance(value, dict) else {}
 
 
 def number(text: Any) -> float | None:

@@ -35,7 +35,7 @@ def write_classes(
     progress: Progress | None,
 ) -> list[str]:
     """Write a class model, its pictures and other maps into a folder, and note their names."""
-    from sdm.report.figures.classes import draw_confusion
+    from sdm.report.figures.assessment import draw_confusion
 
     name, model = safe_name(measured.name), measured.fit.model
     write_assessment(measured, model, prepared.stack, options, folder, files)

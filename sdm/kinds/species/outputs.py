@@ -57,7 +57,7 @@ def write_species(
     if prepared.areas:
         write_background(measured.table, prepared, options, folder, files)
     if structure is not None and structure.search:
-        from sdm.report.figures.structure import draw_prices
+        from sdm.report.figures.assessment import draw_prices
 
         draw_prices(structure, make_plots(folder, files) / "prices.png", paper_of(options.output))
     if "map" not in files:

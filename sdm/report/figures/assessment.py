@@ -1,4 +1,4 @@
-"""Pictures of model performance: importance, jackknife, ROC, omission, folds on a map, calibration, tuning, bands."""
+"""Pictures of how a model was assessed: folds on a map, tuning, learning curves, surfaces, confusion, penalties."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from sdm.assess.curves import CurvePoint
 from sdm.assess.profiles import Surface
+from sdm.assess.structure import Structure
 from sdm.report.charts import (
     COLOURS,
     SCALES,
@@ -17,7 +19,7 @@ from sdm.report.charts import (
 )
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.plan import MapFrame, Points
-from sdm.report.figures.style import GREY, drawable, one_plot, own_axes, safe_text, save, tidy
+from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
 from sdm.types import Array, Index, Numbers, Row
@@ -199,4 +201,55 @@ def draw_surface(surface: Surface, scale: str, path: Path, paper: Paper = PLAIN)
                 mark(edge, color="white", ls="--", lw=0.9)
     tidy(axes, x=safe_text(surface.variables[0]), y=safe_text(surface.variables[1]))
     tidy(figure.colorbar(image, ax=axes).ax, y=SCALES[scale])
+    return save(figure, path)
+
+
+def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title: str, paper: Paper = PLAIN) -> Path:
+    """Draw the confusion matrix: shares of each class, with counts where they can be read."""
+    names = [safe_text(label, 20) for label in labels]
+    total = confusion.sum(axis=1, keepdims=True)
+    share = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
+    side = max(60.0, 36.0 + 7.0 * min(len(names), 40))
+    figure, axes = one_plot(side + 25.0, side, paper)
+    image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    if len(names) <= 20:
+        for (row, column), value in np.ndenumerate(confusion):
+            if value:
+                colour = "white" if share[row, column] > 0.55 else "black"
+                axes.text(column, row, f"{value:.4g}", ha="center", va="center", size=SMALL, color=colour)
+    step = -(-len(names) // 40)
+    axes.set_xticks(range(0, len(names), step), names[::step], rotation=90)
+    axes.set_yticks(range(0, len(names), step), names[::step])
+    tidy(axes, x="Most probable class", y="Class on record")
+    axes.set_title(title, fontsize=TEXT)
+    tidy(figure.colorbar(image, ax=axes, shrink=0.75).ax, y="Share of the class")
+    return save(figure, path)
+
+
+def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the held-out loss of every λ and β tried; the chosen one is marked."""
+    tried = structure.search
+    lambdas = sorted({s.lam for s in tried})
+    betas = sorted({s.beta for s in tried if np.isfinite(s.lam)})
+    table = np.full((len(betas), len(lambdas)), np.nan)
+    for s in tried:
+        row = betas.index(s.beta) if np.isfinite(s.lam) else slice(None)
+        table[row, lambdas.index(s.lam)] = s.loss
+    figure, axes = one_plot(max(COLUMN, 40.0 + 11.0 * len(lambdas)), 38.0 + 8.0 * len(betas), paper)
+    low = float(np.nanmin(table))
+    high = low + 1.0
+    image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r", vmin=low, vmax=high)
+    for (row, column), loss in np.ndenumerate(table):
+        if np.isfinite(loss):
+            colour = "black" if loss < 0.5 * (low + high) else "white"
+            axes.text(column, row, f"{loss + 0.0:.2f}", ha="center", va="center", size=SMALL, color=colour)
+    for row, beta in enumerate(betas):
+        if np.isinf(structure.lam) or beta == structure.beta:
+            corner = lambdas.index(structure.lam) - 0.5, row - 0.5
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec=ACCENT, lw=2))
+    axes.set_xticks(range(len(lambdas)), [f"{v:g}" if np.isfinite(v) else "none" for v in lambdas], rotation=45)
+    axes.set_yticks(range(len(betas)), [f"{v:.3g}" for v in betas])
+    tidy(axes, x="λ, by complexity (none: no trees or monomials)", y="β, for any feature")
+    axes.set_title("Held-out log loss less that of the background", fontsize=TEXT)
+    tidy(figure.colorbar(image, ax=axes).ax, y="nats")
     return save(figure, path)

@@ -148,7 +148,7 @@ def _assessment(results: Results) -> list[tuple[str, str]]:
             spread = "" if sd is None else f" ± {figure(sd, 2)} (DeLong's standard deviation)"
             rows.append(("On test records", _gain(results, "test", spread)))
     measures = results.tree("measures").items()
-    rows += [(f"On sites: {part}", _measured(values)) for part, values in measures if isinstance(values, Mapping)]
+    rows += [(f"On sites: {part}", _measured(values)) for part, values in measures if isinstance(values, dict)]
     if joint := (results.tree("test").get("mean") or results.tree("training")).get("joint"):
         rows.append(("On held-out sites" if results.tree("test") else "On training sites", _measured(joint)))
     if mean := results.tree("cross_validation").get("mean") or (tuning.get("best") if tuning.get("folds") else None):

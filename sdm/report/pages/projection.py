@@ -19,7 +19,7 @@ from sdm.report.projection import (
     projection_of,
     read_projection,
 )
-from sdm.report.results import SCENARIOS, Results, number
+from sdm.report.results import SCENARIOS, Results, nested, number, tree_of
 from sdm.types import Numbers
 
 MOST_VARIABLES = 40
@@ -142,17 +142,13 @@ def shift_section(results: Results) -> Context | None:
     for name in names:
         ends = []
         for key in ("shift", "where_suitable_shift"):
-            known = [v for case in stored.scenarios if (v := _of_variable(case, name, key)) is not None]
+            shifts = [number(nested(case.numbers, "variables", name, key)) for case in stored.scenarios]
+            known = [shift for shift in shifts if shift is not None]
             ends += [min(known, default=None), max(known, default=None)]
-        before = _of_variable(stored.reference, name, "mean") if stored.reference else None
+        before = number(nested(stored.reference.numbers, "variables", name, "mean")) if stored.reference else None
         rows.append({"name": name, "before": before, "ends": ends})
     told = [row for row in rows if row["ends"] != [None] * 4]
     return {"rows": told, "count": len(stored.scenarios)} if told else None
-
-
-def _of_variable(case: StoredCase, name: str, key: str) -> float | None:
-    own = case.tree("variables").get(name)
-    return number(own.get(key)) if isinstance(own, dict) else None
 
 
 def mapping_section(results: Results) -> Context | None:
@@ -196,12 +192,8 @@ def _said(results: Results) -> Numbers:
 
 
 def _group_row(group: Numbers) -> Numbers:
-    told = group.get("numbers")
-    own = told if isinstance(told, dict) else {}
-    parts: dict[str, Numbers] = {
-        key: found if isinstance(found := own.get(key), dict) else {} for key in ("mean", "sd", "agreement")
-    }
-    areas = {int(key): number(value) or 0.0 for key, value in parts["agreement"].items() if str(key).isdecimal()}
+    agreed = tree_of(group, "numbers", "agreement")
+    areas = {int(key): number(value) or 0.0 for key, value in agreed.items() if str(key).isdecimal()}
     most = int(number(group.get("cases")) or max(areas, default=0))
 
     def at_least(count: float) -> float | None:
@@ -210,8 +202,8 @@ def _group_row(group: Numbers) -> Numbers:
     return {
         "title": group_title(group),
         "cases": group.get("cases"),
-        "mean": parts["mean"].get("mean"),
-        "sd": parts["sd"].get("mean"),
+        "mean": nested(group, "numbers", "mean", "mean"),
+        "sd": nested(group, "numbers", "sd", "mean"),
         "any": at_least(1),
         "half": at_least(most / 2),
         "all": at_least(most),
@@ -224,9 +216,7 @@ def stored_projection(results: Results) -> StoredProjection:
 
 
 def _picture(stored: StoredProjection, key: str) -> str | None:
-    files = stored.numbers.get("files")
-    named = files.get("pictures") if isinstance(files, dict) else None
-    path = inside(stored.folder, named.get(key)) if isinstance(named, dict) else None
+    path = inside(stored.folder, nested(stored.numbers, "files", "pictures", key))
     return None if path is None else shown_picture(path)
 
 

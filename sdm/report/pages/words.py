@@ -41,11 +41,6 @@ TREATMENTS = {
 }
 
 
-def count(value: object) -> str:
-    """Return a whole number with separators."""
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 def figure(value: object, digits: int = 4) -> str:
     """Return a number with that many significant digits; a dash for what is none."""
     found = None if isinstance(value, bool) else number(value)
@@ -144,10 +139,10 @@ def partition(results: Results) -> str:
     told, found = [], results.tree("measures")
     if aside := n.get("test_presences") or (found.get("test") or {}).get("sites"):
         if option("test.file"):
-            told.append(f"{count(aside)} test {sites} from {file_name(option('test.file'))}")
+            told.append(f"{whole(aside)} test {sites} from {file_name(option('test.file'))}")
         else:
             share = f" ({figure(option('test.percent'))} %)" if number(option("test.percent")) else ""
-            told.append(f"{count(aside)} {sites} set aside{share and f' at random{share}'}")
+            told.append(f"{whole(aside)} {sites} set aside{share and f' at random{share}'}")
     folds = results.tree("cross_validation") or results.tree("test")
     if rows := folds.get("rows") or folds.get("folds"):
         background = _background(folds, ", measured on the ")
@@ -189,7 +184,7 @@ def _chosen_in(results: Results) -> str:
     tuning = results.tree("tuning")
     if not tuning.get("folds"):
         return "on the training records, without folds"
-    return f"in {count(tuning['folds'])} folds ({tuning.get('method')}{_background(tuning, ', ')})"
+    return f"in {whole(tuning['folds'])} folds ({tuning.get('method')}{_background(tuning, ', ')})"
 
 
 def _background(folds: Numbers, words: str) -> str:
@@ -202,7 +197,7 @@ def selection(results: Results) -> str:
     tuning, option = results.tree("tuning"), results.option
     if tuning.get("chosen"):
         rule = f"by {plain_value(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(results)}"
-        return f"{tuning['chosen']}, chosen of {count(tuning.get('settings'))} settings {rule}."
+        return f"{tuning['chosen']}, chosen of {whole(tuning.get('settings'))} settings {rule}."
     if results.numbers.get("multiplier_search"):
         found = figure(results.numbers.get("multiplier"))
         return f"The regularisation multiplier {found} was chosen by the log loss of held-out sites."

@@ -41,7 +41,7 @@ from sdm.report.charts import (
     omission_chart,
     roc_chart,
 )
-from sdm.report.figures import assessment, axes, classes, paths, structure, variables
+from sdm.report.figures import assessment, axes, paths, variables
 from sdm.report.figures.community import network
 from sdm.report.figures.composed import PIXELS, draw_publication
 from sdm.report.figures.maps.drawn import draw_map, draw_richness
@@ -134,7 +134,7 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         ),
         "tuning": lambda p, w: assessment.draw_tuning(_tuned(), "loss.val.avg", 4, p, w),
         "learning": lambda p, w: assessment.draw_curves(_points(), "learning", p, "Aus bus", w),
-        "confusion": lambda p, w: classes.draw_confusion(
+        "confusion": lambda p, w: assessment.draw_confusion(
             np.array([[30.0, 4, 1], [3, 25, 9], [0, 6, 22]]), ["bog", "forest", "meadow"], p, title="Confusion", paper=w
         ),
         "class_profile": partial(_charts, [_shares()]),
@@ -147,7 +147,7 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "strata": lambda p, w: paths.draw_strata(_path(), p, marks=[("least held-out loss", 3.0)], paper=w),
         "validation": lambda p, w: paths.draw_validation(_validation(), p, paper=w),
         "multipliers": lambda p, w: paths.draw_multipliers(*_multipliers(), p, title="Aus bus", paper=w),
-        "penalties": lambda p, w: structure.draw_prices(_structure(), p, w),
+        "penalties": lambda p, w: assessment.draw_prices(_structure(), p, w),
         "families": partial(_charts, [_bars("Families", {"lost without it": [0.3, 0.1], "penalty": [1.0, 0.5]})]),
         "interactions": partial(_charts, [_bars("Strength of the pair (nats of score)", {"": [2.0, 1.0]})]),
         "variograms": lambda p, w: variables.draw_variograms(_autocorrelation(), p, w),

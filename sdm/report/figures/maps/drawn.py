@@ -49,8 +49,8 @@ def _map_figure(picture: Picture, shades: Shades, marks: Marks, title: str, spec
     """Return the figure of a map, with its title, colours and legend."""
     frame = MapFrame.of(picture, list(marks.records.values()))
     words = max((len(label) for label, _ in picture.legend.values()), default=0)
-    keys = len(marks.records) + (marks.area is not None) + marks.edges
-    plan = MapPlan.of(frame, min(words, LONGEST), keys, paper)
+    lines = len(marks.records) + (marks.area is not None) + marks.edges
+    plan = MapPlan.of(frame, min(words, LONGEST), lines, paper)
     figure = new_figure(plan.width, plan.height, replace(paper, width=None), layout=None)
     axes = figure.add_axes(plan.axes)
     image = plot_map(picture, shades, axes, marks, legend=False).images[0]

@@ -168,7 +168,7 @@ def _case(case: StoredCase, pixels: int) -> Entry:
 
 def _group(projection: StoredProjection, group: Numbers, shown: Sequence[Entry], pixels: int) -> Entry:
     """Return the entry of a group of scenarios; it is hatched where any of them is."""
-    entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.count(group.get('cases'))} scenarios")
+    entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.whole(group.get('cases'))} scenarios")
     for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
         if path := projection.group_raster(group, key):
             entry.paths[kind], entry.pictures[kind] = path, read_picture(path, pixels)
