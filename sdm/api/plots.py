@@ -14,11 +14,12 @@ from sdm.report import charts, stored_charts
 from sdm.report.charts import LineChart
 from sdm.report.figures.charts import plot_bars, plot_curve
 from sdm.report.figures.maps.drawn import plot_map
-from sdm.report.figures.maps.plan import Shades
+from sdm.report.figures.maps.plan import Marks, Shades
 from sdm.report.figures.stored import plot_stored_folds, plot_stored_tuning
 from sdm.report.figures.style import safe_text
+from sdm.report.model_figures import record_places
 from sdm.report.pictures import read_picture
-from sdm.report.results import Results, column, rows_by, rows_of
+from sdm.report.results import Results, rows_of
 from sdm.report.stored_charts import CurveChart
 from sdm.types import AnyArray, Array
 
@@ -42,7 +43,7 @@ class Plots:
         if name is None and (layers := results.map_layers()):
             path, band, label = layers[0].path, layers[0].band, layers[0].label
         shades = (label, 1.0 if charts.TOP.get(results.scale) == 1.0 and label else None)
-        points = _record_places(results) if records else {}
+        points = record_places(results) if records else {}
         return draw_raster(path, results.title, shades, ax, points, band=band, species=results.of_species)
 
     def curve(self, variable: str, ax: Axes | None = None) -> Axes:
@@ -143,17 +144,6 @@ def draw_raster(
     species: bool = True,
 ) -> Axes:
     """Draw a raster of results on axes; `shades` are what its values are called, and the largest that there can be."""
-    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, records=records)
+    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, Marks(records or {}))
     axes.set_title(safe_text(title, 60), fontsize=9, fontstyle="italic" if species else "normal")
     return axes
-
-
-def _record_places(results: Results) -> dict[str, tuple[Array, Array]]:
-    """Return where the records of training and test lie."""
-    parts = rows_by(results.table("sample predictions"), "Test or train")
-    nouns = {"train": "training record", "test": "test record"}
-    return {
-        noun: (np.array(column(parts[part], "X")), np.array(column(parts[part], "Y")))
-        for part, noun in nouns.items()
-        if part in parts
-    }

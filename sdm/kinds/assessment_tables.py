@@ -179,25 +179,23 @@ def _is_placed(points: tuple[str, AnyArray, AnyArray]) -> bool:
 
 def _draw_folds(measured: AnyMeasured, split: Split, stack: "Stack | None", path: Path, paper: Paper) -> None:
     """Draw the folds on a map, over the land, with the lines between blocks."""
-    from sdm.report.figures.assessment import draw_folds
+    from sdm.report.figures.assessment import FoldPlaces, draw_folds
 
     points = measured.fit.table.points()
     placed = [part[1:] for part in points if _is_placed(part)]
     divided = f", {split.background} background" if len(points) > 1 else ""
-    draw_folds(
+    places = FoldPlaces(
         placed[0],
         cast("Index", split.group),
         [fold.name for fold in split.folds],
-        path,
         background=placed[1] if len(placed) > 1 else None,
         background_group=split.background_group,
         geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
         land=_land(stack),
         outlines=split.outlines,
-        title=measured.name,
-        caption=f"{len(split.folds)} folds, {split.method}{divided}",
-        paper=paper,
     )
+    caption = f"{len(split.folds)} folds, {split.method}{divided}"
+    draw_folds(places, path, title=measured.name, caption=caption, paper=paper)
 
 
 def _land(stack: "Stack | None") -> "Picture | None":

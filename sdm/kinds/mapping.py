@@ -77,9 +77,7 @@ def write_value_map(
     scale = given.scale or model.scale
     level = None if given.threshold is None else threshold_on_scale(model, given.threshold, scale)
     tags = tags | rule_tag(given.threshold)
-    return predict_raster(
-        model, stack, raster, scale=scale, threshold=level, tags=tags, novelty=novelty, **given.arguments
-    )
+    return predict_raster(model, stack, raster, given.how, scale=scale, threshold=level, tags=tags, novelty=novelty)
 
 
 def publish_value_map(
@@ -110,7 +108,7 @@ def write_value_maps(
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
         about = {**tags, "model_id": model.identity}
-        write_spread_maps(replicates, stack, paths, scale=given.scale or model.scale, tags=about, **given.arguments)
+        write_spread_maps(replicates, stack, paths, given.how, scale=given.scale or model.scale, tags=about)
         files |= {f"{name} {of}": path.name for name, path in paths.items()}
     if given.threshold is not None:
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")

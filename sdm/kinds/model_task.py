@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sdm.errors import OptionError
 from sdm.kinds.artefacts import Catalogue
@@ -16,19 +16,11 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.textfile import TextTable
     from sdm.maps.novelty import NoveltyMaps
+    from sdm.maps.passes import MapPass
     from sdm.maps.projection.targets import ProjectedModel
     from sdm.options.definitions import RunOptions
 
 ModelT = TypeVar("ModelT", bound=FittedModel)
-
-
-class MapArguments(TypedDict):
-    """Arguments that all functions that write maps have in common."""
-
-    extrapolation: str
-    study_area: "StudyArea | None"
-    threads: int
-    progress: Progress | None
 
 
 @dataclass(frozen=True)
@@ -65,14 +57,11 @@ class MapOptions:
         )
 
     @property
-    def arguments(self) -> MapArguments:
-        """The arguments that all functions that write maps have in common."""
-        return {
-            "extrapolation": self.extrapolation,
-            "study_area": self.study_area,
-            "threads": self.threads,
-            "progress": self.progress,
-        }
+    def how(self) -> "MapPass":
+        """What all functions that write maps have in common."""
+        from sdm.maps.passes import MapPass
+
+        return MapPass(self.extrapolation, self.study_area, self.threads, self.progress)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def write_model(
     style_folder(folder)
     files["numbers"] = f"{name}.json"
     if options.output.report:
-        from sdm.report.previews import write_preview
+        from sdm.report.model_figures import write_preview
 
         files["page"] = f"{name}.html"
         made = write_preview(results)

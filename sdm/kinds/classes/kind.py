@@ -176,7 +176,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         with publishing_maps([*files.values(), *places.values()]) as staged:
             novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), given.novelty)
             paths = dict(zip(files, staged))
-            maps = write_class_maps(model, stack, paths, novelty=novelty, tags=tags, **given.arguments)
+            maps = write_class_maps(model, stack, paths, given.how, novelty=novelty, tags=tags)
         numbers = maps.numbers(model.labels)
         shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])

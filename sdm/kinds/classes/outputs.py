@@ -34,7 +34,7 @@ from sdm.types import AnyArray, Array, Progress, Row
 
 def write_classes(measured: MeasuredClasses, prepared: Prepared, to: Destination) -> list[str]:
     """Write a class model, its pictures and other maps into a folder, and note their names."""
-    from sdm.report.figures.classes import draw_confusion
+    from sdm.report.figures.assessment import draw_confusion
 
     name, model = safe_name(measured.name), measured.fit.model
     write_assessment(measured, model, prepared.stack, to)
@@ -55,7 +55,7 @@ def map_classes(
         return ModelMaps(folder, {}, {})
     given, counted = MapOptions.of_run(options, prepared.study_area, progress), NoveltyMaps(fit.model)
     paths, tags = _class_paths(folder / f"{safe_name(fit.name)}.tif"), _map_tags(fit)
-    made = write_class_maps(fit.model, prepared.stack, paths, novelty=counted, tags=tags, **given.arguments)
+    made = write_class_maps(fit.model, prepared.stack, paths, given.how, novelty=counted, tags=tags)
     files = {f"{what} map": path.name for what, path in paths.items()}
     return ModelMaps(folder, files, {**counted.numbers, "map": made.numbers(fit.model.labels)})
 
@@ -92,7 +92,7 @@ def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destina
         if presence is not None:
             write_value_map(PresenceOf(one, presence.c), stack, place, given, tags)
         else:
-            write_class_maps(one, stack, _class_paths(place), tags=tags, **given.arguments)
+            write_class_maps(one, stack, _class_paths(place), given.how, tags=tags)
 
 
 def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
@@ -108,10 +108,10 @@ def draw_rasters(
 ) -> Files:
     """Draw the rasters of classes, of their entropy, and of two classes the probability of one, each beside it."""
     from sdm.report.figures.maps.drawn import draw_map
-    from sdm.report.figures.maps.plan import Shades, entropy, probability
+    from sdm.report.figures.maps.plan import UNNAMED, Shades, entropy, probability
 
     c, shown = shown_class(labels) if len(labels) == 2 else (0, "")
-    rasters: list[tuple[str, Shades | None, int]] = [("class", None, 1), ("entropy", entropy(len(labels)), 1)]
+    rasters: list[tuple[str, Shades, int]] = [("class", UNNAMED, 1), ("entropy", entropy(len(labels)), 1)]
     if shown:
         rasters.append(("probability", probability(shown), c + 1))
     drawn = Files()

@@ -104,7 +104,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
         def write(stage: Path, novelty: NoveltyMaps) -> Iterator[tuple[Tags, RasterSummary]]:
             (stage / MAPS).mkdir()
             places = JointPlaces.within(stage, model.species, OF_ONE_MODEL)
-            maps = write_maps(model, None, stack, places, novelty=novelty, known=held, **given.arguments)
+            maps = write_maps(model, None, stack, places, given.how, novelty=novelty, known=held)
             for kind, group in (("probability", maps.species), (PRESENT, maps.present)):
                 yield from (({"what": kind, "species": name}, one) for name, one in group.items())
             yield from (({"what": name}, one) for name, one in maps.richness.items())

@@ -145,7 +145,7 @@ def map_joint(
     wanted = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
     places = JointPlaces.within(folder, fit.joint.species, wanted)
     counted = NoveltyMaps(fit.joint)
-    numbers = write_maps(fit.joint, fit.stacked, stack, places, novelty=counted, **given.arguments).numbers
+    numbers = write_maps(fit.joint, fit.stacked, stack, places, given.how, novelty=counted).numbers
     files: Files = {
         kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
         for kind, those in (("species", places.species), (PRESENT, places.present))

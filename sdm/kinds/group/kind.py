@@ -48,7 +48,7 @@ class GroupTask(ModelTask[GroupModel]):
 
         def write(stage: Path, novelty: NoveltyMaps) -> list[tuple[Tags, RasterSummary]]:
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
-            maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **given.arguments)
+            maps = write_group_maps(model, stack, places, given.how, scale=scale, novelty=novelty)
             return [({"what": scale, "species": name}, one) for name, one in maps.items()]
 
         return publish_maps(model, output, given, write, scale)

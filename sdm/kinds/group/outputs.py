@@ -11,6 +11,7 @@ from sdm.kinds.task import Destination, Files
 from sdm.kinds.writing import versions, write_numbers, write_run
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import axis_title, write_axis_maps
+from sdm.maps.passes import MapPass
 from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
@@ -134,15 +135,8 @@ def _write_maps(model: GroupModel, stack: "Stack", to: Destination, area: "Study
     """Write the maps of the axes, one by one and as colours, with their pictures."""
     folder, files, options, progress = to.folder, to.files, to.options, to.progress
     word = options.predict.extrapolation
-    made = write_axis_maps(
-        model,
-        stack,
-        folder,
-        extrapolation="clamp" if word in BOTH else word,
-        study_area=area,
-        threads=options.threads,
-        progress=progress,
-    )
+    how = MapPass("clamp" if word in BOTH else word, area, options.threads, progress)
+    made = write_axis_maps(model, stack, folder, how)
     if made.colours is None:
         return
     titles = [axis_title(model, k) for k in range(len(made.axes))]

@@ -26,7 +26,7 @@ from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.ranges import write_range
-from sdm.maps.rasters import NODATA, write_cog
+from sdm.maps.rasters import NODATA, Raster, write_rasters
 from sdm.maps.species import PlannedMap, predict_rasters
 from sdm.maps.vectors import write_points
 from sdm.options.definitions import RunOptions
@@ -50,7 +50,7 @@ def write_species(measured: MeasuredSpecies, prepared: SpeciesPrepared, to: Dest
     if prepared.areas:
         write_background(measured.fit.table, prepared, to)
     if structure is not None and structure.search:
-        from sdm.report.figures.structure import draw_prices
+        from sdm.report.figures.assessment import draw_prices
 
         draw_prices(structure, make_plots(to.folder, to.files) / "prices.png", paper_of(to.options.output))
     if "map" not in to.files:
@@ -198,13 +198,13 @@ def _write_effort(prepared: SpeciesPrepared, to: Destination) -> None:
     if not isinstance(effort, KernelEffort) or stack is None:
         return
 
-    def band(window: Window, _: np.ndarray) -> np.ndarray:
+    def bands(window: Window, _: np.ndarray) -> list[np.ndarray]:
         part = effort.window(window)
-        return np.where(np.isnan(part), NODATA, part).astype(np.float32)
+        return [np.where(np.isnan(part), NODATA, part).astype(np.float32)]
 
     first = replace(stack, layers=stack.layers[:1])  # whatever is read, the band does not depend on it
     tags = {"what": "sampling effort", "from": effort.name, "bandwidth_km": f"{effort.bandwidth:g}"}
-    write_cog(first, to.folder / "effort.tif", band, nodata=NODATA, dtype="float32", tags=tags)
+    write_rasters(first, [Raster(to.folder / "effort.tif")], bands, [tags])
     write_styles(to.folder / "effort.tif")
     to.files["effort"] = "effort.tif"
 
@@ -240,14 +240,8 @@ def map_species_together(
             level = threshold_on_scale(fit.model, own.threshold, own.scale)
             tags = tags | rule_tag(own.threshold)
             planned[k, "thresholded map"] = PlannedMap(fit.model, presence, level, area, tags)
-    made = predict_rasters(
-        list(planned.values()),
-        stack,
-        scale=own.scale,
-        extrapolation=own.extrapolation,
-        threads=options.threads,
-        progress=progress,
-    )
+    how = MapOptions.of_run(options, None, progress).how
+    made = predict_rasters(list(planned.values()), stack, how, scale=own.scale)
     maps = [ModelMaps(folder / str(k), {}, {}) for k in range(len(fits))]
     for ((k, what), plan), summary in zip(planned.items(), made):
         maps[k].files[what] = summary.path.name
@@ -261,20 +255,18 @@ def draw_species_maps(fit: SpeciesFit, maps: ModelMaps, prepared: SpeciesPrepare
     if "map" not in maps.files or not options.output.map_picture:
         return {}
     from sdm.report.figures.maps.drawn import draw_map
-    from sdm.report.figures.maps.plan import suitability
+    from sdm.report.figures.maps.plan import Marks, suitability
 
     raster = maps.folder / maps.files["map"]
+    records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
+    records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
     picture = draw_map(
         raster,
         raster.with_suffix(".png"),
         shades=suitability(options.predict.scale),
-        x=fit.table.presence_x,
-        y=fit.table.presence_y,
-        test=fit.test_xy,
         title=fit.name,
         species=True,
-        area=prepared.area_of(fit.name),
-        edges=fit.model.alpha > 1.0,
+        marks=Marks(records, prepared.area_of(fit.name), fit.model.alpha > 1.0),
         paper=paper_of(options.output),
     )
     return {"picture": picture.name}

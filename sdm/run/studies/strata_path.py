@@ -27,7 +27,7 @@ from sdm.kinds.species.kind import SpeciesTask
 from sdm.kinds.splitting import RecordPlan, with_default_folds
 from sdm.kinds.task import Destination, Files, ModelMaps, ModelResult
 from sdm.kinds.terminal import record_lines
-from sdm.maps.rasters import NODATA, write_cog
+from sdm.maps.rasters import NODATA, Raster, write_rasters
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
@@ -315,9 +315,8 @@ def _write_map(
     # The last value is for cells outside, whose stratum is −1.
     density: NDArray[np.float32] = np.append(found.density, NODATA).astype(np.float32)
 
-    def band(window: Window, values: AnyArray) -> AnyArray:
-        strata: Index = stratum_of(stack, found.strata, window, values, area, prepared.effort)
-        return density[strata]
+    def bands(window: Window, values: AnyArray) -> list[AnyArray]:
+        return [density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]]
 
     tags = {
         "species": found.name,
@@ -325,7 +324,7 @@ def _write_map(
         "strata": found.strata.division.source,
         "tolerance": f"{found.tolerance:.9g}",
     }
-    write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
+    write_rasters(stack, [Raster(path)], bands, [tags], threads=threads, progress=progress)
 
 
 def _draw(found: StrataPath, to: Destination) -> None:
