@@ -152,13 +152,20 @@ class StrataTask(SpeciesTask):
         if "map" not in maps.files or not options.output.map_picture:
             return {}
         from sdm.report.figures.maps.drawn import draw_map
-        from sdm.report.figures.maps.plan import suitability
+        from sdm.report.figures.maps.plan import Marks, suitability
 
         table, raster = prepared.tables[fit.name], maps.folder / maps.files["map"]
-        places: Numbers = {"x": table.presence_x, "y": table.presence_y, "area": prepared.area_of(fit.name)}
-        common: Numbers = {"title": fit.name, "species": True, "paper": paper_of(options.output)}
-        shades = suitability("density")
-        return {"picture": draw_map(raster, raster.with_suffix(".png"), shades=shades, **places, **common).name}
+        marks = Marks({"training record": (table.presence_x, table.presence_y)}, prepared.area_of(fit.name))
+        picture = draw_map(
+            raster,
+            raster.with_suffix(".png"),
+            title=fit.name,
+            species=True,
+            shades=suitability("density"),
+            marks=marks,
+            paper=paper_of(options.output),
+        )
+        return {"picture": picture.name}
 
     @staticmethod
     def write(measured: Any, prepared: Any, to: Destination) -> list[str]:
