@@ -100,16 +100,11 @@ def value_of(options: RunOptions, leaf: Leaf) -> Any:
     return getattr(getattr(options, leaf.section) if leaf.section else options, leaf.name)
 
 
-def misplaced_leaves(options: RunOptions, kind: str) -> Iterator[Leaf]:
-    """Yield the options that were chosen and do not apply to a kind of model."""
-    for leaf in leaves():
-        if not applies(leaf, kind) and value_of(options, leaf) != leaf.field.get_default():
-            yield leaf
-
-
 def misplaced(options: RunOptions, kind: str, called: str) -> Iterator[str]:
     """Yield a sentence per option that was chosen and does not apply to this kind of model (`called` so)."""
-    for leaf in misplaced_leaves(options, kind):
-        reason = REASONS.get((kind, leaf.dotted))
-        why = f" ({reason})" if reason else ""
-        yield f"{leaf.dotted}={value_of(options, leaf)!r} does not apply to {called}{why}: leave it out"
+    for leaf in leaves():
+        value = value_of(options, leaf)
+        if not applies(leaf, kind) and value != leaf.field.get_default():
+            reason = REASONS.get((kind, leaf.dotted))
+            why = f" ({reason})" if reason else ""
+            yield f"{leaf.dotted}={value!r} does not apply to {called}{why}: leave it out"

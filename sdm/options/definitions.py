@@ -12,12 +12,11 @@ from pydantic import Field
 from sdm.options.fitting import FitOptions
 from sdm.options.inputs import BackgroundOptions, LayerOptions, OccurrenceOptions
 from sdm.options.kinds import Section, option
-from sdm.options.projecting import ProjectOptions
 from sdm.options.several import ClassOptions, JointOptions
 from sdm.options.sharing import ClusterOptions
 from sdm.options.studies import CurveOptions, PathOptions, TuneOptions
 from sdm.options.testing import TestOptions
-from sdm.options.writing import OutputOptions, PredictOptions
+from sdm.options.writing import OutputOptions, PredictOptions, ProjectOptions
 
 
 class RunOptions(Section):

@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 log = logging.getLogger("sdm")
@@ -48,17 +47,8 @@ def _rename(a: Path, b: Path, flags: dict[str, int]) -> None:
 def sync_tree(folder: Path) -> None:
     """Have everything in a folder on the disk, not only in memory."""
     paths = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
-    list(_syncing().map(sync, paths))  # a disk stores many files together in the time of one
-
-
-@cache
-def _syncing() -> ThreadPoolExecutor:
-    """Return the threads that store files: made once, since a batch stores those of every species."""
-    return ThreadPoolExecutor(16, "sync")
-
-
-if hasattr(os, "register_at_fork"):  # threads do not follow into a process that is forked
-    os.register_at_fork(after_in_child=_syncing.cache_clear)
+    with ThreadPoolExecutor(16, "sync") as pool:  # a disk stores many files together in the time of one
+        list(pool.map(sync, paths))
 
 
 def sync(path: Path) -> None:

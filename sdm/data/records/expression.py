@@ -57,7 +57,7 @@ class _Truth:
         return _Truth(self.no, self.yes)
 
 
-_Node = Callable[["pd.DataFrame", str], _Truth]
+Value = str | float
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,6 @@ class Condition:
 
     text: str
     columns: tuple[str, ...]
-    _node: _Node
 
     @classmethod
     def parse(cls, text: str) -> Condition:
@@ -79,9 +78,14 @@ class Condition:
         """
         if len(text) > _LONGEST:
             raise OptionError(f"a condition of {len(text):,} characters is too long: expected at most {_LONGEST:,}")
-        parser = _Parser(text)
-        node = parser.whole()
-        return cls(text, tuple(dict.fromkeys(parser.columns)), node)
+        names: list[str] = []
+
+        def empty(name: str) -> pd.Series:
+            names.append(name)
+            return pd.Series([None], dtype=object)
+
+        _Evaluation(text, empty).result()
+        return cls(text, tuple(dict.fromkeys(names)))
 
     def columns_of(self, header: list[str], source: str) -> list[str]:
         """Return the columns of a file that the condition names; raise OptionError if one is not there."""
@@ -89,15 +93,17 @@ class Condition:
 
     def holds(self, table: pd.DataFrame, source: str) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows of a table satisfy the condition, and which have no value that would decide it."""
-        truth = self._node(table, source)
+        header = [str(name) for name in table.columns]
+        truth = _Evaluation(self.text, lambda name: table[_column_of(name, header, source)]).result()
         return truth.yes, ~(truth.yes | truth.no)
 
 
-class _Parser:
-    """Reads a condition from left to right; each method reads one kind of part."""
+class _Evaluation:
+    """Reads a condition from left to right, and evaluates each part on the columns that it names; each method reads one
+    kind of part."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.columns = text, list[str]()
+    def __init__(self, text: str, column: Callable[[str], pd.Series]) -> None:
+        self.text, self.column = text, column
         self.tokens, self.at, self.depth = list(self._split()), 0, 0
 
     def _split(self) -> Iterator[tuple[str, str, int]]:
@@ -118,10 +124,10 @@ class _Parser:
     def _refuse(self, expected: str, at: int | None = None) -> NoReturn:
         if at is None:
             at = self.tokens[self.at][2] if self.at < len(self.tokens) else len(self.text)
-        found = f"at '{self.text[at : at + 20]}'" if at < len(self.text) else "at its end"
+        place = f"at '{self.text[at : at + 20]}'" if at < len(self.text) else "at its end"
         example = "year >= 1970 and basisOfRecord == 'HUMAN_OBSERVATION'"
         raise OptionError(
-            f'condition "{self.text[:200]}" cannot be read {found}: {expected}; write it as in "{example}"'
+            f'condition "{self.text[:200]}" cannot be read {place}: {expected}; write it as in "{example}"'
         )
 
     def _take(self, *signs: str) -> str | None:
@@ -131,78 +137,73 @@ class _Parser:
             return self.tokens[self.at - 1][1]
         return None
 
-    def whole(self) -> _Node:
+    def result(self) -> _Truth:
         """Read everything."""
-        node = self._either()
+        truth = self._either()
         if self.at < len(self.tokens):
             self._refuse("expected 'and', 'or' or the end")
-        return node
+        return truth
 
-    def _either(self) -> _Node:
-        parts = [self._both()]
+    def _either(self) -> _Truth:
+        truth = self._both()
         while self._take("or"):
-            parts.append(self._both())
-        return parts[0] if len(parts) == 1 else lambda table, source: _joined(operator.or_, parts, table, source)
+            truth |= self._both()
+        return truth
 
-    def _both(self) -> _Node:
-        parts = [self._one()]
+    def _both(self) -> _Truth:
+        truth = self._one()
         while self._take("and"):
-            parts.append(self._one())
-        return parts[0] if len(parts) == 1 else lambda table, source: _joined(operator.and_, parts, table, source)
+            truth &= self._one()
+        return truth
 
-    def _one(self) -> _Node:
+    def _one(self) -> _Truth:
         self.depth += 1
         if self.depth > _DEEPEST:
             self._refuse(f"expected at most {_DEEPEST} brackets inside each other")
-        node = self._negated() if self._take("not") else self._grouped() if self._take("(") else self._comparison()
+        if self._take("not"):
+            truth = ~self._one()
+        elif self._take("("):
+            truth = self._either()
+            if not self._take(")"):
+                self._refuse("expected a closing bracket")
+        else:
+            truth = self._comparison()
         self.depth -= 1
-        return node
+        return truth
 
-    def _negated(self) -> _Node:
-        inner = self._one()
-        return lambda table, source: ~inner(table, source)
-
-    def _grouped(self) -> _Node:
-        inner = self._either()
-        if not self._take(")"):
-            self._refuse("expected a closing bracket")
-        return inner
-
-    def _comparison(self) -> _Node:
+    def _comparison(self) -> _Truth:
         left = self._side()
-        if left.column is None and self._take("is", "not", "in", "like"):
+        if not isinstance(left, pd.Series) and self._take("is", "not", "in", "like"):
             self._refuse("expected a column before it")
         if self._take("is"):
             absent = not self._take("not")
             if not self._take("missing"):
                 self._refuse("expected 'missing'")
-            return lambda table, source: _missing(left.of(table, source), absent)
-        negated = bool(self._take("not"))
-        if self._take("in"):
-            return self._turned(negated, self._membership(left))
-        if self._take("like"):
-            pattern = re.compile(translate(self._literal(text_only=True)), re.IGNORECASE)
-            return self._turned(
-                negated, lambda table, source: _by_value(left.of(table, source), lambda column: _like(column, pattern))
-            )
-        sign = None if negated else self._take(*_COMPARE)
+            return _missing(left, absent)
+        if self._take("not"):
+            return ~self._containment(left)
+        sign = self._take(*_COMPARE)
         if sign is None:
-            self._refuse("expected a comparison such as ==, !=, <, >=, in, like or 'is missing'")
-        right = self._side()
-        if left.column is None and right.column is None:
+            return self._containment(left)
+        right, compare = self._side(), _COMPARE[sign]
+        if isinstance(right, pd.Series):
+            return _compared(left, right, compare)
+        if not isinstance(left, pd.Series):
             self._refuse("expected a column on one side of the comparison")
-        compare = _COMPARE[str(sign)]
-        if right.column is None:
-            return lambda table, source: _by_value(
-                left.of(table, source), lambda column: _compared(column, right.value, compare)
-            )
-        return lambda table, source: _compared(left.of(table, source), right.of(table, source), compare)
+        return _by_value(left, lambda column: _compared(column, right, compare))
 
-    @staticmethod
-    def _turned(negated: bool, node: _Node) -> _Node:
-        return (lambda table, source: ~node(table, source)) if negated else node
+    def _containment(self, left: pd.Series | Value) -> _Truth:
+        """Read what follows `in` or `like`."""
+        word = self._take("in", "like")
+        if word is None or not isinstance(left, pd.Series):
+            self._refuse("expected a comparison such as ==, !=, <, >=, in, like or 'is missing'")
+        if word == "in":
+            values = self._values()
+            return _by_value(left, lambda column: _any_of(column, values))
+        pattern = re.compile(translate(str(self._literal(text_only=True))), re.IGNORECASE)
+        return _by_value(left, lambda column: _like(column, pattern))
 
-    def _membership(self, left: _Side) -> _Node:
+    def _values(self) -> list[Value]:
         if not self._take("("):
             self._refuse("expected values in brackets, as in ('a', 'b')")
         values = [self._literal()]
@@ -210,38 +211,23 @@ class _Parser:
             values.append(self._literal())
         if not self._take(")"):
             self._refuse("expected a comma or a closing bracket")
-        return lambda table, source: _by_value(left.of(table, source), lambda column: _any_of(column, values))
+        return values
 
-    def _literal(self, text_only: bool = False) -> Any:
+    def _literal(self, text_only: bool = False) -> Value:
         kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
         if kind == "text" or (kind == "number" and not text_only):
             self.at += 1
             return value if kind == "text" else float(value)
         self._refuse("expected text in single quotation marks" if text_only else "expected a number or 'text'")
 
-    def _side(self) -> _Side:
+    def _side(self) -> pd.Series | Value:
         kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
         if kind in ("word", "column"):
             self.at += 1
-            self.columns.append(value)
-            return _Side(value, None)
+            return self.column(value)
         if kind not in ("number", "text"):
             self._refuse("expected a column, a number, or text in single quotation marks")
-        return _Side(None, self._literal())
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One side of a comparison: a column or a value."""
-
-    column: str | None
-    value: Any
-
-    def of(self, table: pd.DataFrame, source: str) -> Any:
-        """Return the column of a table, or the value."""
-        if self.column is None:
-            return self.value
-        return table[_column_of(self.column, [str(name) for name in table.columns], source)]
+        return self._literal()
 
 
 def _column_of(name: str, header: list[str], source: str) -> str:
@@ -250,13 +236,6 @@ def _column_of(name: str, header: list[str], source: str) -> str:
         return named_column(name, header, source)
     except OptionError as error:
         raise OptionError(f"{error}; text stands in single quotation marks: '{name}'") from error
-
-
-def _joined(operation: Callable[[Any, Any], Any], parts: list[_Node], table: pd.DataFrame, source: str) -> _Truth:
-    truth = parts[0](table, source)
-    for part in parts[1:]:
-        truth = operation(truth, part(table, source))
-    return truth
 
 
 def _by_value(column: pd.Series, test: Callable[[pd.Series], _Truth]) -> _Truth:
@@ -268,7 +247,7 @@ def _by_value(column: pd.Series, test: Callable[[pd.Series], _Truth]) -> _Truth:
     return _Truth(np.append(truth.yes, False)[code], np.append(truth.no, False)[code])
 
 
-def _compared(left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> _Truth:
+def _compared(left: pd.Series | Value, right: pd.Series | Value, compare: Callable[[Any, Any], Any]) -> _Truth:
     """Compare two sides: as numbers if one is a number or all are, else as text; true and false are 1 and 0."""
     sides = [_as_truth(left, right), _as_truth(right, left)]
     if any(
@@ -280,12 +259,12 @@ def _compared(left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> _Tru
     else:
         one, two = (_as_words(side) for side in sides)
         known = np.not_equal(one, "") & np.not_equal(two, "")
-    n = max(len(side) if isinstance(side, pd.Series) else 1 for side in sides)
+    n = next(len(side) for side in sides if isinstance(side, pd.Series))
     yes, known = np.broadcast_to(compare(one, two), (n,)), np.broadcast_to(known, (n,))
     return _Truth(yes & known, ~yes & known)
 
 
-def _as_truth(side: Any, other: Any) -> Any:
+def _as_truth(side: pd.Series | Value, other: pd.Series | Value) -> pd.Series | Value:
     """Return a side; 1 or 0 if it is the word true or false, and the other is a column of these."""
     if isinstance(side, str) and side.strip().lower() in _TRUTH and isinstance(other, pd.Series):
         kinds = {type(value) for value in pd.unique(other.dropna()).tolist()}
@@ -293,31 +272,31 @@ def _as_truth(side: Any, other: Any) -> Any:
     return side
 
 
-def _missing(column: Any, absent: bool) -> _Truth:
+def _missing(column: pd.Series | Value, absent: bool) -> _Truth:
     gone = _as_words(column) == ""
     return _Truth(gone, ~gone) if absent else _Truth(~gone, gone)
 
 
-def _any_of(column: Any, values: list[Any]) -> _Truth:
+def _any_of(column: pd.Series, values: list[Value]) -> _Truth:
     truths = [_compared(column, value, operator.eq) for value in values]
     yes = np.logical_or.reduce([truth.yes for truth in truths])
-    known = _as_words(column) != ""
+    known = np.asarray(_as_words(column) != "")
     return _Truth(yes & known, ~yes & known)
 
 
-def _like(column: Any, pattern: re.Pattern[str]) -> _Truth:
+def _like(column: pd.Series, pattern: re.Pattern[str]) -> _Truth:
     words = _as_words(column)
     code, names = pd.factorize(words)
     yes = np.array([pattern.match(name) is not None for name in names], dtype=bool)[code]
     return _Truth(yes & (words != ""), ~yes & (words != ""))
 
 
-def _as_numbers(side: Any) -> np.ndarray:
+def _as_numbers(side: pd.Series | Value) -> np.ndarray:
     """Return a side as numbers, NaN where it is none."""
     return loose_numbers(side if isinstance(side, pd.Series) else pd.Series([side]))
 
 
-def _as_words(side: Any) -> np.ndarray:
+def _as_words(side: pd.Series | Value) -> np.ndarray:
     """Return a side as text, empty where there is nothing; whole numbers have no decimal point. Rows of one text share
     it: an array of the width of the longest would not fit in memory."""
     if not isinstance(side, pd.Series):

@@ -131,7 +131,7 @@ class Occurrences:
 class _Reading:
     """The columns and rows of a file that become records."""
 
-    wanted: tuple[str | None, str | None, str | None]  # species, x, y, where the user named them
+    named: tuple[str | None, str | None, str | None]  # species, x, y
     columns: Sequence[str]
     numeric: Sequence[str]
     rules: RowRules | None
@@ -142,9 +142,7 @@ def read_occurrences(
     path: str | Path,
     *,
     crs: str | None = None,
-    species_column: str | None = None,
-    x_column: str | None = None,
-    y_column: str | None = None,
+    named: tuple[str | None, str | None, str | None] = (None, None, None),
     layer: str | None = None,
     columns: Sequence[str] = (),
     numeric: Sequence[str] = (),
@@ -160,8 +158,8 @@ def read_occurrences(
         Shapefile, (Geo)Parquet or FlatGeobuf.
     crs
         Of the coordinates; unless given, what the file says, else WGS 84.
-    species_column, x_column, y_column
-        Names of columns that are not found by themselves.
+    named
+        The columns of species, x and y, where they are not found by themselves.
     layer
         Of a vector file with several; ``file.gpkg:layer`` as `path` says it too.
     columns
@@ -171,13 +169,13 @@ def read_occurrences(
     rules
         Which rows take part: filters, and how many may be unreadable.
     noun
-        What the names in `species_column` are, for messages; None where records have no name, and all get that of the
-        file.
+        What the names in the column of species are, for messages; None where records have no name, and all get that of
+        the file.
     """
     path, layer = split_layer(path, layer)
     check_file(path)
     as_crs(crs or WGS84)
-    reading = _Reading((species_column, x_column, y_column), columns, numeric, rules, noun)
+    reading = _Reading(named, columns, numeric, rules, noun)
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
         records = _read_vector(path, layer, reading)
     elif layer is not None:
@@ -212,7 +210,7 @@ def check_file(path: Path) -> None:
 
 def _read_text(text: TextTable, reading: _Reading) -> Occurrences:
     """Make records of a text table."""
-    species, x, y = find_columns(text.header, text.sample, reading.wanted, text.path.name)
+    species, x, y = find_columns(text.header, text.sample, reading.named, text.path.name)
     species = species if reading.noun else None
     rules = reading.rules
     only, words = None, {species}
@@ -277,7 +275,7 @@ def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrence
     frame, notes = read_vector(path, layer, kind="point")
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
-        columns = find_columns([str(c) for c in frame.columns], sample, reading.wanted, path.name)
+        columns = find_columns([str(c) for c in frame.columns], sample, reading.named, path.name)
         rows = FileRows(frame, np.arange(len(frame)) + 1, path.name, reading.rules)
         return _records(rows, columns, path, notes, reading)
     import shapely
@@ -294,7 +292,7 @@ def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrence
     table = pd.DataFrame(frame.drop(columns=frame.geometry.name)).iloc[index].reset_index(drop=True)
     sample = [[str(v) for v in line] for line in table.head(SAMPLE_ROWS).to_numpy()]
     species = (
-        species_column([str(c) for c in table.columns], sample, reading.wanted[0], path.name) if reading.noun else None
+        species_column([str(c) for c in table.columns], sample, reading.named[0], path.name) if reading.noun else None
     )
     rows = FileRows(table, index + 1, path.name, reading.rules)
     notes = [*notes, *_from(species, reading.noun)]

@@ -225,7 +225,7 @@ class TextTable:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             with self._open() as stream, pd.read_csv(stream, encoding=encoding, dtype=kinds, **options) as reader:
                 texts = [part.astype({name: "category" for name in kinds if name in part}) for part in reader]
-                parts = [dict(part.items()) for part in texts]  # of which columns are taken one by one
+                parts = [{str(name): column for name, column in part.items()} for part in texts]  # taken one by one
                 del texts
         said = " ".join(str(warning.message) for warning in caught)
         self.too_long = [int(number) for number in re.findall(r"Skipping line (\d+)", said)]

@@ -50,9 +50,7 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
         records = read_occurrences(
             file,
             crs=own.crs,
-            species_column=column,
-            x_column=own.x_column,
-            y_column=own.y_column,
+            named=(column, own.x_column, own.y_column),
             columns=_beside(options),
             numeric=classes.proportions,
             rules=row_rules(options, absences=own.response is not None),

@@ -39,8 +39,7 @@ def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions
         found = read_occurrences(
             str(own.file),
             crs=own.crs,
-            x_column=own.x_column,
-            y_column=own.y_column,
+            named=(None, own.x_column, own.y_column),
             layer=own.layer,
             rules=row_rules(options),
         )

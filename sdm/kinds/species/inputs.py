@@ -112,9 +112,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
     records = read_occurrences(
         file,
         crs=given_crs(options),
-        species_column=own.species_column,
-        x_column=own.x_column,
-        y_column=own.y_column,
+        named=(own.species_column, own.x_column, own.y_column),
         columns=wanted,
         numeric=[own.record_weights] if own.record_weights not in (None, UNCERTAINTY) else [],
         rules=row_rules(options),
@@ -154,7 +152,7 @@ def background_points(options: RunOptions, group: Occurrences | None) -> Occurre
     file, own = options.background.file, options.occurrences
     if file is not None:  # it needs no species
         rules = RowRules(most_bad=own.max_bad_rows)
-        return read_occurrences(file, crs=given_crs(options), x_column=own.x_column, y_column=own.y_column, rules=rules)
+        return read_occurrences(file, crs=given_crs(options), named=(None, own.x_column, own.y_column), rules=rules)
     return group if options.background.kind == GROUP_WORD else None
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from sdm._version import __version__
 from sdm.kinds.writing import versions
-from sdm.options.projecting import ProjectOptions
+from sdm.options.writing import ProjectOptions
 from sdm.report.projection import StoredCase
 from sdm.types import Numbers
 

@@ -94,10 +94,10 @@ def test_columns_come_in_pairs(tmp_path):
 
 def test_named_columns_win(tmp_path):
     path = write(tmp_path / "a.csv", "species,lon,lat,code,e,n\na,1,2,007,3,4\n")
-    found = read_occurrences(path, species_column="code", x_column="E", y_column="n", crs="EPSG:25833")
+    found = read_occurrences(path, named=("code", "E", "n"), crs="EPSG:25833")
     assert (found.species[0], found.x[0], found.y[0], found.crs) == ("007", 3, 4, "EPSG:25833")
     with pytest.raises(OptionError, match="no column 'z': it has species, lon, lat"):
-        read_occurrences(path, x_column="z")
+        read_occurrences(path, named=(None, "z", None))
     with pytest.raises(OptionError, match="crs 'EPSG:nonsense' is not known"):
         read_occurrences(path, crs="EPSG:nonsense")
 
