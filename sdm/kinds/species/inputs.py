@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
-from sdm.data.background import Background
+from sdm.data.background import Background, sample_backgrounds
 from sdm.data.place import PLACE_WARNING, Region, refuse_place_names
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
@@ -41,6 +41,8 @@ from sdm.types import AnyArray
 
 if TYPE_CHECKING:
     from sdm.kinds.species.methods.axes import GroupFits
+
+RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
 
 
 @dataclass
@@ -184,7 +186,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     group = read_group(options, everyone)
     prepared = SpeciesPrepared(stack=stack, study_area=area, notices=notices)
-    prepared.warnings += [*stack.warnings, *_place_warnings(options)]
+    prepared.warnings += [*stack.warnings, *([PLACE_WARNING] if options.fit.spatial else [])]
     prepared.areas = sampling.accessible_areas(options, located)
     prepared.effort = effort = sampling.make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
@@ -195,7 +197,9 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     share = sampling.random_share(options, options.fit.spatial)
     if options.fit.shares_axes and options.background.kind == GROUP_WORD and share:
-        prepared.around = sampling.random_cells(options, stack, area)
+        (prepared.around,) = sample_backgrounds(
+            stack, [area], n=RANDOM_CELLS, seed=options.seed, threads=options.threads
+        )
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
@@ -246,10 +250,6 @@ def _cell_table(
         warnings=() if doubt is None else (f"{points.species}: {doubt}",),
         region=Region.of_layers(stack, None if area is None else area.bounds) if options.fit.spatial else None,
     ).filled(options.seed)
-
-
-def _place_warnings(options: RunOptions) -> list[str]:
-    return [PLACE_WARNING] if options.fit.spatial else []
 
 
 def clean_located(
@@ -360,7 +360,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
         notes |= dict.fromkeys(f"{name}: {note}" if note[:1].isdigit() else note for note in background.notes)
     prepared = SpeciesPrepared(notices=[*notes, said_variables([str(name) for name in table.table], table.categorical)])
     prepared.warnings += hint_columns(table.table if background is None else background.table, table.categorical)
-    prepared.warnings += _place_warnings(options)
+    prepared.warnings += [PLACE_WARNING] if options.fit.spatial else []
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
     prepared.fate = table.fate()
     if wanted:

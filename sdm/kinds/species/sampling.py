@@ -18,8 +18,6 @@ from sdm.data.records.weights import record_weights
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.types import Numbers
 
-RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
-
 
 def random_share(options: RunOptions, place: bool) -> float:
     """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
@@ -91,12 +89,6 @@ def make_backgrounds(
         return [found]
     inside = [slice(None) if area is None else area.contains(stack, found.rows, found.cols) for area in areas]
     return [found.take(cast(np.ndarray, which)) for which in inside]
-
-
-def random_cells(options: RunOptions, stack: Stack, area: StudyArea | None) -> Background:
-    """Return random cells of the study area, beside the sites of a target group."""
-    threads = options.threads
-    return sample_backgrounds(stack, [area], n=RANDOM_CELLS, seed=options.seed, threads=threads)[0]
 
 
 def weigh(
