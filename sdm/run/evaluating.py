@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import OptionError
-from sdm.kinds.model_inputs import chosen_options
+from sdm.kinds.inputs import chosen_options
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.kinds.registry import model_task
 from sdm.models.file import load_model
