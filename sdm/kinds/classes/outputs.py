@@ -108,10 +108,10 @@ def draw_rasters(
 ) -> Files:
     """Draw the rasters of classes, of their entropy, and of two classes the probability of one, each beside it."""
     from sdm.report.figures.maps.drawn import draw_map
-    from sdm.report.figures.maps.plan import UNNAMED, Shades, entropy, probability
+    from sdm.report.figures.maps.plan import UNNAMED, entropy, probability
 
     c, shown = shown_class(labels) if len(labels) == 2 else (0, "")
-    rasters: list[tuple[str, Shades, int]] = [("class", UNNAMED, 1), ("entropy", entropy(len(labels)), 1)]
+    rasters = [("class", UNNAMED, 1), ("entropy", entropy(len(labels)), 1)]
     if shown:
         rasters.append(("probability", probability(shown), c + 1))
     drawn = Files()
