@@ -17,7 +17,7 @@ from pathlib import Path
 from sdm.errors import OutputError, SdmError
 from sdm.executors.local import give_memory_back
 from sdm.executors.opening import Here, as_done, workers
-from sdm.kinds.task import Prepared
+from sdm.kinds.task import Destination, Prepared
 from sdm.kinds.writing import write_fate, write_run
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_places
@@ -284,8 +284,9 @@ class Batch:
         if set(self.plan.names) != set(self.plan.all_names):
             return  # the rest is of all species, and was written when they were read
         write_run(task, options, place, self.job.command)  # first: what is shared may repeat the command
-        task.write_shared(prepared, options, place, {})
-        write_fate(prepared, prepared.fate, options, place, {})
+        to = Destination(place, options)
+        task.write_shared(prepared, to)
+        write_fate(prepared, prepared.fate, to)
         if prepared.ledger is not None:
             write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
 

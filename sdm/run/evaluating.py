@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from sdm.errors import OptionError
-from sdm.kinds.model_inputs import chosen_options
+from sdm.kinds.inputs import chosen_options
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.kinds.registry import model_task
 from sdm.models.file import load_model

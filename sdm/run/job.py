@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sdm.errors import DataError
 from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
-from sdm.kinds.task import AnyTask, Fit, Measured, ModelMaps, ModelResult, Prepared
+from sdm.kinds.task import AnyTask, Destination, Fit, Measured, ModelMaps, ModelResult, Prepared
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
@@ -148,17 +148,17 @@ class Job:
         prepared, options, chosen = ready.prepared, ready.options, ready.chosen
         variables = prepared.chosen.get(ready.name)
 
-        def also(place: Path, files: Numbers) -> None:
+        def also(to: Destination) -> None:
             if variables is not None:
-                write_choice(variables, options, place, files)
+                write_choice(variables, to)
             if chosen is not None:
-                chosen.write(place, files)
+                chosen.write(to.folder, to.files)
             if self.opened is not None and prepared.single:
                 from sdm.run.projecting.projection import project_fitted
 
-                made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
+                made = project_fitted([to.folder], to.folder, folder, self.opened, options, self.command, progress)
                 self.projections.append(made)
-                files["scenarios"] = SCENARIOS
+                to.files["scenarios"] = SCENARIOS
                 ready.measured.numbers.setdefault("warnings", []).extend(made.warnings)
 
         result = write_model(self.task, ready.measured, maps, prepared, options, self.command, also, progress)

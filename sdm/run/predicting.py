@@ -9,9 +9,8 @@ from pathlib import Path
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError, OutputError
-from sdm.kinds.inputs import is_swd
-from sdm.kinds.model_inputs import SurveyFile, check_region, chosen_options, open_for
-from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
+from sdm.kinds.inputs import check_region, chosen_options, is_swd, open_for
+from sdm.kinds.model_task import MapOptions, MapResult, ModelTask, SurveyFile
 from sdm.kinds.registry import model_task
 from sdm.maps.gis.formats import map_format
 from sdm.maps.gis.styles import style_places

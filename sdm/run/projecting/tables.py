@@ -16,7 +16,7 @@ from sdm.data.records.columns import coordinate_pair, named_column
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
-from sdm.kinds.model_inputs import check_columns, open_text, values_at
+from sdm.kinds.inputs import check_columns, open_text, values_at
 from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
 from sdm.maps.novelty import OF_VARIABLES, Novelty
 from sdm.maps.outside import Outside
@@ -128,14 +128,14 @@ def predict_table(
     columns = list(np.ascontiguousarray(x.T))
     clamped = extrapolation != "free"
     measured = Novelty(model, given.novelty, scale)
-    row_values = task.row_values(model, known, text, row, notices)
-    base = row_values(columns, scale, clamped)
+    rows = task.row_predictor(model, known, text, row, notices)
+    base = rows.values(columns, scale, clamped)
     beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if given.novelty else {}
-    free = (lambda: row_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
+    free = (lambda: rows.values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
     whole = np.asarray(~np.isnan(base).any(axis=0))
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
-    possible = task.row_communities(model, columns, known, text, row, clamped) if communities else []
+    possible = rows.communities(columns, clamped) if communities else []
     files = {"table": output} | ({"communities": communities_place(output)} if communities else {})
     with publishing(list(files.values())) as places:
         _write(places[0], text, row, made)

@@ -24,9 +24,8 @@ from sdm.errors import DataError, OptionError
 from sdm.kinds.artefacts import Artefact
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
-from sdm.kinds.species.plan import SpeciesPlan
-from sdm.kinds.splitting import with_default_folds
-from sdm.kinds.task import Files, ModelMaps, ModelResult
+from sdm.kinds.splitting import RecordPlan, with_default_folds
+from sdm.kinds.task import Destination, Files, ModelMaps, ModelResult
 from sdm.kinds.terminal import record_lines
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
@@ -111,7 +110,7 @@ class StrataTask(SpeciesTask):
             prepared.notices.append(f"strata have no features: fit.{', fit.'.join(changed)} not used")
         return prepared
 
-    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
+    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> RecordPlan:
         """Divide the records of one species, by default in five folds."""
         return super().plan(prepared, name, with_default_folds(strata_options(options)))
 
@@ -162,16 +161,9 @@ class StrataTask(SpeciesTask):
         return {"picture": draw_map(raster, raster.with_suffix(".png"), shades=shades, **places, **common).name}
 
     @staticmethod
-    def write(
-        measured: Any,
-        prepared: Any,
-        options: RunOptions,
-        folder: Path,
-        files: Files,
-        progress: Progress | None,
-    ) -> list[str]:
+    def write(measured: Any, prepared: Any, to: Destination) -> list[str]:
         """Write the pictures of one species."""
-        _draw(measured, folder, files, options)
+        _draw(measured, to)
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
@@ -230,7 +222,7 @@ def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | Non
     )
 
 
-def follow_strata(plan: SpeciesPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
+def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
     """Follow the path of one species, and its held-out loss along the whole of it."""
     table, split = plan.table, cast(Split, plan.split)
     rows, cols = stack.rowcol(table.presence_x, table.presence_y)
@@ -336,17 +328,17 @@ def _write_map(
     write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
 
 
-def _draw(found: StrataPath, folder: Path, files: Files, options: RunOptions) -> None:
+def _draw(found: StrataPath, to: Destination) -> None:
     """Draw μ(ν), the strata against the tolerance, and the held-out loss."""
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
 
-    name, validation = safe_name(found.name), found.validation
+    name, validation, folder = safe_name(found.name), found.validation, to.folder
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
-    common: Numbers = {"title": found.name, "paper": paper_of(options.output)}
+    common: Numbers = {"title": found.name, "paper": paper_of(to.options.output)}
     shares = folder / f"{name}_shares.png"
     pictures = {
         "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", **common),
         "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
         "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
-    files |= {what: picture.name for what, picture in pictures.items()}
+    to.files.update({what: picture.name for what, picture in pictures.items()})

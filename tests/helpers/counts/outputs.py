@@ -8,7 +8,7 @@ import numpy as np
 from counts.model import CountModel
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import read_occurrences
-from sdm.kinds.model_inputs import open_for, values_at
+from sdm.kinds.inputs import open_for, values_at
 from sdm.kinds.model_task import MapResult
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.options.definitions import RunOptions

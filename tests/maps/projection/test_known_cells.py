@@ -12,7 +12,7 @@ import sdm.data.rasters.stack
 from sdm import ConditionalMaxent, Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.kinds.classes.projected import ProjectedClasses
+from sdm.kinds.classes.outputs import ProjectedClasses
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
