@@ -157,7 +157,7 @@ def test_species_mapped_together_have_the_same_maps(made: Simulation, tmp_path: 
     chosen = options(made, curves=False)
     prepared = prepare_species(chosen)
     job = Job(task_for("species"), chosen)
-    fits = [(job.fit(prepared, name).begun.fit, prepared) for name in prepared.tables]
+    fits = [(job.fit(prepared, name).fit, prepared) for name in prepared.tables]
     maps = map_species_together(fits, chosen, tmp_path, None)
     for (one, _), made_maps in zip(fits, maps, strict=True):
         table, valid = cells(made, one.model)
