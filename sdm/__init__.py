@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sdm.api.functions import evaluate as evaluate
     from sdm.api.functions import fit as fit
     from sdm.api.functions import project as project
+    from sdm.api.functions import project_models as project_models
     from sdm.api.functions import tune as tune
     from sdm.api.model_run import ModelRun as ModelRun
     from sdm.api.projection import ProjectedSpecies as ProjectedSpecies
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from sdm.models.file import load_model as load_model
     from sdm.models.file import save_model as save_model
     from sdm.models.species import Model as Model
-    from sdm.run.projecting.projection import project_models as project_models
 
 _HOMES = {
     # the whole job
@@ -71,7 +71,7 @@ _HOMES = {
     # models and files
     "Model": "sdm.models.species",
     "load_model": "sdm.models.file",
-    "project_models": "sdm.run.projecting.projection",
+    "project_models": "sdm.api.functions",
     "save_model": "sdm.models.file",
     # folds, as scikit-learn's cross-validators
     "Buffered": "sdm.assess.splits.cross_validators",

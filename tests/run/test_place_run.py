@@ -11,6 +11,7 @@ import pytest
 import rasterio
 
 from sdm import Maxent, load_model
+from sdm.api.functions import project_models
 from sdm.assess.importance import jackknife, percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc
 from sdm.assess.splits.methods import split_table
@@ -32,7 +33,6 @@ from sdm.options.rules import MODELS, refuse_broken
 from sdm.run.evaluating import evaluate_files
 from sdm.run.job import Job
 from sdm.run.predicting import predict_files
-from sdm.run.projecting.projection import project_models
 from sdm.run.projecting.tables import PredictionSettings
 from sdm.simulate.world import Simulation, simulate
 from sdm.storage.files import safe_name

@@ -61,7 +61,7 @@ class ProjectionResult:
 
 
 @dataclass(frozen=True)
-class Step:
+class ScenarioStep:
     """One scenario to map. Those of a wave need the results of earlier waves alone."""
 
     scenario: OpenScenario
@@ -133,7 +133,7 @@ class Projection:
         result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
         return result
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[ScenarioStep]:
         """Return every scenario, the reference first. All need the reference, and with limited dispersal the period
         before."""
         first = self.opened.reference
@@ -141,13 +141,13 @@ class Projection:
         pairs: list[tuple[OpenScenario, OpenScenario | None]] = [] if first is None else [(first, None)]
         for title, earlier in period_order(self.opened.scenarios):
             pairs.append((by_title[title], first if earlier is None else by_title[earlier]))
-        done: dict[str, Step] = {}
+        done: dict[str, ScenarioStep] = {}
         for one, before in pairs:
             needed = [REFERENCE] if one is not first and first is not None else []
             needed += [before.title] if before is not None and self.reach_km is not None else []
             wave = 1 + max((done[title].wave for title in needed), default=-1)
             digest = self._digest(one, [done[title].digest for title in needed])
-            done[one.title] = Step(one, before, wave, digest)
+            done[one.title] = ScenarioStep(one, before, wave, digest)
         return list(done.values())
 
     def _digest(self, one: OpenScenario, needed: Sequence[str]) -> str:
@@ -172,7 +172,7 @@ class Projection:
         found: dict[str, Numbers] = {}
         with workers(self.options) as executor, self._calls(place, executor) as call:
             for wave in sorted({step.wave for step in steps}):
-                missing: dict[str, Step] = {}
+                missing: dict[str, ScenarioStep] = {}
                 for number, step in enumerate(steps, start=1):
                     if step.wave != wave:
                         continue
@@ -191,7 +191,7 @@ class Projection:
         return {step.scenario.title: found[step.scenario.title] for step in steps}
 
     def _retried(
-        self, executor: Executor, call: Callable[[Step], Numbers], missing: Mapping[str, Step]
+        self, executor: Executor, call: Callable[[ScenarioStep], Numbers], missing: Mapping[str, ScenarioStep]
     ) -> Iterator[tuple[str, Numbers]]:
         """Yield the title and the numbers of each step as it is done; a worker that dies costs one try."""
         pending, tries = list(missing), Counter[str]()
@@ -210,7 +210,7 @@ class Projection:
             pending = again
 
     @contextmanager
-    def _calls(self, place: Path, executor: Executor) -> Iterator[Callable[[Step], Numbers]]:
+    def _calls(self, place: Path, executor: Executor) -> Iterator[Callable[[ScenarioStep], Numbers]]:
         """Give the function that an executor calls with a step."""
         if isinstance(executor, Here):
             yield partial(self.make_scenario, place=place)
@@ -224,7 +224,9 @@ class Projection:
         finally:
             folder.remove()
 
-    def make_scenario(self, step: Step, place: Path, before_commit: Callable[[], None] | None = None) -> Numbers:
+    def make_scenario(
+        self, step: ScenarioStep, place: Path, before_commit: Callable[[], None] | None = None
+    ) -> Numbers:
         """Map one scenario into its folder in one step, and return its numbers; those that it needs are there."""
         beside = self.opened.reference is not None and step.scenario.title != REFERENCE
         reference = load_json(place / REFERENCE / NUMBERS) if beside else None
@@ -240,7 +242,7 @@ class Projection:
                 before_commit()
         return found
 
-    def _scenario(self, step: Step, stage: Path, place: Path, reference: Numbers | None) -> Numbers:
+    def _scenario(self, step: ScenarioStep, stage: Path, place: Path, reference: Numbers | None) -> Numbers:
         """Write the maps of one scenario; return its numbers. `reference` are the numbers of the reference."""
         before: dict[str, Path] = {}
         for target in self.passes.files.targets if reference is not None else ():
@@ -314,7 +316,7 @@ class Projection:
         return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, own, cases, fields)
 
 
-def make_sent_scenario(place: str, token: str, step: Step) -> Numbers:
+def make_sent_scenario(place: str, token: str, step: ScenarioStep) -> Numbers:
     """Map a scenario in a process of its own."""
     job: Projection = load_job(place, token)
     return job.make_scenario(step, Path(place), partial(RunFolder(Path(place)).check, token))

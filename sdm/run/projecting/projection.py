@@ -1,7 +1,7 @@
 """Projections: models on the layers of a reference and of scenarios, by themselves or as a part of a run."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.extrapolation import known_range
 from sdm.options.definitions import RunOptions
-from sdm.options.reading import make_options, plain_values
 from sdm.report.results import SCENARIOS
 from sdm.run.projecting.mapping import NUMBERS, Projection, ProjectionResult
 from sdm.run.projecting.models import find_models, with_options
@@ -28,59 +27,6 @@ from sdm.storage.files import output_folder
 from sdm.types import Progress
 
 log = logging.getLogger("sdm")
-
-
-def project_models(
-    models: str | Path | Sequence[str | Path],
-    scenarios: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
-    output: str | Path,
-    *,
-    progress: Progress | None = None,
-    **options: object,
-) -> ProjectionResult:
-    """Map models on scenarios: suitability, presence, novelty, change against a reference, and what scenarios agree on.
-
-    Parameters
-    ----------
-    models : path or sequence of paths
-        Model files, results of a run or of a batch, or a pattern with fields (``"runs/{multiplier}/sp.npz"``).
-    scenarios : path, sequence of paths, or mapping
-        Patterns with fields in braces (``"future/{gcm}_{ssp}_{period}/"``), tables (.csv), folders or files; or places
-        by title.
-    output : path
-        The folder for the results.
-    progress : callable, optional
-        Called with steps done, steps in all and a text.
-    options
-        Any option of ``sdm project`` under any of its spellings: `reference`, `thresholds`, `novelty`, `dispersal`,
-        `over`, `extrapolation`, `scale`, `align`, `resume`, `overwrite` …
-
-    Returns
-    -------
-    ProjectionResult
-        `.species`, each with its `.scenarios`, whose `.numbers` are areas (km²), changes (per cent) and novelty.
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, rasterio, tempfile
-    >>> from sdm import Maxent, project_models
-    >>> folder, heat = pathlib.Path(tempfile.mkdtemp()), np.linspace(0, 10, 100, dtype=np.float32)
-    >>> grid = {"driver": "GTiff", "width": 10, "height": 10, "count": 1, "dtype": "float32", "crs": "EPSG:32633"}
-    >>> for name, warmer in (("now", 0), ("later", 2)):
-    ...     (folder / name).mkdir()
-    ...     cells = rasterio.Affine(1000, 0, 0, 0, -1000, 0)
-    ...     with rasterio.open(folder / name / "heat.tif", "w", transform=cells, **grid) as file:
-    ...         file.write(heat.reshape(10, 10) + warmer, 1)
-    >>> Maxent("lq").fit({"heat": heat}, heat < 4).save(folder / "oak.npz")
-    >>> places = {"reference": folder / "now", "thresholds": [0.5]}
-    >>> found = project_models(folder / "oak.npz", folder / "later", folder / "out", **places)
-    >>> change = found.species[0].scenarios[0].numbers["change"]
-    >>> change["loss"]["km2"], change["gain"]["km2"]
-    (20.0, 0.0)
-    """
-    known = {"project.models": models, "project.scenarios": scenarios, "output.folder": output}
-    sources = ({name: plain_values(value) for name, value in part.items()} for part in (options, known))
-    return run_projection(make_options(*sources), progress=progress)
 
 
 def run_projection(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> ProjectionResult:
