@@ -19,7 +19,6 @@ import numpy as np
 import rasterio
 import rasterio.shutil
 from numpy.typing import NDArray
-from rasterio._err import CPLE_BaseError
 from rasterio.errors import RasterioError
 from rasterio.io import DatasetWriter
 from rasterio.windows import Window
@@ -127,7 +126,9 @@ def writing_cogs(
             for target, raster in zip(final, rasters):
                 for file in sorted(target.parent.iterdir()):  # some formats have files beside them, such as .prj
                     os.replace(file, raster.path.parent / file.name)
-    except (RasterioError, CPLE_BaseError, OSError) as error:
+    except Exception as error:
+        if not isinstance(error, RasterioError | OSError) and not type(error).__name__.startswith("CPLE_"):
+            raise  # rasterio has no public class for the errors of GDAL, which are called CPLE_…
         reason = getattr(error, "strerror", None) or f"{error.__cause__ or error}; is the disk full?"
         raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
 
