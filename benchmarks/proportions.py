@@ -89,8 +89,9 @@ def compare() -> list[dict[str, float]]:
 
 def picture(results: dict[str, Any]) -> None:
     """Draw the divergence by the length of documents, as Fig. 10: of 10 classes, and of 50 with α chosen."""
-    from sdm.report.figures.style import PAGE, new_figure
+    from sdm.report.figures.style import new_figure
     from sdm.report.figures.style import save as save_figure
+    from sdm.report.paper import PAGE
 
     figure = new_figure(PAGE, 75.0)
     few, many = figure.subplots(1, 2)

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, cast
 
@@ -30,7 +31,7 @@ class Commands(PlainGroup):
 
 
 @cache
-def _made(name: str, function: Any) -> Any:
+def _made(name: str, function: Callable[..., None] | typer.Typer) -> Any:
     """Make a command of its function (or group of them)."""
     if not isinstance(function, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -67,7 +68,7 @@ app = typer.Typer(
 )
 
 
-def _in_a_sentence(summary: str) -> Any:
+def _in_a_sentence(summary: str) -> Callable[[], None]:
     def command() -> None: ...
 
     command.__doc__ = summary

@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -53,7 +53,6 @@ class Console:
         self.command, self.quiet, self.verbose, self.as_json, self.debug = command, quiet, verbose, as_json, debug
         self.log_path, self.file = log_file, None  # type: Path | None, LogFile | None
         self.handler = _Lines(sys.stderr)
-        self.handler.setFormatter(_Plain("%(message)s"))
         self.handler.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
         self.log = logging.getLogger("sdm")
         self.log.handlers, self.log.propagate = [self.handler], False
@@ -77,7 +76,19 @@ class Console:
         for line in lines:
             self.say(line)
 
-    def result(self, **answer: Any) -> None:
+    def result(
+        self, lines: Iterable[str], notices: Sequence[str] = (), warnings: Sequence[str] = (), **answer: Any
+    ) -> None:
+        """Print the result of a command: notices, lines and warnings as text, or everything as JSON."""
+        for notice in notices:
+            self.log.info(notice)
+        for line in lines:
+            self.say(line)
+        for warning in warnings:
+            self.log.warning("warning: %s", warning)
+        self.answer(notices=notices, warnings=warnings, **answer)
+
+    def answer(self, **answer: Any) -> None:
         """Print the machine-readable result, if it was asked for; its fields are those of `sdm.run.outcome`."""
         if self.as_json:
             from sdm.run.outcome import Outcome
@@ -181,7 +192,7 @@ class Console:
             self._last_word(traceback.format_exc().rstrip("\n"), hide_secrets)
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
-                self.result(error=message)
+                self.answer(error=message)
         shown = message if len(message) <= LONGEST else f"{message[:LONGEST]}… ({len(message):,} characters)"
         self._last_word(f"error: {' '.join(shown.split(chr(10)))}")
         raise typer.Exit(code) from None
@@ -193,7 +204,7 @@ class Console:
 
 
 class _Lines(logging.StreamHandler[TextIO]):
-    """Prints lines to a stream, or above the bars that are shown there."""
+    """Prints lines to a stream, or above the bars that are shown there; nothing in them that a terminal obeys."""
 
     through: Callable[[str], None] | None = None
 
@@ -201,19 +212,16 @@ class _Lines(logging.StreamHandler[TextIO]):
         """Have lines printed by a function; None: to the stream."""
         self.through = printer
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Return what was logged as plain text."""
+        return str(plain(super().format(record)))
+
     def emit(self, record: logging.LogRecord) -> None:
         """Print what was logged."""
         if self.through is None:
             super().emit(record)
         else:
             self.through(self.format(record))
-
-
-class _Plain(logging.Formatter):
-    """Lines of text, and nothing that a terminal obeys."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return plain(super().format(record))
 
 
 def _sentence(error: Exception) -> str:
@@ -235,8 +243,8 @@ def _print(text: str) -> None:
 
 def _typed(word: str) -> str:
     """Return a word of the command without the secrets of an address, also in NAME=ADDRESS."""
-    place = re.search(r"[a-z][a-z0-9+.\-]+://|/vsi", word, re.IGNORECASE)
-    return word if place is None else word[: place.start()] + hide_address(word[place.start() :])
+    address = r"([a-z][a-z0-9+.\-]+://|/vsi).*"
+    return re.sub(address, lambda match: hide_address(match[0]), word, count=1, flags=re.IGNORECASE | re.DOTALL)
 
 
 def command_line() -> str:

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import warnings
-from typing import Any
+from collections.abc import Callable
+from types import FrameType
 
 from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED
 
@@ -66,7 +67,7 @@ def _use_utf8() -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - Python itself, as it was started
 
 
-def _on_ctrl_c(handler: Any) -> None:
+def _on_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> None:
     """Set what Ctrl-C does, unless whoever started us wants it to be ignored."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, handler)

@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,7 +45,6 @@ COMPLETING = "_SDM_COMPLETE" in os.environ
 
 OF_ONE = (*STUDIES, "classes", "joint")  # sections of one command, or one kind of model
 OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
-COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
 Given = dict[str, Any]
@@ -55,24 +55,23 @@ Inputs = Annotated[
     typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
 ]
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what went wrong.", rich_help_panel=COMMON_PANEL)]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=COMMON_PANEL)]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one machine-readable result on stdout.", rich_help_panel=COMMON_PANEL)
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=COMMON_PANEL)]
-LogTo = Annotated[
-    Path | None,
-    typer.Option(
-        "--log-file",
-        help="Append what is said with -v, and how far the work is, to this file, with the time of every line.",
-        metavar="FILE",
-        rich_help_panel=COMMON_PANEL,
-    ),
-]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
-_COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug, "log_file": LogTo}
+_message = partial(typer.Option, rich_help_panel="Messages")
+_COMMON: dict[str, object] = {
+    "quiet": Annotated[bool, _message("--quiet", "-q", help="Say only what went wrong.")],
+    "verbose": Annotated[bool, _message("--verbose", "-v", help="Say more.")],
+    "as_json": Annotated[bool, _message("--json", help="Print one machine-readable result on stdout.")],
+    "debug": Annotated[bool, _message("--debug", help="Show the traceback of an error.")],
+    "log_file": Annotated[
+        Path | None,
+        _message(
+            "--log-file",
+            help="Append what is said with -v, and how far the work is, to this file, with the time of every line.",
+            metavar="FILE",
+        ),
+    ],
+}
 BRIEF = ("as_json", "debug")  # of a command that says little
 
 
@@ -112,7 +111,7 @@ def help_all(more: Collection[str]) -> inspect.Parameter:
         raise typer.Exit
 
     text = f"Show all options: {len(more)} more."
-    option: Any = typer.Option("--help-all", help=text, is_eager=True, callback=show, show_default=False)
+    option = typer.Option("--help-all", help=text, is_eager=True, callback=show, show_default=False)
     return inspect.Parameter(
         "help_all", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[bool, option], default=False
     )
@@ -209,7 +208,7 @@ def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     text += f" ({'; '.join(notes)})" if notes else ""
     panel = PANELS[leaf.section]
     escaped = text.replace("_", r"\_")  # a help text is Markdown, where _words_ would lose their underscores
-    common: dict[str, Any] = {"help": escaped, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
+    common: Given = {"help": escaped, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
     if leaf.flag:
         return _keyword(name, Annotated[bool | None, typer.Option(f"--{word}/--no-{word}", **common)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
@@ -225,7 +224,7 @@ def value_words(leaf: Leaf) -> str:
     return "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
 
 
-def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+def _keyword(name: str, annotation: object, default: object = None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sdm.api.functions import fit as fit
     from sdm.api.functions import project as project
     from sdm.api.functions import tune as tune
+    from sdm.api.model_run import ModelRun as ModelRun
     from sdm.api.projection import ProjectedSpecies as ProjectedSpecies
     from sdm.api.projection import ProjectionRun as ProjectionRun
     from sdm.api.projection import load_projection as load_projection
     from sdm.api.rasters import RasterMap as RasterMap
-    from sdm.api.run import ModelRun as ModelRun
     from sdm.api.run import Run as Run
     from sdm.api.run import load as load
     from sdm.assess.measures.scores import aicc as aicc
@@ -55,7 +55,7 @@ _HOMES = {
     "project": "sdm.api.functions",
     "tune": "sdm.api.functions",
     # its results
-    "ModelRun": "sdm.api.run",
+    "ModelRun": "sdm.api.model_run",
     "ProjectedSpecies": "sdm.api.projection",
     "ProjectionRun": "sdm.api.projection",
     "RasterMap": "sdm.api.rasters",

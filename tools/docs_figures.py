@@ -25,8 +25,6 @@ OF_BENCHMARKS = {
     "pattern_city.png": "patterns",
     "pattern_road.png": "patterns",
     "edges.png": "edges",
-    "medn.png": "medn",
-    "medn_weights.png": "medn",
     "joint_learners.png": "learners",
     "path_mu.png": "path",
     "path_multipliers.png": "path",

@@ -1,8 +1,9 @@
 """This commit against another, in turns: `make bench AGAINST=commit`.
 
-Both get an environment with the base package alone, and compiled kernels, in a cache folder (`SDM_BENCH_DIR`, or
-`~/.cache/sdm-bench`). Ratios are those of medians: of processor time, which a busy machine changes least, and of wall
-time.
+Both get an environment with the base package and scipy (numba imports it wherever it is installed), and compiled
+kernels, in a cache folder (`SDM_BENCH_DIR`, or `~/.cache/sdm-bench`). `map` predicts in a process that has started,
+`predict` is the whole command. Ratios are those of medians: of processor time, which a busy machine changes least, and
+of wall time.
 """
 
 import argparse
@@ -35,6 +36,20 @@ model()
 wall, processor = perf_counter(), process_time()
 for _ in range(30 if lean else 5):
     model()
+print(process_time() - processor, perf_counter() - wall)
+"""
+MAP = """
+import sys
+from time import perf_counter, process_time
+try:
+    from sdm.run.predicting import predict_files
+except ImportError:  # until 0.1.0
+    from sdm.workflow.predicting import predict_files
+
+model, small, large, output = sys.argv[1:]
+predict_files(model, [small], output, overwrite=True)
+wall, processor = perf_counter(), process_time()
+predict_files(model, [large], output, overwrite=True)
 print(process_time() - processor, perf_counter() - wall)
 """
 Seconds = tuple[float, float]  # of processor and wall
@@ -77,7 +92,18 @@ def environment(folder: Path, source: Path, name: str) -> Side:
     python = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not (folder / "done").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "venv"], check=True)
-        install = [python, "-m", "pip", "install", "-qq", "-c", source / ".ci" / "constraints.txt", "-e", source]
+        install = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "-qq",
+            "-c",
+            source / ".ci" / "constraints.txt",
+            "-e",
+            source,
+            "scipy",
+        ]
         subprocess.run(install, check=True)
         (folder / "done").touch()
     return Side(name, python, folder / "kernels")
@@ -108,19 +134,26 @@ def jobs(folder: Path, here: Side) -> dict[str, tuple[int, Callable[[Side], Seco
         with tempfile.TemporaryDirectory(dir=folder) as empty:
             return side.sdm(*fit, folder / side.name, cache=Path(empty))
 
-    def predict(side: Side) -> Seconds:
-        world, model = folder / "world", folder / "model"
+    world, small, model, output = (folder / name for name in ("world", "small", "model", "map.tif"))
+
+    def made() -> list[Path]:
+        """Simulate layers of 16 million cells, and others of few; return the model of a species."""
         if not world.exists():
-            here.sdm("simulate", world, "--size", "4000", "--layers", "14", "-q")
+            for place, size in ((world, "4000"), (small, "300")):
+                here.sdm("simulate", place, "--size", size, "--layers", "14", "-q")
             lean = ("--categorical", "landcover", "--fc", "lqht", "--no-curves", "--no-map", "-q", "-o", model)
             here.sdm("fit", world / "occurrences.csv", world / "layers", *lean)
-        return side.sdm("predict", *model.glob("*.npz"), world / "layers", "-q", "--overwrite", "-o", folder / "m.tif")
+        return list(model.glob("*.npz"))
+
+    def predict(side: Side) -> Seconds:
+        return side.sdm("predict", *made(), world / "layers", "-q", "--overwrite", "-o", output)
 
     return {
         "help": (11, lambda side: side.sdm("--help")),
         "job": (5, lambda side: side.sdm(*fit, folder / side.name)),
         "lean": (5, lambda side: side.run("-c", FIT, "lean")),
         "full": (5, lambda side: side.run("-c", FIT, "full")),
+        "map": (5, lambda side: side.run("-c", MAP, *made(), small / "layers", world / "layers", output)),
         "predict": (3, predict),
         "first": (2, first_run),
     }
@@ -129,7 +162,7 @@ def jobs(folder: Path, here: Side) -> dict[str, tuple[int, Callable[[Side], Seco
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks against", description=__doc__)
     parser.add_argument("--commit", required=True, help="the other commit")
-    parser.add_argument("--job", nargs="+", help="measure only these: help, job, lean, full, predict, first")
+    parser.add_argument("--job", nargs="+", help="measure only these: help, job, lean, full, map, predict, first")
     chosen = parser.parse_args()
     pair, rows = sides(chosen.commit), []
     with tempfile.TemporaryDirectory() as name:

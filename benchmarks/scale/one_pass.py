@@ -13,6 +13,7 @@ from benchmarks.scale.commands import CLOCK, PROCESSORS, measured
 from benchmarks.scale.worlds import BenchmarkWorld, whole_result
 from benchmarks.tools.harness import table
 from sdm.data.rasters.layers import open_stack
+from sdm.maps.passes import MapPass
 from sdm.maps.species import PlannedMap, predict_raster, predict_rasters
 from sdm.models.file import load_model
 from sdm.models.species import Model
@@ -38,7 +39,7 @@ def stack_of_maps(world: BenchmarkWorld, most: int) -> dict[str, Any]:
     alone, together = world.folder / "alone", world.folder / "together"
     for folder in (alone, together):
         folder.mkdir()
-    predict_raster(models[0], stack, alone / "warm.tif", threads=THREADS)
+    predict_raster(models[0], stack, alone / "warm.tif", MapPass(threads=THREADS))
     planned = [PlannedMap(model, together / f"map{k}.tif") for k, model in enumerate(models)]
     few = min(COMMANDS, count)
     command = [
@@ -50,10 +51,11 @@ def stack_of_maps(world: BenchmarkWorld, most: int) -> dict[str, Any]:
         },
         f"{count} maps one by one": _timed(
             lambda: [
-                predict_raster(model, stack, alone / f"map{k}.tif", threads=THREADS) for k, model in enumerate(models)
+                predict_raster(model, stack, alone / f"map{k}.tif", MapPass(threads=THREADS))
+                for k, model in enumerate(models)
             ]
         ),
-        f"{count} maps in one pass": _timed(lambda: predict_rasters(planned, stack, threads=THREADS)),
+        f"{count} maps in one pass": _timed(lambda: predict_rasters(planned, stack, MapPass(threads=THREADS))),
     }
     for k in range(0, count, max(1, count // 5)):
         with rasterio.open(alone / f"map{k}.tif") as one, rasterio.open(together / f"map{k}.tif") as other:

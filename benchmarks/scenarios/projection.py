@@ -20,6 +20,7 @@ from sdm import Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.maps.novelty import Novelty
+from sdm.maps.passes import MapPass
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
@@ -122,7 +123,7 @@ def on_scenarios(folder: Path) -> dict[str, Any]:
     rows = []
     for count in (6, SCENARIOS):
         used = [stacks[k % SETS] for k in range(count)]
-        plain = timed(predict_raster, [(model, one, out / "plain.tif") for one in used], threads=THREADS)
+        plain = timed(predict_raster, [(model, one, out / "plain.tif", MapPass(threads=THREADS)) for one in used])
         whole = timed(work.write, [(one, out) for one in used], before=before)
         row: dict[str, Any] = {"scenarios": count}
         for what, spent in (("plain", plain), ("all", whole)):

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.lines import Line2D
 
+from sdm.report.charts import COLOURS
 from sdm.report.figures.maps.drawn import paint
 from sdm.report.figures.maps.plan import Shades
-from sdm.report.figures.style import COLOURS, COLUMN, PAGE, SMALL, TITLE, Sheet, new_figure, one_plot, save, tidy
+from sdm.report.figures.style import Sheet, new_figure, one_plot, save, tidy
+from sdm.report.paper import COLUMN, PAGE, SMALL, TITLE
 from sdm.report.pictures import read_picture
 from sdm.types import Array
 

@@ -67,7 +67,7 @@ def maxent(
     console.lines(done.lines)
     for line in done.failed:
         console.log.error("error: %s", line)
-    console.result(folder=str(done.folder), models=[{"name": name, "kind": "species"} for name in done.names])
+    console.answer(folder=str(done.folder), models=[{"name": name, "kind": "species"} for name in done.names])
     if done.failed:
         raise typer.Exit(1)
 
@@ -93,7 +93,4 @@ def convert(
     from sdm.models.file import convert_model
 
     notices = convert_model(model, output, overwrite=overwrite)
-    for notice in notices:
-        console.log.info(notice)
-    console.say(f"written: {output}")
-    console.result(files=[str(output)], notices=notices)
+    console.result([f"written: {output}"], notices, files=[str(output)])

@@ -1,7 +1,11 @@
 """Every command: its first sentence, and the module that has it. A command is loaded when it is called."""
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 COMMANDS = {
     "fit": "Fit a model, and write its map, curves, numbers and model file.",
@@ -39,18 +43,23 @@ COMMANDS = {
 """The first sentence of every command."""
 
 HOMES = {
-    **dict.fromkeys(("fit", "tune", "path", "classify", "joint"), "runs"),
-    **dict.fromkeys(("convert", "maxent"), "exchange"),
-    **dict.fromkeys(("cite", "init", "schema", "example", "help", "version"), "starting"),
+    "runs": ("fit", "tune", "path", "classify", "joint", "curve"),
+    "applying": ("predict", "evaluate", "project"),
+    "before": ("check", "variables"),
+    "stored": ("info", "status", "report"),
+    "exchange": ("convert", "maxent"),
+    "starting": ("cite", "init", "schema", "example", "simulate", "help", "version"),
 }
-"""The modules of commands that share one; every other command has a module of its own name."""
+"""The modules of commands."""
 
 
 def home_of(name: str) -> str:
     """Return the module of a command."""
-    return f"sdm_cli.commands.{HOMES.get(name, name)}"
+    module = next(module for module, names in HOMES.items() if name in names)
+    return f"sdm_cli.commands.{module}"
 
 
-def loaded(name: str) -> Any:
+def loaded(name: str) -> "Callable[..., None] | Typer":
     """Return the function of a command, or the group of them."""
-    return getattr(import_module(home_of(name)), name)
+    command: Callable[..., None] | Typer = getattr(import_module(home_of(name)), name)
+    return command

@@ -1,18 +1,21 @@
-"""The commands that fit models: `sdm fit`, `tune`, `path`, `classify` and `joint`."""
+"""The commands that fit models: `sdm fit`, `tune`, `path`, `classify`, `joint` and `curve`."""
 
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sdm.errors import OptionError
 from sdm_cli.console import Console, command_line
+from sdm_cli.help_text import PlainCommand, PlainGroup
 from sdm_cli.options import INPUTS, Given, Inputs, from_words, with_run_options
 
 if TYPE_CHECKING:
     from sdm.run.run import RunResult
+    from sdm.types import Numbers
 
 
 @with_run_options
@@ -168,7 +171,7 @@ def do_run(
     inputs: list[str] | None,
     given: Given,
     run: "Callable[..., RunResult] | None" = None,
-    **chosen: Any,
+    **chosen: str,
 ) -> None:
     """Do a run of the command's words and options, of which some are `chosen` by the command; say what it did. `run`
     does it, if that is not a fit.
@@ -185,36 +188,96 @@ def do_run(
         run = fit_all
     with console.progress(options.output.folder) as progress:
         result = run(options, command=command_line(), progress=progress)
-    warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
-    several = len(result.models) > 1
+    warnings: dict[str, None] = {}  # of the inputs: the same for all models, and shown once
+
+    def warn(texts: list[str]) -> None:
+        for text in [text for text in dict.fromkeys(texts) if text not in warnings]:
+            console.log.warning("warning: %s", text)
+        warnings.update(dict.fromkeys(texts))
+
     for model in result.models:
         console.lines(model.lines)
         for note in model.notes:
             console.log.info("  note        %s", note)
-        for text in model.warnings:
-            if text not in warnings:
-                console.log.warning("warning: %s", text)
-            warnings[text] = None
+        warn(model.warnings)
     if result.projection is not None:
-        for text in result.projection.warnings:
-            if text not in warnings:
-                console.log.warning("warning: %s", text)
-            warnings[text] = None
-        console.lines(result.projection.lines)
-        console.say(f"scenarios: {result.projection.folder}")
+        warn(result.projection.warnings)
+        console.lines([*result.projection.lines, f"scenarios: {result.projection.folder}"])
     for model in result.failed:
         reason = str(model.error)
         console.log.error("error: %s", reason if reason.startswith(model.name) else f"{model.name}: {reason}")
     console.lines(result.lines)
-    if several:
+    if len(result.models) > 1:
         good = len(result.models) - len(result.failed)
         console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")
         if result.index is not None:
             console.say(f"index: {result.index}")
-    answers: list[dict[str, Any]] = []
+    answers: list[Numbers] = []
     for model in result.models if console.as_json else ():
         fields = {key: value for key, value in asdict(model.whole()).items() if key not in ("lines", "warnings")}
         answers.append({**fields, "folder": None if model.folder is None else str(model.folder)})
-    console.result(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])
+    console.answer(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])
     if result.failed:
+        raise typer.Exit(1)
+
+
+curve = typer.Typer(
+    no_args_is_help=True,
+    cls=PlainGroup,
+    rich_markup_mode=None,
+    help="Draw how good models are on held-out records: with more and more records, or with a growing penalty.",
+)
+
+
+@partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve learning")
+def learning(console: Console, given: Given, inputs: Inputs = None) -> None:
+    """Held-out loss against the number of training records, for several sets of feature classes.
+
+    **Example**:  sdm curve learning records.csv layers/ --sets l:0.1,lq:0.1,t:1 --partitions 10 -o curves
+    """
+    _draw(console, given, inputs, "learning")
+
+
+@partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve sensitivity")
+def sensitivity(console: Console, given: Given, inputs: Inputs = None) -> None:
+    """Held-out loss against the regularisation multiplier, for several sets of feature classes.
+
+    **Example**:  sdm curve sensitivity records.csv layers/ --sets lq,t --strengths 0.1,0.3,1,3 -o curves
+    """
+    _draw(console, given, inputs, "sensitivity")
+
+
+for command in (learning, sensitivity):
+    curve.command(cls=PlainCommand, context_settings=command.settings)(command)
+
+
+def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -> None:
+    options = from_words(inputs, given)
+    from sdm.run.studies.curves import run_curve
+
+    with console.progress(options.output.folder) as progress:
+        result = run_curve(options, kind, command=command_line(), progress=progress)
+    for notice in result.notices:
+        console.log.info(notice)
+    for warning in result.warnings:
+        console.log.warning("warning: %s", warning)
+    for species, points in result.points.items():
+        console.say(f"\n{species}")
+        for label in dict.fromkeys(point.label for point in points):
+            own = [point for point in points if point.label == label]
+            best = min(own, key=lambda point: point.loss)
+            at = f"{best.presences} presences" if kind == "learning" else f"multiplier {best.multiplier:g}"
+            console.say(f"  {label:<10} least loss {best.loss:.4f} nats, AUC {best.auc:.4f}, at {at}")
+        for name in result.files[species]:
+            console.say(f"  written     {result.folder / name}")
+    for species, reason in result.failures.items():
+        console.log.error("error: %s: %s", species, reason)
+    models: list[Numbers] = []
+    for name, points in result.points.items():
+        files = {Path(file).suffix[1:]: file for file in result.files[name]}
+        numbers = {"points": [asdict(point) for point in points]}
+        models.append({"name": name, "kind": kind, "numbers": numbers, "files": files})
+    models += [{"name": name, "kind": kind, "error": reason} for name, reason in result.failures.items()]
+    console.answer(folder=str(result.folder), models=models, notices=result.notices, warnings=result.warnings)
+    if result.failures:
         raise typer.Exit(1)

@@ -4,15 +4,16 @@ Options are those of a run, as keyword arguments: the same names and checks as i
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from sdm.api.inputs import ObjectFiles
+from sdm.api.model_run import ModelRun
 from sdm.api.private import PrivateFolder
 from sdm.api.projection import ProjectionRun
-from sdm.api.run import ModelRun, Run
+from sdm.api.run import Run
 from sdm.api.saving import save_results
 from sdm.errors import OptionError
 from sdm.options.applies import refuse_other_studies
@@ -20,13 +21,11 @@ from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options, read_yaml
 from sdm.storage.commit import claim
 from sdm.storage.files import output_folder
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 if TYPE_CHECKING:
     from sdm.kinds.task import Findings
     from sdm.run.evaluating import Evaluation
-
-Kept = TypeVar("Kept", Run, ProjectionRun)
 
 
 def fit(
@@ -35,7 +34,7 @@ def fit(
     *,
     layers_crs: object = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> Run:
     """Fit a model per species, with map, curves and measures: what `sdm fit` does.
 
@@ -92,7 +91,7 @@ def tune(
     *,
     layers_crs: object = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> Run:
     """Try settings by cross-validation, choose one per species, and fit it: what `sdm tune` does.
 
@@ -123,7 +122,7 @@ def tune(
     return _fitted("tune", run_tuning, (records, layers, layers_crs), progress, options)
 
 
-def check(records: object = None, layers: object = None, *, layers_crs: object = None, **options: Any) -> "Findings":
+def check(records: object = None, layers: object = None, *, layers_crs: object = None, **options: object) -> "Findings":
     """Look for everything that would go wrong in a run, and list it all at once, without fitting.
 
     Parameters
@@ -152,7 +151,9 @@ def check(records: object = None, layers: object = None, *, layers_crs: object =
 
     private = PrivateFolder()
     chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
-    found = check_run(chosen if chosen.output.folder is not None else _into(chosen, private.results))
+    if chosen.output.folder is None:
+        chosen = chosen.with_values(output={"folder": str(private.results)})
+    found = check_run(chosen)
     if private.has_inputs:  # an object has no path
         for texts in (found.problems, found.warnings, found.facts):
             texts[:] = [text.replace(f"{private.inputs}{os.sep}", "") for text in texts]
@@ -167,7 +168,7 @@ def project(
     output: str | Path | None = None,
     layers_crs: object = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> ProjectionRun:
     """Map models on other climates, times and places: where it will be, how far that extrapolates, what changes.
 
@@ -211,14 +212,13 @@ def project(
     files = ObjectFiles(private, layers_crs)
     places = [_model_place(one) for one in (models if isinstance(models, list | tuple) else [models])]
     given = files.options({"project.scenarios": scenarios, "project.reference": reference, **options})
-    target = _target(private, None if output is None else str(output))
-    with _one_thread(), _held(private, output, bool(given.get("output.overwrite"))):
-        project_models(places, given.pop("project.scenarios"), target, progress=progress, **given)
-        return _kept(ProjectionRun, private, target, output, bool(given.get("output.overwrite")))
+    with _place_of_results(private, output, bool(given.get("output.overwrite"))) as place:
+        project_models(places, given.pop("project.scenarios"), place, progress=progress, **given)
+    return ProjectionRun(private.results if output is None else Path(output), private)
 
 
 def evaluate(
-    model: object, presences: object, layers: object = None, *, layers_crs: object = None, **ways: Any
+    model: object, presences: object, layers: object = None, *, layers_crs: object = None, **ways: object
 ) -> "Evaluation":
     """Measure a model on records that it has not seen: what `sdm evaluate` does.
 
@@ -265,7 +265,7 @@ def evaluate(
         ways["truth"] = files.option("background.bias", ways["truth"])
     rasters = None if layers is None else files.rasters(layers, "layers")
     with _one_thread():
-        return evaluate_files(_model_file(model), files.table(presences, "records"), layers=rasters, **ways)
+        return evaluate_files(_model_file(model), files.table(presences, "records"), rasters, ways)
 
 
 # -- how a run is done -------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def evaluate(
 
 def _fitted(
     verb: str,
-    work: Callable[..., Any],
+    work: Callable[..., object],
     inputs: tuple[object, object, object],
     progress: Progress | None,
     options: Mapping[str, object],
@@ -286,15 +286,15 @@ def _fitted(
     output = chosen.output.folder
     if chosen.output.resume and private.has_inputs:
         raise OptionError("resume=True needs records and layers in files: save them, and give their paths")
-    target, overwrite = _target(private, output), chosen.output.overwrite
-    with _one_thread(), _held(private, output, overwrite):
-        work(_into(chosen, target), command=_call(verb, records, layers, options), progress=progress)
-        return _kept(Run, private, target, output, overwrite)
+    with _place_of_results(private, output, chosen.output.overwrite) as place:
+        chosen = chosen.with_values(output={"folder": str(place)})
+        work(chosen, command=_call(verb, records, layers, options), progress=progress)
+    return Run(private.results if output is None else Path(output), private)
 
 
 def _options(files: ObjectFiles, records: object, layers: object, options: Mapping[str, object]) -> RunOptions:
     """Make the options of a run from what was given, with objects as files."""
-    sources: list[dict[str, Any]] = []
+    sources: list[Numbers] = []
     if isinstance(records, str | Path) and str(records).lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(records))
     elif records is not None:
@@ -304,33 +304,26 @@ def _options(files: ObjectFiles, records: object, layers: object, options: Mappi
     return make_options(*sources, files.options(options))
 
 
-def _into(options: RunOptions, folder: Path) -> RunOptions:
-    return options.model_copy(update={"output": options.output.model_copy(update={"folder": str(folder)})})
+@contextmanager
+def _place_of_results(private: PrivateFolder, output: str | Path | None, overwrite: bool) -> Iterator[Path]:
+    """Give the folder that a run writes into: its output, or a private folder if there is none. Results that were made
+    from objects are private too, and are saved with these objects after the block; their output is held meanwhile."""
+    with _one_thread():
+        if output is None or not private.has_inputs:
+            yield private.results if output is None else Path(output)
+            return
+        with claim(output_folder(str(output)), overwrite=overwrite):
+            yield private.results
+            save_results(private.results, Path(output), private, overwrite=overwrite, held=True)
 
 
-def _target(private: PrivateFolder, output: str | None) -> Path:
-    """Return where a run writes: its output, or a private folder if there is none or objects must be saved with it."""
-    return private.results if output is None or private.has_inputs else Path(output)
-
-
-def _held(private: PrivateFolder, output: str | Path | None, overwrite: bool) -> AbstractContextManager[object]:
-    """Hold the folder that results are saved to at the end; what stands in the way is said before the work."""
-    saves = output is not None and private.has_inputs
-    return claim(output_folder(str(output)), overwrite=overwrite) if saves else nullcontext()
-
-
-def _kept(kind: type[Kept], private: PrivateFolder, target: Path, output: str | Path | None, overwrite: bool) -> Kept:
-    """Return the results as an object, saved where they belong."""
-    if output is not None and private.has_inputs:
-        target = save_results(target, Path(output), private, overwrite=overwrite, held=True)
-    return kind(target, private)
-
-
-def _one_thread() -> AbstractContextManager[object]:
+@contextmanager
+def _one_thread() -> Iterator[None]:
     """Let linear algebra work in one thread, as the terminal does: last digits depend on how many there are."""
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(limits=1, user_api="blas")
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 def _call(verb: str, records: object, layers: object, options: Mapping[str, object]) -> str:
@@ -361,7 +354,7 @@ def _model_place(model: object) -> str:
 
 def _model_file(model: object) -> str:
     """Return the file of one model."""
-    if isinstance(model, Run | ModelRun):
+    if isinstance(model, ModelRun):
         return str(model.files["model"])
     if not isinstance(model, str | Path):
         raise OptionError(f"got a {type(model).__name__}: expected a run, one of its models, or a model file")

@@ -8,12 +8,13 @@ import numpy as np
 import rasterio
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
+from rasterio.io import DatasetReader
 from rasterio.transform import Affine
-from rasterio.windows import Window
 
 from sdm.api.private import CellAxes
 from sdm.errors import DataError, OptionError
 from sdm.storage.files import safe_names
+from sdm.types import Numbers
 
 ROWS = 256  # that are read at a time: arrays may be larger than memory
 ACROSS = ("x", "lon", "longitude", "easting")
@@ -21,17 +22,17 @@ DOWN = ("y", "lat", "latitude", "northing")
 _UNEVEN = 1e-3  # of a cell: by how much coordinates may be off a regular grid
 
 
-def is_xarray(value: Any) -> bool:
+def is_xarray(value: object) -> bool:
     """Tell whether a value is a Dataset or a DataArray of xarray, which need not be installed."""
     return type(value).__module__.partition(".")[0] == "xarray" and hasattr(value, "dims")
 
 
-def is_dataset(value: Any) -> bool:
+def is_dataset(value: object) -> bool:
     """Tell whether a value is an open dataset of rasterio."""
     return isinstance(value, rasterio.io.DatasetReaderBase)
 
 
-def dataset_place(source: Any) -> str | None:
+def dataset_place(source: DatasetReader) -> str | None:
     """Return the file that an open dataset shows as it is; None where it is in memory, or warped on the way."""
     if source.closed:
         raise DataError(f"dataset {source.name} is closed: open it again")
@@ -40,7 +41,7 @@ def dataset_place(source: Any) -> str | None:
     return str(source.name)
 
 
-def write_dataset(source: Any, folder: Path, number: int) -> list[str]:
+def write_dataset(source: DatasetReader, folder: Path, number: int) -> list[str]:
     """Write the bands of an open dataset as GeoTIFFs; return the names of the variables."""
     stem = Path(source.name).stem if not source.name.startswith("/vsimem") else f"layer_{number}"
     names = [
@@ -50,12 +51,12 @@ def write_dataset(source: Any, folder: Path, number: int) -> list[str]:
         profile = _profile(source.width, source.height, source.dtypes[k - 1], source.crs, source.transform)
         with rasterio.open(folder / f"{name}.tif", "w", **profile, nodata=source.nodatavals[k - 1]) as out:
             out.scales, out.offsets = (source.scales[k - 1],), (source.offsets[k - 1],)
-            for window in _strips(source.height, source.width):
+            for _, window in out.block_windows(1):
                 out.write(source.read(k, window=window), 1, window=window)
     return names
 
 
-def write_xarray(data: Any, folder: Path, crs: Any = None, axes: list[CellAxes] | None = None) -> list[str]:
+def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxes] | None = None) -> list[str]:
     """Write the variables of a Dataset or a DataArray as GeoTIFFs; return their names. The coordinates of their cells
     are added to `axes`.
 
@@ -84,7 +85,7 @@ def write_xarray(data: Any, folder: Path, crs: Any = None, axes: list[CellAxes] 
         with rasterio.open(folder / f"{place}.tif", "w", **profile, nodata=_nodata(part, dtype)) as out:
             scale, offset = part.attrs.get("scale_factor", 1.0), part.attrs.get("add_offset", 0.0)
             out.scales, out.offsets = (float(scale),), (float(offset),)
-            for window in _strips(height, width):
+            for _, window in out.block_windows(1):
                 rows = slice(window.row_off, window.row_off + window.height)
                 out.write(np.asarray(part.isel({down: rows}).values, dtype=dtype), 1, window=window)
         names.append(name)
@@ -102,14 +103,9 @@ def _free_names(names: list[str], folder: Path) -> list[str]:
     return [places[name] for name in names]
 
 
-def _profile(width: int, height: int, dtype: str, crs: Any, transform: Affine) -> dict[str, Any]:
-    common = {"driver": "GTiff", "count": 1, "compress": "deflate", "bigtiff": "if_safer"}
+def _profile(width: int, height: int, dtype: str, crs: object, transform: Affine) -> Numbers:
+    common = {"driver": "GTiff", "count": 1, "compress": "deflate", "bigtiff": "if_safer", "blockysize": ROWS}
     return {**common, "width": width, "height": height, "dtype": dtype, "crs": crs, "transform": transform}
-
-
-def _strips(height: int, width: int) -> Iterator[Window]:
-    for top in range(0, height, ROWS):
-        yield Window(0, top, width, min(ROWS, height - top))
 
 
 def _layers(data: Any) -> Iterator[tuple[str, Any]]:
@@ -136,12 +132,12 @@ def _layers(data: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(titles, tuple | list) and len(titles) == len(labels):  # names of bands, as rioxarray reads them
             labels = np.array(titles, dtype=object)
         for k, label in enumerate(labels):
-            text = str(label) if isinstance(label, str) or not name else f"{name}_{_said(label)}"
+            text = str(label) if isinstance(label, str) or not name else f"{name}_{_label_text(label)}"
             alone = len(labels) == 1 and bool(name) and not isinstance(label, str)
             yield (name if alone else text), array.isel({more[0]: k})
 
 
-def _said(label: Any) -> str:
+def _label_text(label: object) -> str:
     """Return the label of a step as part of a name: a date without its time."""
     return str(label)[:10] if np.asarray(label).dtype.kind == "M" else str(label)
 
@@ -197,7 +193,7 @@ def _stored_transform(array: Any) -> Affine | None:
     return None if text is None else Affine.from_gdal(*map(float, str(text).split()))
 
 
-def _crs(array: Any, data: Any, given: Any, name: str) -> CRS | None:
+def _crs(array: Any, data: Any, given: object, name: str) -> CRS | None:
     """Return the coordinate system of a variable: as given, else as CF and rioxarray keep it."""
     known = _grid_mapping(array)
     if known is None and hasattr(data, "data_vars"):

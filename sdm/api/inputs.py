@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdm.api.grids import dataset_place, is_dataset, is_xarray, write_dataset, write_xarray
 from sdm.api.private import PrivateFolder
 from sdm.errors import DataError
 from sdm.options.reading import WHERE, plain_values
 from sdm.storage.files import has_parquet, safe_name
+from sdm.types import Numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Options that take a table or points, and those that take rasters, with the names of their files.
 TABLES = {
@@ -27,11 +31,11 @@ class ObjectFiles:
     def __init__(self, private: PrivateFolder, layers_crs: object = None) -> None:
         self.private, self.layers_crs = private, layers_crs
 
-    def options(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def options(self, given: Mapping[str, object]) -> Numbers:
         """Return options by their dotted names, in which every object is the path of a file."""
         return {WHERE.get(name, name): self.option(WHERE.get(name, name), value) for name, value in given.items()}
 
-    def option(self, dotted: str, value: object) -> Any:
+    def option(self, dotted: str, value: object) -> object:
         """Return the value of one option."""
         if value is None:
             return None
@@ -96,7 +100,7 @@ def _path(value: object, expected: str) -> str:
     return str(value)
 
 
-def _write_table(frame: Any, path: Path) -> Path:
+def _write_table(frame: "pd.DataFrame", path: Path) -> Path:
     """Write a table as text, with the index if it has a name."""
     if getattr(frame.columns, "nlevels", 1) > 1:
         raise DataError("the DataFrame has columns of several levels: expected one name per column")

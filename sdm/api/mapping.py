@@ -37,19 +37,25 @@ def raster_places(results: Results) -> dict[str, Path]:
     return dict(sorted(found.items(), key=lambda item: item[0] not in MAIN))
 
 
-def stored_map(results: Results, name: str | None = None) -> RasterMap:
-    """Return a map of a model by what it is; the main one unless it is named."""
-    known = raster_places(results)
-    if not known:
+def place_of_map(results: Results, name: str | None = None) -> Path:
+    """Return the file of a map of a model by its name; of the main one unless it is named."""
+    places = raster_places(results)
+    if not places:
         raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
-    if name not in (None, *known):
-        raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
+    if name not in (None, *places):
+        raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(places)}")
+    return places[name or next(iter(places))]
+
+
+def stored_map(results: Results, name: str | None = None) -> RasterMap:
+    """Return a map of a model by its name; the main one unless it is named."""
+    place = place_of_map(results, name)
     if name is not None:
-        return read_raster(known[name], f"{results.title}, {name}")
-    named = {key.partition(" ")[2]: path for key, path in known.items() if key.startswith("species ")}
-    if results.species_maps and named:
-        return stacked([read_raster(path) for path in named.values()], list(named), results.title)
-    return _of_presence(read_raster(next(iter(known.values())), results.title), results)
+        return read_raster(place, f"{results.title}, {name}")
+    places = {key.partition(" ")[2]: path for key, path in raster_places(results).items() if key[:8] == "species "}
+    if results.species_maps and places:
+        return stacked([read_raster(path) for path in places.values()], list(places), results.title)
+    return _of_presence(read_raster(place, results.title), results)
 
 
 def _of_presence(found: RasterMap, results: Results) -> RasterMap:
@@ -60,7 +66,7 @@ def _of_presence(found: RasterMap, results: Results) -> RasterMap:
     return replace(found, values=found.values[band], profile={**found.profile, "count": 1}, bands=())
 
 
-def predict_model(results: Results, data: Any, scale: str | None, layers_crs: object, ways: dict[str, Any]) -> Any:
+def predict_model(results: Results, data: Any, scale: str | None, layers_crs: object, ways: Numbers) -> Any:
     """Return predictions for the rows of a table, or a map for layers."""
     import pandas as pd
 
@@ -83,11 +89,10 @@ def predict_model(results: Results, data: Any, scale: str | None, layers_crs: ob
     return predict_layers(results, data, scale, layers_crs, ways)
 
 
-def predict_layers(
-    results: Results, layers: object, scale: str | None, layers_crs: object, ways: dict[str, Any]
-) -> Map:
+def predict_layers(results: Results, layers: object, scale: str | None, layers_crs: object, ways: Numbers) -> Map:
     """Return the map of a model over other layers."""
     from sdm.run.predicting import predict_files
+    from sdm.run.projecting.tables import PredictionSettings
 
     made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
     places = made.rasters(layers, "layers")
@@ -97,7 +102,7 @@ def predict_layers(
         raise DataError(f"{results.folder} has no model file in it: make the results again")
     with TemporaryDirectory(prefix="sdm-") as folder:
         place = Path(folder) / ("maps" if results.species_maps else "map.tif")
-        found = predict_files(model, places, place, scale=scale, area=area, **ways)
+        found = predict_files(model, places, place, PredictionSettings(scale=scale, area=area, **ways))
         if not results.species_maps:
             return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
         rows = {key: row for key, row in found.numbers["maps"].items() if "species" in row and row["what"] != PRESENT}

@@ -2,24 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
 
+from sdm.api.mapping import place_of_map, raster_places
 from sdm.errors import DataError, OptionError
 from sdm.report import charts, stored_charts
 from sdm.report.charts import LineChart
-from sdm.report.results import Results, column, rows_of
+from sdm.report.figures.charts import plot_bars, plot_curve
+from sdm.report.figures.maps.drawn import plot_map
+from sdm.report.figures.maps.plan import Marks, Shades
+from sdm.report.figures.stored import plot_stored_folds, plot_stored_tuning
+from sdm.report.figures.style import safe_text
+from sdm.report.model_figures import record_places
+from sdm.report.pictures import read_picture
+from sdm.report.results import Results, rows_of
 from sdm.report.stored_charts import CurveChart
 from sdm.types import AnyArray, Array
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 PIXELS = 900  # of a map's long side, at most
 ACROSS = 4  # plots of curves in a row, at most
-
-
 HINTS = {"folds": "fit with folds=5", "tune": "make the run with sdm.tune"}
 
 
@@ -30,27 +35,19 @@ class Plots:
     def __init__(self, results: Results) -> None:
         self._results = results
 
-    def map(self, name: str | None = None, ax: "Axes | None" = None, *, records: bool = True) -> "Axes":
+    def map(self, name: str | None = None, ax: Axes | None = None, *, records: bool = True) -> Axes:
         """Draw a map, with the records on it: that which the page shows first, unless it is named (one of `maps`)."""
-        from sdm.api.mapping import raster_places
-
         results = self._results
-        known = raster_places(results)
-        if not known:
-            raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
-        if name not in (None, *known):
-            raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
-        path, band, label = known[name or ("richness" if "richness" in known else next(iter(known)))], 1, ""
+        first = "richness" if name is None and "richness" in raster_places(results) else name
+        path, band, label = place_of_map(results, first), 1, ""
         if name is None and (layers := results.map_layers()):
             path, band, label = layers[0].path, layers[0].band, layers[0].label
         shades = (label, 1.0 if charts.TOP.get(results.scale) == 1.0 and label else None)
-        points = _record_places(results) if records else {}
+        points = record_places(results) if records else {}
         return draw_raster(path, results.title, shades, ax, points, band=band, species=results.of_species)
 
-    def curve(self, variable: str, ax: "Axes | None" = None) -> "Axes":
+    def curve(self, variable: str, ax: Axes | None = None) -> Axes:
         """Draw the response to one variable."""
-        from sdm.report.figures.charts import plot_curve
-
         known = self._curve_charts()
         if variable not in known:
             raise OptionError(f"there is no response curve of '{variable}': expected one of {', '.join(known)}")
@@ -58,8 +55,6 @@ class Plots:
 
     def curves(self, variables: Sequence[str] | None = None) -> AnyArray:
         """Draw the response to every variable, or to those named, side by side; return an array of axes."""
-        from matplotlib import pyplot
-
         names = list(self._curve_charts() if variables is None else variables)
         if not names:
             raise DataError(f"there are no response curves of {self._results.title}: fit without curves=False")
@@ -76,18 +71,14 @@ class Plots:
         figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7, frameon=False)
         return np.array(axes, dtype=object)
 
-    def importance(self, ax: "Axes | None" = None) -> "Axes":
+    def importance(self, ax: Axes | None = None) -> Axes:
         """Draw permutation importance and percent contribution of the variables."""
-        from sdm.report.figures.charts import plot_bars
-
         permuted, contributed = stored_charts.stored_importance(self._results)
         self._need(permuted, "importance", "importance=False")
         return plot_bars(charts.importance_chart(permuted, contributed), ax)
 
-    def jackknife(self, measure: str = "train_gain", ax: "Axes | None" = None) -> "Axes":
+    def jackknife(self, measure: str = "train_gain", ax: Axes | None = None) -> Axes:
         """Draw the jackknife of the variables by a measure: `train_gain`, `test_gain`, `train_auc` or `test_auc`."""
-        from sdm.report.figures.charts import plot_bars
-
         known = charts.jackknife_charts(rows_of(self._results.tree("importance").get("jackknife")))
         if measure not in known:
             listed = f"expected one of {', '.join(known)}" if known else "fit with jackknife=True"
@@ -96,41 +87,31 @@ class Plots:
         axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, fontsize=7, frameon=False)
         return axes
 
-    def roc(self, ax: "Axes | None" = None) -> "Axes":
+    def roc(self, ax: Axes | None = None) -> Axes:
         """Draw the ROC curve of training and test records."""
-        from sdm.report.figures.charts import plot_curve
-
         self._rows("roc")  # or say how to have them
         axes = plot_curve(cast("LineChart", stored_charts.roc_of(self._results)), ax, letters=60)
         axes.set_xlabel(axes.get_xlabel().replace(" (", "\n("))  # for axes that are narrow
         return axes
 
-    def omission(self, ax: "Axes | None" = None) -> "Axes":
+    def omission(self, ax: Axes | None = None) -> Axes:
         """Draw omission and predicted area against the cumulative threshold."""
-        from sdm.report.figures.charts import plot_curve
-
         return plot_curve(charts.omission_chart(self._rows("omission")), ax)
 
-    def calibration(self, ax: "Axes | None" = None) -> "Axes":
+    def calibration(self, ax: Axes | None = None) -> Axes:
         """Draw the share of sites with the species against its prediction, of a model with absences."""
-        from sdm.report.figures.charts import plot_curve
-
         found = self._results.tree("presence_absence").get("calibration") or self._results.numbers.get("calibration")
         rows = rows_of(found)
         self._need(rows, "calibration", "no absences")
         return plot_curve(charts.calibration_chart(rows), ax)
 
-    def folds(self, ax: "Axes | None" = None) -> "Axes":
+    def folds(self, ax: Axes | None = None) -> Axes:
         """Draw which fold each record is held out in, over the land."""
-        from sdm.report.figures.stored import plot_stored_folds
-
         self._rows("folds")  # or say how to have them
         return plot_stored_folds(self._results, ax)
 
-    def tuning(self, by: str | None = None, ax: "Axes | None" = None) -> "Axes":
+    def tuning(self, by: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a measure against the multiplier for all settings that `sdm.tune` tried; the chosen one is ringed."""
-        from sdm.report.figures.stored import plot_stored_tuning
-
         rows = self._rows("tune")
         if by is not None and by not in rows[0]:
             raise OptionError(f"there is no measure '{by}' of the tuning: expected one of {', '.join(rows[0])}")
@@ -147,37 +128,22 @@ class Plots:
             raise DataError(f"there is no table '{key}' of {self._results.title}: {hint}")
         return rows
 
-    def _need(self, rows: Sequence[Any], what: str, without: str) -> None:
+    def _need(self, rows: Sequence[object], subject: str, without: str) -> None:
         if not rows:
-            raise DataError(f"there is no {what} of {self._results.title}: the run was made with {without}")
+            raise DataError(f"there is no {subject} of {self._results.title}: the run was made with {without}")
 
 
 def draw_raster(
     path: Path,
     title: str,
     shades: tuple[str, float | None],
-    ax: "Axes | None" = None,
+    ax: Axes | None = None,
     records: Mapping[str, tuple[Array, Array]] | None = None,
     *,
     band: int = 1,
     species: bool = True,
-) -> "Axes":
+) -> Axes:
     """Draw a raster of results on axes; `shades` are what its values are called, and the largest that there can be."""
-    from sdm.report.figures.maps.drawn import plot_map
-    from sdm.report.figures.maps.plan import Shades
-    from sdm.report.figures.style import safe_text
-    from sdm.report.pictures import read_picture
-
-    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, records=records)
+    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, Marks(records or {}))
     axes.set_title(safe_text(title, 60), fontsize=9, fontstyle="italic" if species else "normal")
     return axes
-
-
-def _record_places(results: Results) -> dict[str, tuple[Array, Array]]:
-    """Return where the records of training and test lie."""
-    found = {}
-    for what, noun in (("train", "training record"), ("test", "test record")):
-        rows = [row for row in results.table("sample predictions") if row.get("Test or train") == what]
-        if rows:
-            found[noun] = (np.array(column(rows, "X")), np.array(column(rows, "Y")))
-    return found

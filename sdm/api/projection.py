@@ -1,13 +1,11 @@
 """A projection as an object: models on scenarios, what changes, and how far that extrapolates."""
 
-from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
-from sdm.api.saving import save_results
+from sdm.api.saving import SavedParts, save_results
 from sdm.api.tables import read_table
 from sdm.errors import DataError, OptionError, name_list
 from sdm.kinds.registry import read_results
@@ -72,13 +70,7 @@ class ProjectedSpecies:
 
     def raster(self, scenario: str, name: str | None = None) -> RasterMap:
         """Return a map of a scenario as an array with its profile; suitability unless it is named."""
-        known = self._rasters(self._case(scenario))
-        if not known:
-            raise DataError(f"there is no map of scenario '{scenario}': make the projection again")
-        name = next(iter(known)) if name is None else name
-        if name not in known:
-            raise OptionError(f"there is no map '{name}' of '{scenario}': expected one of {', '.join(known)}")
-        return read_raster(known[name], f"{self.name}, {scenario}")
+        return read_raster(self._place(scenario, name), f"{self.name}, {scenario}")
 
     def get_map(self, scenario: str, name: str | None = None) -> Map:
         """Return a map of a scenario: an `xarray.DataArray` where xarray is installed, else a `RasterMap`."""
@@ -94,10 +86,9 @@ class ProjectedSpecies:
         """Draw a map of a scenario; return the matplotlib axes."""
         from sdm.api.plots import draw_raster
 
-        path = self._rasters(self._case(scenario))[name or self.maps_of(scenario)[0]]
         scale = self._stored.scale
         shades = (SCALES.get(scale, scale), 1.0 if TOP.get(scale) == 1.0 else None) if name is None else ("", None)
-        return draw_raster(path, f"{self.name}, {scenario}", shades, ax)
+        return draw_raster(self._place(scenario, name), f"{self.name}, {scenario}", shades, ax)
 
     def _row(self, case: StoredCase) -> Row:
         """Return the main numbers of a scenario."""
@@ -112,6 +103,15 @@ class ProjectedSpecies:
                 return case
         known = ", ".join(case.title for case in self._stored.cases)
         raise OptionError(f"there is no scenario '{scenario}': expected one of {known}")
+
+    def _place(self, scenario: str, name: str | None) -> Path:
+        """Return the file of a map of a scenario; suitability unless it is named."""
+        places = self._rasters(self._case(scenario))
+        if not places:
+            raise DataError(f"there is no map of scenario '{scenario}': make the projection again")
+        if name not in (None, *places):
+            raise OptionError(f"there is no map '{name}' of '{scenario}': expected one of {', '.join(places)}")
+        return places[name or next(iter(places))]
 
     def _rasters(self, case: StoredCase) -> dict[str, Path]:
         """Return the rasters of a scenario, suitability first."""
@@ -128,7 +128,7 @@ class ProjectedSpecies:
         return f"<sdm.ProjectedSpecies {self.name!r} in {len(self.scenarios)} scenarios>"
 
 
-class ProjectionRun(Mapping[str, ProjectedSpecies]):
+class ProjectionRun(SavedParts[ProjectedSpecies]):
     """The results of a projection: a mapping from names of species to their scenarios.
 
     Parameters
@@ -152,37 +152,24 @@ class ProjectionRun(Mapping[str, ProjectedSpecies]):
     (2, 3)
     """
 
-    def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
-        self.folder = folder
-        self._private = private if private is not None else PrivateFolder()
-
     @cached_property
-    def _species(self) -> dict[str, ProjectedSpecies]:
+    def _parts(self) -> dict[str, ProjectedSpecies]:
         found = [ProjectedSpecies(read_results(path)) for path in find_projections(self.folder)]
         if not found:
             raise DataError(f"{self.folder} has no projection in it: expected an output folder of 'sdm project'")
         return {one.name: one for one in found}
 
     def __getitem__(self, name: str) -> ProjectedSpecies:
-        if name not in self._species:
-            raise OptionError(f"there is no species {name!r} in the projection: it has {', '.join(self._species)}")
-        return self._species[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._species)
-
-    def __len__(self) -> int:
-        return len(self._species)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._species
+        if name not in self._parts:
+            raise OptionError(f"there is no species {name!r} in the projection: it has {', '.join(self._parts)}")
+        return self._parts[name]
 
     @property
     def only(self) -> ProjectedSpecies:
         """The only species."""
-        if len(self._species) != 1:
-            raise OptionError(f"the projection has {len(self._species)} species: choose one, as in projection[name]")
-        return next(iter(self._species.values()))
+        if len(self._parts) != 1:
+            raise OptionError(f"the projection has {len(self._parts)} species: choose one, as in projection[name]")
+        return next(iter(self._parts.values()))
 
     @property
     def summary(self) -> "pd.DataFrame":
@@ -190,7 +177,7 @@ class ProjectionRun(Mapping[str, ProjectedSpecies]):
         stable, gained and lost in km², and the share of cells outside the training range."""
         import pandas as pd
 
-        rows = [one._row(case) for one in self._species.values() for case in one._stored.cases]
+        rows = [one._row(case) for one in self._parts.values() for case in one._stored.cases]
         return pd.DataFrame(rows)
 
     @property
@@ -201,7 +188,7 @@ class ProjectionRun(Mapping[str, ProjectedSpecies]):
     @property
     def warnings(self) -> list[str]:
         """What could mislead."""
-        texts = [text for one in self._species.values() for text in one.numbers.get("warnings") or ()]
+        texts = [text for one in self._parts.values() for text in one.numbers.get("warnings") or ()]
         return list(dict.fromkeys(map(str, texts)))
 
     def to_folder(self, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -209,7 +196,7 @@ class ProjectionRun(Mapping[str, ProjectedSpecies]):
         return save_results(self.folder, Path(path), self._private, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        return f"<sdm.ProjectionRun of {len(self._species)} species: {name_list(self._species, 5)}>"
+        return f"<sdm.ProjectionRun of {len(self._parts)} species: {name_list(self._parts, 5)}>"
 
     def _repr_html_(self) -> str:
         from sdm.api.html import projection_html

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sdm.api.private import CellAxes
 from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError, OptionError
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     import xarray
@@ -47,7 +48,7 @@ class RasterMap:
     """
 
     values: NDArray[np.float32]
-    profile: dict[str, Any]
+    profile: Numbers
     name: str = ""
     bands: tuple[str, ...] = ()
     tags: dict[str, str] = field(default_factory=dict)
@@ -64,11 +65,11 @@ class RasterMap:
         grid, height, width = self.profile["transform"], self.profile["height"], self.profile["width"]
         # The very numbers that rioxarray gives to the layers: xarray aligns only what is equal.
         x, y = np.arange(width) * grid.a + (grid.a * 0.5 + grid.c), np.arange(height) * grid.e + (grid.e * 0.5 + grid.f)
-        known: dict[str, Any] = {"GeoTransform": " ".join(repr(float(v)) for v in grid.to_gdal())}
+        known: Numbers = {"GeoTransform": " ".join(repr(float(v)) for v in grid.to_gdal())}
         if self.profile["crs"] is not None:
             wkt = self.profile["crs"].to_wkt()
             known |= {"crs_wkt": wkt, "spatial_ref": wkt}
-        coords: dict[str, Any] = {"y": y, "x": x, "spatial_ref": ((), 0, known)}
+        coords: Numbers = {"y": y, "x": x, "spatial_ref": ((), 0, known)}
         dims: tuple[str, ...] = ("y", "x")
         if self.values.ndim == 3:
             dims, coords["band"] = ("band", "y", "x"), np.array(self.bands, dtype=object)

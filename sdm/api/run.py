@@ -1,16 +1,16 @@
 """A run as an object: a view on the folder of its results, whoever made it, the terminal or Python."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sdm.api.mapping import predict_model, range_of, raster_places, stored_map
+from sdm.api.mapping import stored_map
+from sdm.api.model_run import ModelRun
 from sdm.api.private import PrivateFolder
-from sdm.api.rasters import Map, RasterMap, as_map, stacked
-from sdm.api.saving import save_results
+from sdm.api.rasters import RasterMap, stacked
+from sdm.api.saving import SavedParts, save_results
 from sdm.api.tables import read_table, together
-from sdm.api.view import ModelView
 from sdm.errors import DataError, OptionError, name_list
 from sdm.kinds.registry import read_results, results_class
 from sdm.models.file import ENDINGS, load_model
@@ -18,115 +18,12 @@ from sdm.report.results import Results, find_results
 from sdm.types import Numbers
 
 if TYPE_CHECKING:
-    import geopandas
     import pandas as pd
 
     from sdm.api.projection import ProjectionRun
 
 
-class RunParts(ModelView):
-    """What a run and each of its models have in common: maps, polygons, predictions."""
-
-    _private: PrivateFolder
-
-    @property
-    def map(self) -> Map:
-        """The map: an `xarray.DataArray` where xarray is installed, else a `RasterMap` (array and profile). Of a run
-        with several models it has a band per model."""
-        return as_map(self.raster(), self._private.axes)
-
-    @property
-    def maps(self) -> list[str]:
-        """The names of the maps that there are, the main one first."""
-        return list(raster_places(self._results))
-
-    def raster(self, name: str | None = None) -> RasterMap:
-        """Return a map as an array with its profile, whether or not xarray is installed; one of `maps`."""
-        return stored_map(self._results, name)
-
-    def get_map(self, name: str) -> Map:
-        """Return another map by its name, one of `maps`: an `xarray.DataArray` where xarray is installed."""
-        return as_map(self.raster(name), self._private.axes)
-
-    def range(self, threshold: str | float | None = None) -> "geopandas.GeoDataFrame":
-        """Return the range as polygons, one per patch, with its area in km².
-
-        Parameters
-        ----------
-        threshold : str or float, optional
-            A rule (``"mtp"``, ``"10p"``, ``"maxsss"``, ``"equal"``) or a value on the scale of the map. By default the
-            cells above zero of a model with exact zeros (entropy above 1), else by the rule of the run, or maxsss.
-        """
-        return range_of(self._results, threshold)
-
-    def predict(self, data: Any, scale: str | None = None, *, layers_crs: Any = None, **ways: Any) -> Any:
-        """Predict for the rows of a table, or map other layers.
-
-        Parameters
-        ----------
-        data : DataFrame, or layers
-            A table with one column per variable; or layers, as for `sdm.fit`, with the variables of the model.
-        scale : str, optional
-            Of a species: ``"cloglog"`` (the default), ``"raw"``, ``"cumulative"`` or ``"logistic"``.
-        layers_crs : optional
-            Coordinate system of xarray layers that do not say it.
-        ways
-            For layers, as for `sdm predict`: `extrapolation`, `threshold`, `area`, `nodata`, `align`, `rename`.
-
-        Returns
-        -------
-        Series, DataFrame, DataArray or RasterMap
-            Of a table a Series with its index (of several classes or species a DataFrame); of layers a map.
-        """
-        return predict_model(self._results, data, scale, layers_crs, ways)
-
-
-class ModelRun(RunParts):
-    """One model of a run: its numbers, tables, maps, plots and the model itself; see `Run`.
-
-    Parameters
-    ----------
-    name : str
-        What the model is of: the species.
-    results : Results
-        What the run stored of it.
-    private : PrivateFolder
-        The temporary folder of the run, which is there as long as this object.
-
-    Examples
-    --------
-    >>> import pathlib, sdm, tempfile
-    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
-    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
-    >>> one = run["Virtualis montanus"]
-    >>> one.numbers["status"], one.kind, one.model.names
-    ('converged', 'species', ('landcover', 'precipitation', 'temperature'))
-    >>> one.thresholds.loc["mtp", "training_omission"].item()
-    0.0
-    """
-
-    def __init__(self, name: str, results: Results, private: PrivateFolder) -> None:
-        self.name, self._stored, self._private = name, results, private
-
-    @property
-    def _results(self) -> Results:
-        return self._stored
-
-    def _gather(self, read: "Callable[[Results], pd.DataFrame]") -> "pd.DataFrame":
-        return read(self._stored)
-
-    def __repr__(self) -> str:
-        return f"<sdm.ModelRun of {self.name!r}, a model of {self.kind}>"
-
-    def _repr_html_(self) -> str:
-        from sdm.api.html import model_html
-
-        return model_html(self.name, self._results)
-
-
-class Run(RunParts, Mapping[str, ModelRun]):
+class Run(ModelRun, SavedParts[ModelRun]):
     """The results of a run: a mapping from names (species) to models, and what they have in common.
 
     Of a run with one model everything of the model can be asked of the run itself: `run.map` is
@@ -159,51 +56,41 @@ class Run(RunParts, Mapping[str, ModelRun]):
     """
 
     def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
-        self.folder = folder
-        self._private = private if private is not None else PrivateFolder()
+        SavedParts.__init__(self, folder, private)
 
     @cached_property
-    def _stored(self) -> dict[str, Results]:
+    def _parts(self) -> dict[str, Results]:
         found = [read_results(path) for path in find_results(self.folder)]
         return {results.title: results for results in found}
 
     @property
     def _results(self) -> Results:
-        if len(self._stored) != 1:
-            example = next(iter(self._stored))
-            raise OptionError(f"the run has {len(self._stored)} models: choose one, as in run[{example!r}]")
-        return next(iter(self._stored.values()))
+        if len(self._parts) != 1:
+            example = next(iter(self._parts))
+            raise OptionError(f"the run has {len(self._parts)} models: choose one, as in run[{example!r}]")
+        return next(iter(self._parts.values()))
 
     def _gather(self, read: "Callable[[Results], pd.DataFrame]") -> "pd.DataFrame":
-        tables = {name: read(results) for name, results in self._stored.items()}
+        tables = {name: read(results) for name, results in self._parts.items()}
         return next(iter(tables.values())) if len(tables) == 1 else together(tables)
 
     def __getitem__(self, name: str) -> ModelRun:
-        if name not in self._stored:
+        if name not in self._parts:
             reason = self.failed.get(name)
-            names = name_list(map(repr, self._stored))
+            names = name_list(map(repr, self._parts))
             raise OptionError(
                 f"{name!r} could not be fitted: {reason}"
                 if reason
                 else f"the run has no model {name!r}: it has {names}"
             )
-        return ModelRun(name, self._stored[name], self._private)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._stored)
-
-    def __len__(self) -> int:
-        return len(self._stored)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._stored
+        return ModelRun(name, self._parts[name], self._private)
 
     def raster(self, name: str | None = None) -> RasterMap:
         """Return a map as an array with its profile; of a run with several models a band per model."""
-        if len(self._stored) == 1:
+        if len(self._parts) == 1:
             return stored_map(self._results, name)
-        maps = [stored_map(results, name) for results in self._stored.values()]
-        return stacked(maps, list(self._stored), name or "map")
+        maps = [stored_map(results, name) for results in self._parts.values()]
+        return stacked(maps, list(self._parts), name or "map")
 
     @property
     def summary(self) -> "pd.DataFrame":
@@ -216,7 +103,7 @@ class Run(RunParts, Mapping[str, ModelRun]):
         from sdm.kinds.registry import task_for
 
         rows = []
-        for name, results in self._stored.items():
+        for name, results in self._parts.items():
             task = task_for(results.kind)
             rows.append({"species": name, "status": results.numbers.get("status"), **task.summary_row(results.numbers)})
         return pd.DataFrame(rows)
@@ -242,7 +129,7 @@ class Run(RunParts, Mapping[str, ModelRun]):
         return self._said("warnings")
 
     def _said(self, key: str) -> list[str]:
-        texts = [text for results in self._stored.values() for text in results.numbers.get(key) or ()]
+        texts = [text for results in self._parts.values() for text in results.numbers.get(key) or ()]
         return list(dict.fromkeys(map(str, texts)))
 
     @property
@@ -265,15 +152,15 @@ class Run(RunParts, Mapping[str, ModelRun]):
 
     def __repr__(self) -> str:
         failed = f", {len(self.failed)} failed" if self.failed else ""
-        names = name_list(self._stored, 5)
-        return f"<sdm.Run of {len(self._stored)} {'model' if len(self._stored) == 1 else 'models'}{failed}: {names}>"
+        names = name_list(self._parts, 5)
+        return f"<sdm.Run of {len(self._parts)} {'model' if len(self._parts) == 1 else 'models'}{failed}: {names}>"
 
     def _repr_html_(self) -> str:
         from sdm.api.html import model_html, run_html
 
         if len(self) == 1 and not self.failed:
-            return model_html(*next(iter(self._stored.items())))
-        return run_html(self._stored, self.failed, self.warnings)
+            return model_html(*next(iter(self._parts.items())))
+        return run_html(self._parts, self.failed, self.warnings)
 
 
 def load(place: str | Path) -> Run:
@@ -314,7 +201,7 @@ def load(place: str | Path) -> Run:
         bare = place.suffix in ENDINGS and place.is_file() and not place.with_suffix(".json").is_file()
         results = _of_model(place) if bare else read_results(place)
         run.folder = results.folder
-        run.__dict__["_stored"] = {results.title: results}
+        run.__dict__["_parts"] = {results.title: results}
     len(run)  # what is wrong is said here
     return run
 

@@ -5,10 +5,11 @@ import html
 import io
 import json
 import shutil
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import yaml
 
@@ -21,13 +22,38 @@ INPUTS = "inputs"  # the folder of saved results with the objects that a run was
 SUFFIXES = (".yaml", ".txt", ".csv", ".json", ".jsonl", ".html")
 
 
+Part = TypeVar("Part")
+
+
+class SavedParts(Mapping[str, Part]):
+    """Results in a folder as a mapping of their parts, by name; a folder without a place of its own is private."""
+
+    def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
+        self.folder = folder
+        self._private = private if private is not None else PrivateFolder()
+
+    @property
+    @abstractmethod
+    def _parts(self) -> Mapping[str, object]:
+        """The parts as they are stored."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts
+
+
 def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite: bool, held: bool = False) -> Path:
     """Copy results to a folder in one step; paths in them that were private are those of the new folder, which is
     `held` already if a run claimed it."""
     target = output_folder(str(path))
     claimed = nullcontext() if held else claim(target, overwrite=overwrite)
     with claimed, staging(target, overwrite=overwrite) as stage:
-        shutil.copytree(folder, stage, dirs_exist_ok=True, ignore=_temporary)
+        shutil.copytree(folder, stage, dirs_exist_ok=True, ignore=lambda _, names: {*filter(is_temporary, names)})
         moved = {str(folder): str(target.absolute())}
         if private.has_inputs:
             shutil.copytree(private.inputs, stage / INPUTS)
@@ -37,10 +63,6 @@ def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite:
                 if file.suffix in SUFFIXES and not file.relative_to(stage).is_relative_to(INPUTS):
                     _rewrite(file, moved)
     return target
-
-
-def _temporary(_: object, names: list[str]) -> list[str]:
-    return [name for name in names if is_temporary(name)]
 
 
 def _rewrite(file: Path, moved: dict[str, str]) -> None:
@@ -74,7 +96,7 @@ def _in_yaml(text: str, moved: dict[str, str]) -> str:
     return head + str(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
 
 
-def _in_values(value: Any, moved: dict[str, str]) -> Any:
+def _in_values(value: object, moved: dict[str, str]) -> object:
     if isinstance(value, dict):
         return {key: _in_values(item, moved) for key, item in value.items()}
     if isinstance(value, list):

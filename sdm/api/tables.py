@@ -29,11 +29,6 @@ def stored_table(results: Results, key: str) -> "pd.DataFrame":
     return pd.DataFrame() if path is None else read_table(path)
 
 
-def stored_tables(results: Results) -> list[str]:
-    """Return what tables there are of one model."""
-    return [key for key, name in results.files.items() if name.endswith(".csv")]
-
-
 def threshold_table(results: Results) -> "pd.DataFrame":
     """Return one row per rule of a cutoff: its value on every scale, the area that it predicts, and the omission."""
     import pandas as pd

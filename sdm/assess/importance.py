@@ -3,10 +3,10 @@
 All three hold for every entropy, penalty and family, trees, monomials and ridges included.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,8 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import auc, relative_gain
-from sdm.assess.shuffled import ShuffledModel
 from sdm.assess.splits.folds import Divisible
-from sdm.data.place import has_place, variable_groups
+from sdm.data.place import variable_groups
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.executors.ahead import over_cells
@@ -26,7 +25,7 @@ from sdm.features.growing.grown import GrownFamily
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
-from sdm.types import Array, Progress
+from sdm.types import Array, Index, Progress
 
 MEASURES = ("auc", "gain")
 NODES = 32  # of the quadrature along the line of weights: exact to rounding for Shannon, to 1e-5 nats for others
@@ -64,8 +63,6 @@ def permutation_importance(
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
     rows, m = np.vstack([presence, background]), len(presence)
     rng = np.random.default_rng(seed)
-    if by == "auc" and not has_place(model.names) and ShuffledModel.serves(model, rows):
-        return _permute_terms(model, rows, m, repeats, rng)
     return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng, progress)
 
 
@@ -79,49 +76,25 @@ def permute_variables(
 ) -> list[Permutation]:
     """Shuffle each variable (place as one) in turn over the rows `(n, V)`, and see by how much the quality of the
     columns falls."""
-    groups = variable_groups(names)
-    drops = _no_drops(list(groups), repeats)
-    whole = quality(list(rows.T))
-    for fall, group in step_by_step(list(zip(drops, groups.values())), progress, "importance"):
-        columns = list(rows.T)
-        for k in range(repeats):
-            order = rng.permutation(len(rows))
-            for v in group:
-                columns[v] = rows[order, v]
-            fall[k] = whole - quality(columns)
-    return _percentages(list(groups), drops)
-
-
-def _permute_terms(model: Model, rows: Array, m: int, repeats: int, rng: np.random.Generator) -> list[Permutation]:
-    """Do the same by the training AUC of a model of terms, with the same random orders."""
-    drops = _no_drops(model.names, repeats)
-    baseline, shuffled = _quality(model, list(rows.T), m, "auc"), ShuffledModel(model, rows)
-    for v in range(len(model.names)):
-        orders = (rng.permutation(len(rows)) for _ in range(repeats))
-        if shuffled.uses(v):
-            scores = over_cells(shuffled.shuffling(v), orders, len(rows))
-            drops[v] = [baseline - auc(theta[:m], theta) for theta in scores]
-        else:
-            deque(orders, maxlen=0)  # the next variable has its own
-    return _percentages(model.names, drops)
-
-
-def _no_drops(names: Sequence[str], repeats: int) -> Array:
     if repeats < 1:
         raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
-    return np.zeros((len(names), repeats))
+    columns, groups = list(np.ascontiguousarray(rows.T)), variable_groups(names)
+    baseline = quality(columns)
+    drops = np.empty((len(groups), repeats))
 
+    def quality_after(group: Sequence[int], order: Index) -> float:
+        return quality([column[order] if v in group else column for v, column in enumerate(columns)])
 
-def _percentages(names: Sequence[str], drops: Array) -> list[Permutation]:
-    """Return the mean drops of the variables, one row each, and their percentages."""
-    repeats = drops.shape[1]
+    for row, group in step_by_step(list(zip(drops, groups.values())), progress, "importance"):
+        orders = (rng.permutation(len(rows)) for _ in range(repeats))
+        row[:] = [baseline - q for q in over_cells(partial(quality_after, group), orders, len(rows))]
     mean = drops.mean(axis=1)
     spread = drops.std(axis=1, ddof=1) if repeats > 1 else np.full(len(mean), np.nan)
     total = float(np.maximum(mean, 0.0).sum())
     scale = 100.0 / total if total > 0 else 0.0
     return [
         Permutation(name, max(float(a), 0.0) * scale, float(b) * scale, float(a), float(b))
-        for name, a, b in zip(names, mean, spread)
+        for name, a, b in zip(groups, mean, spread)
     ]
 
 

@@ -21,7 +21,7 @@ from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.shrinking import METHODS
-from sdm.joint.learners.tuning import choose_regularization, choose_spread, hamming
+from sdm.joint.learners.tuning import Trials, choose_regularization, choose_spread, hamming
 from sdm.joint.levels import Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
@@ -190,18 +190,19 @@ class JointModel(Classifier):
         environment = LabelledSites(site_features.evaluate(x), labels)
         sites = environment if levels is None else levels.beside(environment, 1.0, 1.0)
         self.forest_ = self._forest(sites)
-        discriminant = Discriminant.of_species(self.forest_, sites.x.shape[2])
+        discriminant = Discriminant(self.forest_, sites.x.shape[1])
         if traits is not None:
-            discriminant = discriminant.with_traits(traits.in_fit(self.species_), sites.x.shape[2] - site_features.size)
+            discriminant = discriminant.with_traits(traits.in_fit(self.species_), sites.x.shape[1] - site_features.size)
         bias = _bias(discriminant)
-        learner, self.tuning_ = self._tuned(discriminant, sites, bias, title, groups, progress)
+        group = None if groups is None else np.asarray(groups)
+        trials = Trials(discriminant, sites, bias, self.folds, self.used_seed, group, title, progress)
+        learner, self.tuning_ = self._tuned(trials)
         spread = 1.0 if self.random_spread == "cv" else float(self.random_spread)
         if levels is not None:
             if self.random_spread == "cv":
                 quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
-                held = levels.held_out_units(groups)
-                at = (discriminant, environment, bias, levels, self.folds, self.used_seed, held)
-                spread, tried = choose_spread(quick, *at, patience=PATIENCE, title=title, progress=progress)
+                without = replace(trials, sites=environment, group=levels.held_out_units(groups))
+                spread, tried = choose_spread(without, quick, levels, PATIENCE)
                 self.tuning_ += tried
             sites = levels.beside(environment, spread, learner.c)
         self.solution_ = learner.fit(discriminant, sites, bias)
@@ -215,7 +216,7 @@ class JointModel(Classifier):
         seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
         self.bound_ = learner.bound(discriminant, sites, bias, self.solution_)
         record, random = self._record(learner, sites), None
-        own = np.concatenate([discriminant.node_weights(weights).ravel(), discriminant.split(weights)[1].ravel()])
+        own = np.concatenate([discriminant.node_weights(weights).ravel(), discriminant.split(weights)[1]])
         squares = known[: discriminant.own_size]
         if levels is not None:
             fixed = (str(self.random_effect), levels, spread, learner.c, discriminant)
@@ -259,42 +260,30 @@ class JointModel(Classifier):
             return graphs.edgeless(len(self.species_))
         if self.graph != "tree":
             return graphs.forest_of_edges(self.graph, self.species_)
-        single = Discriminant.of_species(graphs.edgeless(len(self.species_)), sites.x.shape[2])
+        single = Discriminant(graphs.edgeless(len(self.species_)), sites.x.shape[1])
         weights = Learner("crf-l2").fit(single, sites, _bias(single)).weights
         fitted = marginals(single.forest, single.unary(weights, sites.x), single.table(weights), sites.states)
         residual = np.where(sites.labels >= 0, sites.labels - fitted.nodes, np.nan)
         self.association_ = graphs.association(residual)
         return graphs.spanning_tree(self.association_)
 
-    def _tuned(
-        self,
-        discriminant: Discriminant,
-        sites: LabelledSites,
-        bias: NDArray[np.bool_],
-        title: str,
-        groups: ArrayLike | None,
-        progress: Progress | None,
-    ) -> tuple[Learner, list[Row]]:
+    def _tuned(self, trials: Trials) -> tuple[Learner, list[Row]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
         limits = (self.tolerance, self.max_iterations)
         learner = Learner(self.learner, c, lam, self.method, self.rounds, *limits)
         quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
-        group = None if groups is None else np.asarray(groups)
-        fixed = (discriminant, sites, bias, self.folds, self.used_seed, group)
         tried: list[Row] = []
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_PATH]
             first = C_FIRST if learner.is_crf else 0
-            quick, tried = choose_regularization(
-                quick, grid, *fixed, patience=PATIENCE, first=first, title=title, progress=progress
-            )
+            quick, tried = choose_regularization(trials, quick, grid, PATIENCE, first)
         if self.lam == "cv" and self.learner == "laplace":
             grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
-            quick, more = choose_regularization(quick, grid, *fixed, title=title, progress=progress)
+            quick, more = choose_regularization(trials, quick, grid)
             tried += more
         if tried:
-            log.info("%s: C %g chosen by held-out %s", title, quick.c, tried[0]["measure"])
+            log.info("%s: C %g chosen by held-out %s", trials.title, quick.c, tried[0]["measure"])
         return replace(learner, c=quick.c, lam=quick.lam), tried
 
     def predict(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> NDArray[np.int64]:

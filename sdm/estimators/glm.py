@@ -19,7 +19,7 @@ ROUNDS, DONE = 100, 1e-10
 def fit_glm(x: Array, labels: States, encoder: Encoder, species: tuple[str, ...], ridge: float = RIDGE) -> FittedJoint:
     """Fit a binomial GLM with logit link to every species where it is known; `x` are encoded values `(n, V)`."""
     features = SiteFeatures.learn(x, encoder, FEATURES, "maxent")
-    f = features.evaluate(x)[:, 0]
+    f = features.evaluate(x)
     known = labels >= 0
     weights = [logistic_regression(f[rows], y[rows] > 0, ridge) for y, rows in zip(labels.T, known.T)]
     meta = {"learner": "glm", "ridge": ridge, "sites": len(x)}

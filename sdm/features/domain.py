@@ -78,7 +78,7 @@ class Domain:
         self.start = np.concatenate([[0], np.cumsum([variable.values.size for variable in variables])]).astype(np.int64)
         self.continuous = np.array([v for v, a in enumerate(variables) if not a.categorical], dtype=np.int64)
         self.centre = np.array([variables[v].centre for v in self.continuous])
-        self.centred = np.ascontiguousarray(x[:, self.continuous] - self.centre, dtype=np.float64)
+        self.centred = np.asfortranarray(x[:, self.continuous] - self.centre, dtype=np.float64)
         self.q0 = np.full(self.n, 1.0 / self.n) if q0 is None else _normalised(q0)
 
     @property
@@ -99,7 +99,9 @@ class Domain:
 
     def spread(self, v: int, table: Array) -> Array:
         """Return at every cell what `table` has for its distinct value of variable `v`."""
-        return np.asarray(table[self.codes[v]], dtype=np.float64)
+        out = np.empty(self.n)
+        _spread(self.codes[v], table, out)
+        return out
 
 
 class Measure:
@@ -140,8 +142,7 @@ def weighted_gram(x: Array, mass: Array) -> Array:
         made = []
         for first in range(blocks.start * _BLOCK, min(blocks.stop * _BLOCK, len(x)), _BLOCK):
             part = x[first : first + _BLOCK]
-            scaled = part * mass[first : first + _BLOCK, None]
-            made.append(np.dot(part.T, scaled))  # unlike `@`, it lets other threads work
+            made.append(np.dot(part.T * mass[first : first + _BLOCK], part))  # unlike `@`, it lets other threads work
         return made
 
     for some in in_parts(products, -(-len(x) // _BLOCK), len(x)):
@@ -180,6 +181,13 @@ def _marginals(codes, start, mass, out):  # type: ignore[no-untyped-def]
         base = start[v]
         for i in range(codes.shape[1]):
             out[base + codes[v, i]] += mass[i]
+
+
+@jit
+def _spread(codes, table, out):  # type: ignore[no-untyped-def]
+    """out[i] = table[codes[i]]."""
+    for i in range(codes.size):
+        out[i] = table[codes[i]]
 
 
 @jit

@@ -22,13 +22,15 @@ SCALE_WORDS = ("cloglog", "logistic", "cumulative", "raw")
 FILE_TYPES = ("asc", "mxe", "grd", "bil")
 REPLICATE_KINDS = ("crossvalidate", "bootstrap", "subsample")
 
+FlagValue = str | int | float  # a truth value is an int
+
 
 @dataclass(frozen=True)
 class JavaFlag:
     """One flag: its name in small letters, its default (whose type is the type of its values), and what happens."""
 
     name: str
-    default: Any
+    default: FlagValue
     does: str
     text: str
     short: str = ""  # letters, each of which stands for it
@@ -137,17 +139,6 @@ SHORT: dict[str, JavaFlag] = {letter: flag for flag in FLAGS.values() for letter
 """Flags by their short form, such as `e` for `-e`."""
 
 
-def flag_table() -> str:
-    """Return the table of all flags for the documentation, in Markdown."""
-    lines = ["| flag | short | default | what `sdm maxent` does |", "|---|---|---|---|"]
-    for flag in FLAGS.values():
-        short = " ".join(f"`-{letter}`" for letter in flag.short)
-        default = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
-        before = {ACTS: "", IGNORED: "accepted, and changes nothing: ", WARNED: "accepted with a warning: "}[flag.does]
-        lines.append(f"| `{flag.name}` | {short} | {default and f'`{default}`'} | {before}{flag.text} |")
-    return "\n".join(lines) + "\n"
-
-
 TOGGLES = ("togglelayertype", "togglelayerselected", "togglespeciesselected")
 _OFF = ("no", "dont")
 _WORDS = {word: flag for flag in FLAGS.values() for word in flag.words}
@@ -159,13 +150,13 @@ class JavaCommand:
     """The values of all flags, those that were given, and what is to be said of them."""
 
     values: Numbers = field(default_factory=lambda: {flag.name: flag.default for flag in FLAGS.values()})
-    given: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, FlagValue] = field(default_factory=dict)
     toggles: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TOGGLES})
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
-    def set(self, flag: JavaFlag, value: Any) -> None:
+    def set(self, flag: JavaFlag, value: FlagValue) -> None:
         """Give a flag a value of its type."""
         if flag.name in self.toggles:
             self.toggles[flag.name].append(str(value))
@@ -237,7 +228,7 @@ def _set(command: JavaCommand, flag: JavaFlag, text: str) -> bool:
     """Give a flag the value that a text means; return whether it means one."""
     text = text.strip()
     if isinstance(flag.default, bool):
-        value: Any = _TRUTH.get(text.lower())
+        value: FlagValue | None = _TRUTH.get(text.lower())
     elif isinstance(flag.default, int | float):
         value = _number(text, type(flag.default))
     elif flag.words:
@@ -250,7 +241,7 @@ def _set(command: JavaCommand, flag: JavaFlag, text: str) -> bool:
     return True
 
 
-def _number(text: str, kind: type) -> Any:
+def _number(text: str, kind: type[int] | type[float]) -> FlagValue | None:
     try:
         number = float(text)
     except ValueError:
@@ -258,7 +249,7 @@ def _number(text: str, kind: type) -> Any:
     return kind(number) if kind is float or number == round(number) else None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: FlagValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

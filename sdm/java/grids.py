@@ -2,10 +2,9 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rasterio
@@ -19,6 +18,7 @@ from sdm.maps.gis.formats import copy_map, map_format
 from sdm.maps.rasters import BINARY_NODATA
 from sdm.models.file import load_model
 from sdm.run.predicting import predict_files
+from sdm.run.projecting.tables import PredictionSettings
 from sdm.types import Array
 
 SUMMARIES = ("avg", "stddev", "median", "min", "max")
@@ -28,11 +28,11 @@ _BESIDE = (".aux.xml",)  # files of GDAL that nobody needs
 
 @dataclass(frozen=True)
 class GridWriter:
-    """Writes maps into a folder, in the format of their ending; `ways` are scale, extrapolation and threads."""
+    """Writes maps into a folder, in the format of their ending."""
 
     folder: Path
     ending: str  # such as `.asc`
-    ways: Mapping[str, Any]
+    settings: PredictionSettings
     clamping: bool = True
     novelty: bool = True
 
@@ -66,14 +66,13 @@ class GridWriter:
         """Map a model on layers, with clamping and novelty beside if they are wanted; return the map, which is not
         written unless it is to be kept. Of a table, write the table with its predictions."""
         if is_swd([layers]):
-            table = {key: value for key, value in self.ways.items() if key != "threads"}
-            predict_files(model, [layers], self.folder / f"{name}.csv", overwrite=True, **table)
+            predict_files(model, [layers], self.folder / f"{name}.csv", replace(self.settings, overwrite=True))
             return None
         wanted = (("mess", self.novelty and keep), ("clamping", self.clamping and keep))
         measures = [word for word, asked in wanted if asked]
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=self.folder) as place:
             here = Path(place) / "map.tif"
-            predict_files(model, [layers], here, novelty=measures or None, **self.ways)
+            predict_files(model, [layers], here, replace(self.settings, novelty=measures or None))
             if keep:
                 self.copy(here, name)
             if "clamping" in measures:
@@ -104,8 +103,8 @@ class GridValues:
     """A map as numbers, NaN where there is no data, and where it is."""
 
     values: Array
-    crs: Any
-    transform: Any
+    crs: object
+    transform: object
 
 
 def read_grid(path: Path) -> GridValues:

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,9 @@ from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import column, read_rows, rows_by
 from sdm.report.tables import table_text
+from sdm.run.projecting.tables import PredictionSettings
 from sdm.storage.files import safe_name, write_text
-from sdm.types import Array, Row
+from sdm.types import Array, Index, Row
 
 _ROWS = 1000  # of `_omission.csv`
 
@@ -30,7 +31,7 @@ def grid_writer(command: JavaCommand, options: RunOptions, folder: Path) -> Grid
     return GridWriter(
         folder,
         ".asc" if command["outputfiletype"] == "mxe" else f".{command['outputfiletype']}",
-        {"scale": options.predict.scale, "extrapolation": options.predict.extrapolation, "threads": options.threads},
+        PredictionSettings(options.predict.scale, options.predict.extrapolation, threads=options.threads),
         command["writeclampgrid"],
         command["writemess"],
     )
@@ -52,34 +53,37 @@ def write_outputs(
     source = result.folder
     if source is None:
         raise OptionError(f"{result.name} has no results")
-    path = source / str(result.files["model"])
-    model = load_model(path)
+    stored = {key: source / name for key, name in result.files.items() if isinstance(name, str)}
+    model = load_model(stored["model"])
     if not isinstance(model, Model):
         raise OptionError(f"{result.name} is a {model.called}, and maxent.jar makes models of one species")
     logistic = options.predict.scale == "logistic"
-    mapped = source / str(result.files["map"]) if "map" in result.files else None
-    writer = grid_writer(command, options, folder)
-    maps = _write_maps(result, mapped, path, base, writer, command, options, alone)
-    _write_tables(result, source, folder, base, model, logistic)
-    return _results_row(result, source, base, logistic), maps
-
-
-def _write_tables(result: ModelResult, source: Path, folder: Path, base: str, model: Model, logistic: bool) -> None:
-    """Write everything but maps."""
-    _write_page(result, source, folder, base)
-    _copy_pictures(result, source, folder, base)
-    if "sample averages" in result.files:
-        shutil.copyfile(source / str(result.files["sample averages"]), folder / f"{base}_sampleAverages.csv")
-    _write_background(result, source, folder / f"{base}_backgroundPredictions.csv", model, logistic)
+    maps = _write_maps(result, stored, base, grid_writer(command, options, folder), command, options, alone)
+    if "page" in stored:
+        _write_page(stored["page"], folder, base)
+    _copy_pictures(stored, folder, base)
+    if "sample averages" in stored:
+        shutil.copyfile(stored["sample averages"], folder / f"{base}_sampleAverages.csv")
     save_model(model, folder / f"{base}.lambdas", overwrite=True)
-    _write_omission(result, source, folder / f"{base}.lambdas", model, logistic)
-    _write_samples(result, source, folder, base, model, logistic)
+    _write_omission(stored, folder / f"{base}.lambdas", model, logistic)
+    for key, (ending, raw, cloglog, renamed) in _PREDICTIONS.items():
+        if key in stored:
+            rows: list[Row] = [*read_rows(stored[key])]
+            rows = _on_logistic(rows, raw, (cloglog, renamed), model) if logistic else rows
+            write_text(folder / f"{base}_{ending}.csv", table_text(rows), overwrite=True)
+    return _results_row(result, stored["results"], base, logistic), maps
+
+
+# Tables of predictions: the ending of their name, and the columns of the raw, the cloglog and the logistic scale.
+_PREDICTIONS = {
+    "sample predictions": ("samplePredictions", "Raw prediction", "Cloglog prediction", "Logistic prediction"),
+    "background predictions": ("backgroundPredictions", "raw", "Cloglog", "Logistic"),
+}
 
 
 def _write_maps(
     result: ModelResult,
-    mapped: Path | None,
-    model: Path,
+    stored: Mapping[str, Path],
     base: str,
     writer: GridWriter,
     command: JavaCommand,
@@ -90,53 +94,52 @@ def _write_maps(
     keep, maps = command["outputgrids"], dict[str, GridValues]()
     rule = threshold_key(command["applythresholdrule"])
     level = None if rule is None else float(result.numbers["thresholds"][rule][options.predict.scale])
-    if mapped is not None:
+    if "map" in stored:
         if not alone:
-            maps[""] = read_grid(mapped)
+            maps[""] = read_grid(stored["map"])
         if keep:
-            writer.copy(mapped, base)
+            writer.copy(stored["map"], base)
         if keep and level is not None:
-            writer.cut(read_grid(mapped), base, level)
+            writer.cut(read_grid(stored["map"]), base, level)
     for name, place in projections(command).items():
-        found = writer.predict(model, place, f"{base}_{name}", level, keep)
-        if found is not None:
-            maps[f"_{name}"] = found
+        projected = writer.predict(stored["model"], place, f"{base}_{name}", level, keep)
+        if projected is not None:
+            maps[f"_{name}"] = projected
     return maps
 
 
-def _results_row(result: ModelResult, source: Path, base: str, logistic: bool) -> Row:
+def _results_row(result: ModelResult, table: Path, base: str, logistic: bool) -> Row:
     """Return the row of maxentResults.csv; with logistic maps its thresholds are on that scale, as Java Maxent's."""
-    row: Row = {**read_rows(source / str(result.files["results"]))[0], "Species": base}
+    row: Row = {**read_rows(table)[0], "Species": base}
     if not logistic:
         return row
     out: Row = {}
-    words = {name: key for key, name in {**NAMES, **TEST_NAMES}.items()}
+    keys = {name: key for key, name in {**NAMES, **TEST_NAMES}.items()}
     for head, value in row.items():
         name = head.removesuffix(" Cloglog threshold")
-        if name != head and name in words:
-            found = result.numbers["thresholds"][words[name]]["logistic"]
-            out[f"{name} Logistic threshold"] = found
+        if name != head and name in keys:
+            out[f"{name} Logistic threshold"] = result.numbers["thresholds"][keys[name]]["logistic"]
         else:
             out[head] = value
     return out
 
 
-def _write_omission(result: ModelResult, source: Path, path: Path, model: Model, logistic: bool) -> None:
+def _write_omission(stored: Mapping[str, Path], path: Path, model: Model, logistic: bool) -> None:
     """Write `_omission.csv` with Java Maxent's columns, a row per step of the cumulative scale; areas between whole
     percentages are interpolated."""
     scale = "logistic" if logistic else "cloglog"
-    known = read_rows(source / str(result.files["omission"]))
-    samples = read_rows(source / str(result.files["sample predictions"]))
+    table = read_rows(stored["omission"])
+    samples = rows_by(read_rows(stored["sample predictions"]), "Test or train")
     raw, percent = _thinned(model.cumulative).T
     columns = {
         "Raw value": raw,
         "Corresponding cumulative value": percent,
         f"Corresponding {scale.capitalize()} value": model.from_raw(raw, scale),
-        "Fractional area": np.interp(percent, column(known, "Cumulative threshold"), column(known, "Fractional area")),
+        "Fractional area": np.interp(percent, column(table, "Cumulative threshold"), column(table, "Fractional area")),
     }
     for part, name in (("train", "Training omission"), ("test", "Test omission")):
-        own = np.array([float(row["Raw prediction"]) for row in samples if row["Test or train"] == part])
-        columns[name] = np.array([np.mean(own < level) if own.size else 0.0 for level in raw])
+        predicted = np.array(column(samples.get(part, ()), "Raw prediction"))
+        columns[name] = np.array([np.mean(predicted < level) if predicted.size else 0.0 for level in raw])
     rows = [dict(zip(columns, map(float, row))) for row in zip(*columns.values())]
     write_text(omission_place(path), table_text(rows), overwrite=True)
 
@@ -146,52 +149,31 @@ def _thinned(table: Array) -> Array:
     if len(table) <= _ROWS:
         return table
     steps = np.searchsorted(table[:, 1], np.linspace(table[0, 1], table[-1, 1], _ROWS))
-    return table[np.unique(np.append([0, len(table) - 1], steps).clip(max=len(table) - 1))]
-
-
-def _write_samples(result: ModelResult, source: Path, folder: Path, base: str, model: Model, logistic: bool) -> None:
-    """Write the predictions at the records; with logistic maps on that scale."""
-    rows: list[Row] = list(read_rows(source / str(result.files["sample predictions"])))
-    if logistic:
-        rows = _on_logistic(rows, "Raw prediction", ("Cloglog prediction", "Logistic prediction"), model)
-    write_text(folder / f"{base}_samplePredictions.csv", table_text(rows), overwrite=True)
-
-
-def _write_background(result: ModelResult, source: Path, path: Path, model: Model, logistic: bool) -> None:
-    """Write the predictions at the background, where they were asked for; with logistic maps on that scale."""
-    if "background predictions" not in result.files:
-        return
-    rows: list[Row] = list(read_rows(source / str(result.files["background predictions"])))
-    if logistic:
-        rows = _on_logistic(rows, "raw", ("Cloglog", "Logistic"), model)
-    write_text(path, table_text(rows), overwrite=True)
+    rows: Index = np.unique(np.append([0, len(table) - 1], steps).clip(max=len(table) - 1))
+    return table[rows]
 
 
 def _on_logistic(rows: Sequence[Row], raw: str, names: tuple[str, str], model: Model) -> list[Row]:
     """Return rows with a logistic column, from the raw one, in place of the cloglog column."""
     cloglog, logistic = names
     values = model.from_raw(np.array([float(row[raw]) for row in rows]), "logistic").tolist()
-    kept = [{key: value for key, value in row.items() if key != cloglog} for row in rows]
-    return [row | {logistic: value} for row, value in zip(kept, values)]
+    others = [{key: value for key, value in row.items() if key != cloglog} for row in rows]
+    return [row | {logistic: value} for row, value in zip(others, values)]
 
 
-def _write_page(result: ModelResult, source: Path, folder: Path, base: str) -> None:
+def _write_page(page: Path, folder: Path, base: str) -> None:
     """Copy the page; its links lead to the results of sdm."""
-    if "page" not in result.files:
-        return
-    text = (source / str(result.files["page"])).read_text(encoding="utf-8")
-    inside = source.relative_to(folder).as_posix()
+    inside = page.parent.relative_to(folder).as_posix()
+    text = page.read_text(encoding="utf-8")
     text = re.sub(r'href="(?![#/\']|[a-z]+:)', f'href="{inside}/', text)  # not in scripts, which a digest protects
     write_text(folder / f"{base}.html", text, overwrite=True)
 
 
-def _copy_pictures(result: ModelResult, source: Path, folder: Path, base: str) -> None:
+def _copy_pictures(stored: Mapping[str, Path], folder: Path, base: str) -> None:
     """Copy the picture of the map and those of the page to `plots/`."""
-    pictures = {}
-    if "picture" in result.files:
-        pictures[f"{base}.png"] = source / str(result.files["picture"])
-    if "plots" in result.files:
-        pictures |= {f"{base}_{path.name}": path for path in sorted((source / "plots").glob("*.png"))}
+    pictures = {f"{base}.png": stored["picture"]} if "picture" in stored else {}
+    if "plots" in stored:
+        pictures |= {f"{base}_{path.name}": path for path in sorted(stored["plots"].glob("*.png"))}
     for name, path in pictures.items():
         (folder / "plots").mkdir(exist_ok=True)
         shutil.copyfile(path, folder / "plots" / name)

@@ -34,7 +34,14 @@ _COLUMNS = {
     "entropy": "Entropy",
 }
 _WHOLE = ("training_presences", "background_points", "iterations", "test_presences")
-_LETTERS = {"linear": "l", "quadratic": "q", "product": "p", "hinge": "h", "threshold": "t", "category": "c"}
+_LETTERS = {
+    "l": (LINEAR,),
+    "q": (QUADRATIC,),
+    "p": (PRODUCT,),
+    "h": (FORWARD, REVERSE),
+    "t": (THRESHOLD,),
+    "c": (CATEGORY,),
+}
 
 
 def is_bare_lambdas(place: Path) -> bool:
@@ -97,7 +104,8 @@ def _numbers(path: Path, model: Model) -> Numbers:
     found = {key: number(row.get(name)) for key, name in _COLUMNS.items()}
     numbers: Numbers = {key: value for key, value in found.items() if value is not None}
     numbers |= {key: int(numbers[key]) for key in _WHOLE if key in numbers}
-    letters = "".join(letter for word, letter in _LETTERS.items() if word in _classes(model))
+    weighted = {int(kind) for kind, weight in zip(model.terms.kind, model.terms.weight) if weight}
+    letters = "".join(letter for letter, kinds in _LETTERS.items() if weighted.intersection(kinds))
     return numbers | {
         "kind": KIND,
         "species": path.stem.replace("_", " "),
@@ -109,13 +117,6 @@ def _numbers(path: Path, model: Model) -> Numbers:
         "importance": _importance(row),
         "thresholds": _thresholds(row),
     }
-
-
-def _classes(model: Model) -> set[str]:
-    """Return the kinds of features that have a weight, in words."""
-    words = ("linear", "quadratic", "product", "hinge", "hinge", "threshold", "category")
-    kinds = dict(zip((LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY), words))
-    return {kinds[int(kind)] for kind, weight in zip(model.terms.kind, model.terms.weight) if weight}
 
 
 def _importance(row: Mapping[str, str]) -> dict[str, list[Row]]:

@@ -1,16 +1,17 @@
 """A command of maxent.jar, done by sdm: a run or its replicates, and the results under Java Maxent's names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from sdm._version import __version__
 from sdm.assess.measures.thresholds import TEST_NAMES
 from sdm.data.records.clean import CleanPoints
+from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, OutputError, SdmError
 from sdm.java.flags import JavaCommand
 from sdm.java.grids import GridValues
@@ -28,6 +29,7 @@ from sdm.java.translation import (
     with_plain_columns,
 )
 from sdm.kinds.registry import task_of
+from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.task import AnyTask, ModelResult, Prepared
 from sdm.options.definitions import RunOptions
 from sdm.report.results import add_rows, number
@@ -76,8 +78,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
     folder.mkdir(parents=True, exist_ok=True)
     choose, rows = JavaChoice(command), list[Row]()
     if divides(command):
-        made = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
-        models, failures, notices = made.models, made.failures, made.notices
+        models, failures, notices = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
     else:
         found = run(options, command=text, progress=progress, choose=choose)
         whole_models = {model.name: model.whole() for model in found.models if model.error is None}
@@ -149,15 +150,14 @@ class JavaChoice:
         """Return the options of one species."""
         table = task.plan(prepared, name, options).table
         letters = feature_letters(self.command, table.n_presences)
-        update: Numbers = {"features": letters}
+        values: Numbers = {"features": letters}
         if self.command["dosqrtcat"] and self.command["beta_categorical"] < 0:
-            update["beta_categorical"] = square_root_beta(letters, table.n_presences)
-        fit = options.fit.model_copy(update=update)
-        write: Callable[[Path, Numbers], None] = partial(_write_averages, table, safe_name(name))
-        return Chosen(options.model_copy(update={"fit": fit}), {"features": letters}, write, "java")
+            values["beta_categorical"] = square_root_beta(letters, table.n_presences)
+        write = partial(_write_averages, table, safe_name(name))
+        return Chosen(options.with_values(fit=values), {"features": letters}, write, "java")
 
 
-def _write_averages(table: Any, name: str, place: Path, files: Numbers) -> None:
+def _write_averages(table: SampleTable, name: str, place: Path, files: Numbers) -> None:
     """Write averages of the variables at the training records (of categories the most frequent one)."""
     rows = []
     for k, variable in enumerate(table.names):
@@ -183,9 +183,8 @@ def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, d
             f"{folder} has results of {there[0]}: use redoifexists to replace them, or skipifexists to keep them"
         )
     done.lines += [f"{name}: skipped, its results are there" for name in there]
-    left = [name for name in names if name not in there]
-    chosen = options.occurrences.model_copy(update={"species": left})
-    return options.model_copy(update={"occurrences": chosen}) if left else None
+    missing = [name for name in names if name not in there]
+    return options.with_values(occurrences={"species": missing}) if missing else None
 
 
 def _write_results(rows: list[Row], path: Path, append: bool) -> None:
@@ -212,46 +211,38 @@ def _lines(model: ModelResult, name: str) -> list[str]:
 _SHARE = 25  # per cent of the records that test a subsample where no percentage is given
 
 
-@dataclass
-class Replicates:
-    """The models of each species, in their order; species that failed, and why; notices of the inputs."""
-
-    models: dict[str, list[ModelResult]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
-
-
 def fit_replicates(
     command: JavaCommand, options: RunOptions, folder: Path, text: str, choose: Chooser, progress: Progress | None
-) -> Replicates:
-    """Fit the replicates of every species, into a folder each."""
+) -> tuple[dict[str, list[ModelResult]], dict[str, str], list[str]]:
+    """Fit the replicates of every species, into a folder each; return the models of each species in their order, why
+    species failed, and notices of the inputs."""
     task = task_of(options)
     task.check_options(options)
     prepared = task.prepare(options)
-    done = Replicates(failures=dict(prepared.failures), notices=prepared.notices)
+    models: dict[str, list[ModelResult]] = {}
+    failures = dict(prepared.failures)
     job = Job(task, options, text, choose)
     for name in prepared.tables:
         try:
-            done.models[name] = []
-            for k, part in enumerate(_parts(prepared, name, command, options.seed)):
+            made = []
+            for k, part in enumerate(_parts(cast(SpeciesPrepared, prepared), name, command, options.seed)):
                 ready = job.fit(part, name, progress)
-                place = folder / f"{safe_name(name)}_{k}"
-                done.models[name].append(job.write(ready, place, progress, overwrite=True))
+                made.append(job.write(ready, folder / f"{safe_name(name)}_{k}", progress, overwrite=True))
+            models[name] = made
         except SdmError as error:
             if len(prepared.tables) == 1:
                 raise
-            done.failures[name] = str(error)
-            del done.models[name]
-    if not done.models and done.failures:
-        raise DataError(next(iter(done.failures.values())))
-    return done
+            failures[name] = str(error)
+    if not models and failures:
+        raise DataError(next(iter(failures.values())))
+    return models, failures, prepared.notices
 
 
-def _parts(prepared: Prepared, name: str, command: JavaCommand, seed: int) -> Iterator[Any]:
+def _parts(prepared: SpeciesPrepared, name: str, command: JavaCommand, seed: int) -> Iterator[SpeciesPrepared]:
     """Give what each replicate of a species is fitted to: training records, and those that test it."""
     table = prepared.tables[name]
     for train, test in divide(table.n_presences, command, seed):
-        own: Any = replace(prepared.only(name), tables={name: table.take(train)})
+        own = replace(prepared.only(name), tables={name: table.take(train)})
         if test.size:
             none = np.zeros(test.size, dtype=np.int64)
             at = table.presence_x[test], table.presence_y[test]

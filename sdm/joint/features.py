@@ -58,10 +58,10 @@ class SiteFeatures:
         return len(self.terms) + 1
 
     def evaluate(self, x: Array, clamp: bool = True) -> Array:
-        """Return `f(x)` as an `(n, 1, K)` array: standardised terms, then the bias, which is one."""
+        """Return `f(x)` as an `(n, K)` array: standardised terms, then the bias, which is one."""
         held = np.clip(x, self.lo, self.hi) if clamp else x
-        out = np.ones((x.shape[0], 1, self.size))
-        out[:, 0, :-1] = (self.terms.evaluate((held - self.centre) / self.width) - self.mean) / self.spread
+        out = np.ones((x.shape[0], self.size))
+        out[:, :-1] = (self.terms.evaluate((held - self.centre) / self.width) - self.mean) / self.spread
         return out
 
     def raw_terms(self) -> Terms:

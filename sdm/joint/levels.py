@@ -75,7 +75,7 @@ class Levels:
     def beside(self, sites: LabelledSites, spread: float, c: float) -> LabelledSites:
         """Return sites with one column per level before their features, for a penalty of 1/C on all weights."""
         own = self.columns(spread / np.sqrt(c))
-        return replace(sites, x=np.concatenate([own[:, None, :], sites.x], axis=2))
+        return replace(sites, x=np.concatenate([own, sites.x], axis=1))
 
     def held_out_units(self, site: Any) -> AnyArray | None:
         """Return what is held out together where σ is chosen: whole sites, or single rows (None) where most levels have
@@ -112,7 +112,7 @@ class RandomEffect:
                 own.append(vector)
                 continue
             nodes, edges = shape.split(vector)
-            rest.append(np.concatenate([nodes[:, count:].ravel(), edges.ravel()]))
+            rest.append(np.concatenate([nodes[:, count:].ravel(), edges]))
             own.append(size * nodes[:, :count])
         effect, variance = own
         return cls(column, levels.names, effect, variance, spread), rest[0], rest[1]

@@ -26,15 +26,12 @@ class Artefact(Generic[SourceT]):
         Returns its rows. A table without rows is not written, unless its columns are always the same.
     columns : sequence of str
         The columns of a table that is written without rows too.
-    section : str
-        The section of the page that shows it.
     """
 
     key: str
     file: str
     rows: Callable[[SourceT], Rows]
     columns: tuple[str, ...] = ()
-    section: str = ""
 
 
 Catalogue = Sequence[Artefact[Any]]

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.importance import Contribution, Jackknife, Permutation, jackknife
+from sdm.assess.measures.thresholds import Threshold
 from sdm.assess.null_models import NullModels, null_models
 from sdm.assess.profiles import Band, Surface, band, class_names, marginal, response_grid, surface
 from sdm.assess.splits.folds import Split, same_folds
@@ -16,10 +17,16 @@ from sdm.data.table import SampleTable
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.executors.opening import workers
-from sdm.models.interface import ValueModel
+from sdm.kinds.task import Prepared
+from sdm.models.interface import FittedModel, ValueModel
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Numbers, Progress
+
+TableT = TypeVar("TableT", bound=SampleTable | SiteSample)
+TestT = TypeVar("TestT", bound=Array | SiteSample)
+EstimatorT = TypeVar("EstimatorT", bound=Parameters)
+FittedT = TypeVar("FittedT", bound=FittedModel)
 
 
 @dataclass
@@ -64,50 +71,65 @@ class Assessed:
         return numbers
 
 
-class AssessedModel(Protocol):
-    """A measured model of any kind, with what its tables and pictures of the assessment are made from."""
+@dataclass(frozen=True)
+class AssessedFit(Generic[TableT, TestT, EstimatorT, FittedT]):
+    """A model with its certificate: all that maps depend on, and that measures begin with."""
 
-    numbers: Numbers
+    name: str  # the species, or the title of the classes
+    table: TableT  # what it was fitted to: the training part
+    test: TestT | None  # values at test records, or a sample of test sites
+    split: Split | None
+    base: EstimatorT  # the estimator of the options, not fitted
+    fitted: EstimatorT
+    model: FittedT
+    thresholds: list[Threshold]
+
+
+FitT = TypeVar("FitT", bound=AssessedFit[Any, Any, Any, Any])
+
+
+@dataclass(kw_only=True)
+class AssessedModel(Generic[FitT]):
+    """A measured model, with what its tables and pictures of the assessment are made from."""
+
+    fit: FitT
+    numbers: Numbers  # everything that was measured, for the file of numbers
+    notes: list[str]
     assessed: Assessed
-    bands: list[Band]  # responses over the replicates, where their models were kept
-    surfaces: list[Surface]  # responses to two variables at a time
+    scale: str  # of its surfaces
+    bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
+    surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
 
     @property
     def name(self) -> str:
         """What the model is of."""
+        return self.fit.name
 
-    @property
-    def table(self) -> SampleTable | SiteSample:
-        """The training data."""
 
-    @property
-    def scale(self) -> str:
-        """The scale of its surfaces."""
+AnyMeasured = AssessedModel[Any]
+"""A measured model of any kind that has an `Assessor`."""
 
 
 def assess(
-    table: SampleTable | SiteSample,
+    fit: AssessedFit[TableT, TestT, EstimatorT, FittedT],
+    single: EstimatorT,
+    prepared: Prepared,
     options: RunOptions,
-    base: Parameters,
-    single: Parameters,
-    split: Split | None,
+    nested: tuple[TableT, Split] | None,
+    progress: Progress | None,
     *,
     assessor: Assessor = PRESENCE_ONLY,
-    test: Array | SiteSample | None = None,
-    nested: tuple[SampleTable | SiteSample, Split] | None = None,
-    validated: CrossValidation | None = None,
     start: Model | None = None,
-    progress: Progress | None = None,
 ) -> Assessed:
     """Fit again to parts of the data, in every way that the options ask for, and measure.
 
-    The estimator `base` is fitted to folds, and chooses penalties in each of them; `single`, with the penalties that
-    were chosen, for the jackknife and null models. `test` are values at test records, or a sample of test sites.
-    `nested` are the table with all variables and folds that choose among them, in place of the table and its folds.
-    `validated` are the measures of the same model in the same folds, where its settings were chosen by them. `start` is
-    the model of the whole table, from which those of folds start.
+    The estimator of the options is fitted to folds, and chooses penalties in each of them; `single`, with the penalties
+    that were chosen, for the jackknife and null models. `nested` are the table with all variables and folds that choose
+    among them, in place of the table and its folds. Where settings were chosen by the same folds, `prepared` has their
+    measures. `start` is the model of the whole table, from which those of folds start.
     """
-    assessed, own = Assessed(), options.test
+    assessed, own, table, split = Assessed(), options.test, fit.table, fit.split
+    validated = prepared.validated.get(fit.name)
     with workers(options) as pool:
         common: Numbers = {"assessor": assessor, "executor": pool, "progress": progress}
         if split is not None:
@@ -116,9 +138,9 @@ def assess(
             if validated is not None and nested is None and not keep and same_folds(validated.split, split):
                 assessed.validation = validated
             else:
-                assessed.validation = cross_validate(whole, base, folds, keep_models=keep, start=start, **common)
+                assessed.validation = cross_validate(whole, fit.base, folds, keep_models=keep, start=start, **common)
         if own.jackknife:
-            assessed.jackknife = jackknife(table, single, test, **common)
+            assessed.jackknife = jackknife(table, single, fit.test, **common)
         if own.null_models and split is not None:
             whole, folds = (table, split) if nested is None else nested
             nulls = null_models(whole, single, folds, iterations=own.null_models, seed=options.seed, **common)

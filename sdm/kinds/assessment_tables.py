@@ -9,11 +9,10 @@ import numpy as np
 from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
 from sdm.kinds.artefacts import Artefact
-from sdm.kinds.assessing import AssessedModel
-from sdm.kinds.task import REPLICATES, Files
+from sdm.kinds.assessing import AnyMeasured
+from sdm.kinds.task import REPLICATES, Destination
 from sdm.models.file import save_model
 from sdm.models.interface import FittedModel
-from sdm.options.definitions import RunOptions
 from sdm.report.chart_files import make_plots
 from sdm.report.paper import Paper, paper_of
 from sdm.storage.files import safe_name
@@ -28,7 +27,7 @@ MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
 LAND_PIXELS = 400
 
 
-def importance_rows(model: AssessedModel) -> list[Row]:
+def importance_rows(model: AnyMeasured) -> list[Row]:
     """Return one row per variable with both kinds of importance, the one that contributes most first.
 
     Classes have one kind: by how much the log loss rises when a variable is shuffled.
@@ -53,7 +52,7 @@ def importance_rows(model: AssessedModel) -> list[Row]:
     return sorted(rows, key=lambda row: -float(row["contribution"]))
 
 
-def fold_rows(model: AssessedModel) -> list[Row]:
+def fold_rows(model: AnyMeasured) -> list[Row]:
     """Return the fold of every presence, and of the background where it is divided; empty if folds overlap."""
     validation = model.assessed.validation
     split = None if validation is None else validation.split
@@ -63,20 +62,20 @@ def fold_rows(model: AssessedModel) -> list[Row]:
     groups = [split.group, split.background_group]
     return [
         {"X": x, "Y": y, "kind": kind, "fold": names[k]}
-        for (kind, xs, ys), group in zip(model.table.points(), groups)
+        for (kind, xs, ys), group in zip(model.fit.table.points(), groups)
         if group is not None
         for x, y, k in zip(xs.tolist(), ys.tolist(), group.tolist())
     ]
 
 
-def variogram_rows(model: AssessedModel) -> list[Row]:
+def variogram_rows(model: AnyMeasured) -> list[Row]:
     """Return the variograms that the size of blocks comes from; none if it was given."""
     validation = model.assessed.validation
     blocks = None if validation is None else validation.split.blocks
     return [] if blocks is None else blocks.rows()
 
 
-def band_rows(model: AssessedModel) -> list[Row]:
+def band_rows(model: AnyMeasured) -> list[Row]:
     """Return the responses over the replicates in long form."""
     return [
         {
@@ -91,7 +90,7 @@ def band_rows(model: AssessedModel) -> list[Row]:
     ]
 
 
-def surface_rows(model: AssessedModel) -> list[Row]:
+def surface_rows(model: AnyMeasured) -> list[Row]:
     """Return the responses to two variables at a time in long form."""
     return [
         {
@@ -108,44 +107,39 @@ def surface_rows(model: AssessedModel) -> list[Row]:
     ]
 
 
-ASSESSMENT: tuple[Artefact[AssessedModel], ...] = (
-    Artefact("importance", "{name}_importance.csv", importance_rows, section="importance"),
+ASSESSMENT: tuple[Artefact[AnyMeasured], ...] = (
+    Artefact("importance", "{name}_importance.csv", importance_rows),
     Artefact(
         "jackknife",
         "{name}_jackknife.csv",
         lambda model: [asdict(row) for row in model.assessed.jackknife],
-        section="importance",
     ),
     Artefact(
         "cross-validation",
         "{name}_crossValidation.csv",
         lambda model: model.assessed.validation.rows if model.assessed.validation else [],
-        section="validation",
     ),
-    Artefact("folds", "{name}_folds.csv", fold_rows, section="validation"),
-    Artefact("variograms", "{name}_variograms.csv", variogram_rows, section="validation"),
+    Artefact("folds", "{name}_folds.csv", fold_rows),
+    Artefact("variograms", "{name}_variograms.csv", variogram_rows),
     Artefact(
         "null models",
         "{name}_nullModels.csv",
         lambda model: [asdict(test) for test in model.assessed.nulls.tests] if model.assessed.nulls else [],
-        section="null",
     ),
     Artefact(
         "calibration",
         "{name}_calibration.csv",
         lambda model: model.assessed.survey["calibration"] if model.assessed.survey else [],
-        section="survey",
     ),
-    Artefact("bands", "{name}_bands.csv", band_rows, section="curves"),
-    Artefact("surfaces", "{name}_surfaces.csv", surface_rows, section="curves"),
+    Artefact("bands", "{name}_bands.csv", band_rows),
+    Artefact("surfaces", "{name}_surfaces.csv", surface_rows),
 )
 """The tables of how good a model is, of every kind that has an `Assessor`."""
 
 
-def write_assessment(
-    measured: AssessedModel, model: FittedModel, stack: "Stack | None", options: RunOptions, folder: Path, files: Files
-) -> None:
+def write_assessment(measured: AnyMeasured, model: FittedModel, stack: "Stack | None", to: Destination) -> None:
     """Write a model with those of its replicates, and the pictures of how good it is, and note their names."""
+    folder, files = to.folder, to.files
     name, replicates = safe_name(measured.name), measured.assessed.replicates
     files["model"] = save_model(model, folder / f"{name}.npz").name
     if replicates:  # `sdm project` then tells how much of a variance is theirs
@@ -154,23 +148,21 @@ def write_assessment(
         known = {key: model.meta[key] for key in ("species", "title") if key in model.meta}
         for k, one in enumerate(replicates, start=1):
             save_model(replace(one, meta={**one.meta, **known}), folder / REPLICATES / f"{name}_{k}.npz")
-    _draw_assessment(measured, stack, options, folder, files)
+    _draw_assessment(measured, stack, to)
 
 
-def _draw_assessment(
-    measured: AssessedModel, stack: "Stack | None", options: RunOptions, folder: Path, files: Files
-) -> None:
+def _draw_assessment(measured: AnyMeasured, stack: "Stack | None", to: Destination) -> None:
     """Draw the folds on a map, the variograms that the size of blocks comes from, and responses to two variables."""
     split = None if measured.assessed.validation is None else measured.assessed.validation.split
     blocks = None if split is None else split.blocks
     divided = split is not None and split.group is not None and len(split.folds) <= MOST_FOLDS
-    mapped = divided and _is_placed(measured.table.points()[0])
+    mapped = divided and _is_placed(measured.fit.table.points()[0])
     if not (mapped or blocks is not None or measured.surfaces):
         return
     from sdm.report.figures import assessment
     from sdm.report.figures.variables import draw_variograms
 
-    plots, paper = make_plots(folder, files), paper_of(options.output)
+    plots, paper = make_plots(to.folder, to.files), paper_of(to.options.output)
     if split is not None and mapped:
         _draw_folds(measured, split, stack, plots / "folds.png", paper)
     if blocks is not None:
@@ -185,27 +177,25 @@ def _is_placed(points: tuple[str, AnyArray, AnyArray]) -> bool:
     return all(bool(np.isfinite(part).all()) for part in points[1:])
 
 
-def _draw_folds(measured: AssessedModel, split: Split, stack: "Stack | None", path: Path, paper: Paper) -> None:
+def _draw_folds(measured: AnyMeasured, split: Split, stack: "Stack | None", path: Path, paper: Paper) -> None:
     """Draw the folds on a map, over the land, with the lines between blocks."""
-    from sdm.report.figures.assessment import draw_folds
+    from sdm.report.figures.assessment import FoldPlaces, draw_folds
 
-    points = measured.table.points()
+    points = measured.fit.table.points()
     placed = [part[1:] for part in points if _is_placed(part)]
     divided = f", {split.background} background" if len(points) > 1 else ""
-    draw_folds(
+    places = FoldPlaces(
         placed[0],
         cast("Index", split.group),
         [fold.name for fold in split.folds],
-        path,
         background=placed[1] if len(placed) > 1 else None,
         background_group=split.background_group,
         geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
         land=_land(stack),
         outlines=split.outlines,
-        title=measured.name,
-        caption=f"{len(split.folds)} folds, {split.method}{divided}",
-        paper=paper,
     )
+    caption = f"{len(split.folds)} folds, {split.method}{divided}"
+    draw_folds(places, path, title=measured.name, caption=caption, paper=paper)
 
 
 def _land(stack: "Stack | None") -> "Picture | None":

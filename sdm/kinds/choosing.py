@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.assess.splits.folds import Split
@@ -14,7 +13,7 @@ from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflat
 from sdm.errors import OptionError, name_list
 from sdm.executors.opening import workers
 from sdm.kinds.splitting import FOLDS, with_default_folds
-from sdm.kinds.task import AnyTask, Files, Prepared
+from sdm.kinds.task import AnyTask, Destination, Prepared
 from sdm.options.definitions import RunOptions
 from sdm.report.chart_files import make_plots
 from sdm.report.tables import write_rows
@@ -176,16 +175,16 @@ def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
     return f"reduce: {len(gone)} variables left out, {losses}, {now}{told}: {listed_drops(gone)}"
 
 
-def write_choice(choice: VariableChoice, options: RunOptions, folder: Path, files: Files) -> None:
+def write_choice(choice: VariableChoice, to: Destination) -> None:
     """Write `variables.csv`, the steps of the reduction, and pictures of both."""
     from sdm.report.figures.variables import draw_correlation, draw_reduction
     from sdm.report.paper import paper_of
 
-    paper = paper_of(options.output)
+    folder, files, paper = to.folder, to.files, paper_of(to.options.output)
     files["variables"] = write_rows(folder / "variables.csv", choice.rows()).name
     plots = make_plots(folder, files)
     if len(choice.found.names) >= LEAST:
-        draw_correlation(choice.found, plots / "correlation.png", options.layers.drop_correlated or 0.7, paper)
+        draw_correlation(choice.found, plots / "correlation.png", to.options.layers.drop_correlated or 0.7, paper)
     if choice.steps:
         files["reduction"] = write_rows(folder / "reduction.csv", choice.step_rows()).name
         draw_reduction(choice.step_rows(), plots / "reduction.png", paper)

@@ -1,24 +1,34 @@
-"""What runs of every kind read alike: the layers, and the names of species that were asked for."""
+"""What runs and commands of every kind read alike: layers, species, and the values that a fitted model needs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from sdm.data.nodata import NodataCodes
+import numpy as np
+
+from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.place import Region, has_place, without_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.names import names_meant
 from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import clean
 from sdm.data.records.filters import RecordFilters, read_length, read_years
+from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.rows import RowRules
-from sdm.data.variables import NamedVariables, matching
-from sdm.errors import OptionError
+from sdm.data.records.suspicious import Suspicion
+from sdm.data.records.textfile import TextTable
+from sdm.data.untagged import refuse_values
+from sdm.data.variables import NamedVariables, matching, said_variables
+from sdm.errors import DataError, OptionError
 from sdm.features.by_variable import FeatureChoice, named_alone
 from sdm.kinds.task import Findings
+from sdm.models.interface import FittedModel
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.storage.addresses import place_suffix
+from sdm.types import Array, Index, Numbers
 
 SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
@@ -87,7 +97,7 @@ def choice_of(options: RunOptions) -> NamedVariables:
 def wanted_variables(options: RunOptions) -> list[str]:
     """Return names or patterns of the variables of a run, none for all: those that were chosen, or those that features
     by variable name."""
-    return options.layers.variables or named_alone(features_given(options))
+    return options.layers.variables or named_alone(options.fit.feature_text)
 
 
 @contextmanager
@@ -101,24 +111,14 @@ def naming_features(options: RunOptions) -> Iterator[None]:
         raise OptionError(str(error).replace("layers.variables:", "fit.features:", 1)) from error
 
 
-def features_given(options: RunOptions) -> str:
-    """Return the text of the features of a run."""
-    return options.fit.feature_text
-
-
 def check_features(options: RunOptions, names: Sequence[str]) -> None:
     """Raise if features are given of variables that there are not."""
-    FeatureChoice.read(features_given(options)).check(names)
-
-
-def with_layers(stack: Stack, names: Sequence[str]) -> Stack:
-    """Return a stack with some of its layers, in its own order."""
-    return replace(stack, layers=tuple(layer for layer in stack.layers if layer.name in names))
+    FeatureChoice.read(options.fit.feature_text).check(names)
 
 
 def narrowed(stack: Stack | None, names: Sequence[str]) -> Stack | None:
-    """Return the layers of a run with some of the variables; None for tables."""
-    return None if stack is None else with_layers(stack, names)
+    """Return a stack with some of its layers, in its own order; None for tables."""
+    return stack and replace(stack, layers=tuple(layer for layer in stack.layers if layer.name in names))
 
 
 def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
@@ -146,3 +146,82 @@ def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
         low, high = float(summary.minimum[k]), float(summary.maximum[k])
         if low == high:
             found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it cannot tell places apart")
+
+
+def chosen_options(model: FittedModel, given: Mapping[str, object], known: Sequence[str]) -> Numbers:
+    """Return the options that were given (are neither None nor empty); raise for one that does not apply."""
+    chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
+    for name in chosen:
+        if name not in known:
+            raise OptionError(f"--{name.replace('_', '-')} does not apply to a {model.called}: leave it out")
+    return chosen
+
+
+def check_categories(model: FittedModel) -> None:
+    """Raise if a variable of a model has categories of text, which layers cannot hold."""
+    if text := list(model.encoder.labels):
+        raise DataError(
+            f"variable '{text[0]}' of the model has categories of text, which layers cannot hold: give its values in a "
+            "table"
+        )
+
+
+def open_for(
+    model: FittedModel,
+    layers: Sequence[str],
+    *,
+    nodata: NodataGiven = None,
+    align: str | None = None,
+    rename: Mapping[str, str] | None = None,
+) -> Stack:
+    """Open the layers that a model needs, in its order and under its names; untagged codes of "no data" are refused."""
+    check_categories(model)
+    files = list(layers) if len(layers) > 1 else layers[0]
+    categorical, names = model.categorical, model.names
+    stack = open_stack(files, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
+    stack = examine(stack)
+    refuse_codes_in(stack)
+    return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
+
+
+def check_region(model: FittedModel, stack: Stack, area: StudyArea | None = None) -> None:
+    """Raise if a model with variables of place is to be used where it was not fitted."""
+    if (region := Region.of_model(model)) is not None:
+        region.check(stack, None if area is None else area.bounds)
+
+
+def values_at(
+    stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str] = ()
+) -> tuple[Array, Index]:
+    """Return the layers' values at records, each record by itself, and which records those are.
+
+    Records that cannot be used are left out, and `notices` gets a line that says how many `what` they are.
+    """
+    if not len(records):
+        return np.empty((0, len(stack.names))), np.empty(0, dtype=np.int64)
+    named = replace(records, species=np.full(len(records), what, dtype=object))
+    suspicion = Suspicion.of(drop_suspicious, names=False)
+    points, ledger = clean(named, stack, remove_duplicates=False, suspicion=suspicion)
+    notices += ledger.notices(what)
+    refuse_values(points[what].values, stack, what)
+    if ledger.describe(what):
+        notices.append(f"{what} left out: {ledger.describe(what)}")
+    return np.asarray(points[what].values, dtype=np.float64), points[what].index
+
+
+def open_text(path: str | Path) -> TextTable:
+    """Open a text table; raise if there is none, or nothing in it."""
+    if not Path(path).is_file():
+        raise DataError(f"file '{path}' does not exist: check the path")
+    return TextTable(Path(path))
+
+
+def check_columns(model: FittedModel, text: TextTable, known: Sequence[str] = ()) -> None:
+    """Raise if a table lacks a variable of a model, but for those that are `known` otherwise."""
+    missing = [name for name in model.names if name not in text.header and name not in known]
+    if absent := [f"'{name}'" for name in missing]:
+        what = "a variable" if len(absent) == 1 else "variables"
+        hint = f"{what} of the model: add it, or give layers with --layers"
+        if has_place(missing) and not without_place(missing):
+            hint = f"{what} of the model: add columns of coordinates, such as x and y, or longitude and latitude"
+        raise DataError(f"file '{text.path.name}' has no column {', '.join(absent)}, {hint}")

@@ -1,6 +1,6 @@
 """Maps of one value per cell, which several kinds make: values, presence by a cutoff, and the spread of replicates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from sdm.assess.uncertainty import STATISTICS
@@ -8,11 +8,12 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.task import Files
-from sdm.maps.gis.styles import publishing_maps
+from sdm.maps.gis.styles import publishing_maps, style_folder
 from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.interface import FittedModel, ValueModel
+from sdm.storage.commit import staging
 
 Tags = dict[str, str]
 
@@ -47,6 +48,28 @@ def refuse_one_map(output: Path, makes: str) -> None:
         )
 
 
+def publish_maps(
+    model: FittedModel,
+    output: Path,
+    given: MapOptions,
+    write: Callable[[Path, NoveltyMaps], Iterable[tuple[Tags, RasterSummary]]],
+    scale: str = "",
+    first: Sequence[str] = (),
+) -> MapResult:
+    """Write maps, and those of the novelty of the environment beside them, into a folder with their styles: all, or
+    none. `write` returns what each map shows; all are called by their files, as a species may have the name of another
+    map. Lines of the `first` come before those of the maps."""
+    with staging(output, overwrite=given.overwrite, keep=True) as stage:
+        beside = {name: stage / f"{name}.tif" for name in novelty_places(given.novelty, stage)}
+        novelty = NoveltyMaps(model, beside, given.novelty, scale)
+        maps = {one.path.relative_to(stage).as_posix(): (shown, one) for shown, one in write(stage, novelty)}
+        style_folder(stage)
+    lines = [f"written: {output / key} ({one.text})" for key, (_, one) in maps.items()]
+    numbers = {key: {**shown, **one.numbers} for key, (shown, one) in maps.items()}
+    result = MapResult({key: output / key for key in maps}, {"maps": numbers}, [*first, *lines])
+    return result.with_novelty(novelty, {name: output / path.name for name, path in beside.items()})
+
+
 def write_value_map(
     model: ValueModel, stack: Stack, raster: Path, given: MapOptions, tags: Tags, novelty: NoveltyMaps | None = None
 ) -> RasterSummary:
@@ -54,9 +77,7 @@ def write_value_map(
     scale = given.scale or model.scale
     level = None if given.threshold is None else threshold_on_scale(model, given.threshold, scale)
     tags = tags | rule_tag(given.threshold)
-    return predict_raster(
-        model, stack, raster, scale=scale, threshold=level, tags=tags, novelty=novelty, **given.arguments
-    )
+    return predict_raster(model, stack, raster, given.how, scale=scale, threshold=level, tags=tags, novelty=novelty)
 
 
 def publish_value_map(
@@ -87,7 +108,7 @@ def write_value_maps(
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
         about = {**tags, "model_id": model.identity}
-        write_spread_maps(replicates, stack, paths, scale=given.scale or model.scale, tags=about, **given.arguments)
+        write_spread_maps(replicates, stack, paths, given.how, scale=given.scale or model.scale, tags=about)
         files |= {f"{name} {of}": path.name for name, path in paths.items()}
     if given.threshold is not None:
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")

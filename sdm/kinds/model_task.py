@@ -1,10 +1,10 @@
 """What commands need of a fitted model of one kind: its maps, its measures on new data, and what it holds."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sdm.errors import OptionError
 from sdm.kinds.artefacts import Catalogue
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.textfile import TextTable
-    from sdm.kinds.model_inputs import SurveyFile
     from sdm.maps.novelty import NoveltyMaps
+    from sdm.maps.passes import MapPass
     from sdm.maps.projection.targets import ProjectedModel
     from sdm.options.definitions import RunOptions
 
 ModelT = TypeVar("ModelT", bound=FittedModel)
-RowValues = Callable[..., Array]  # like `FittedModel.column_values`
 
 
-class MapArguments(TypedDict):
-    """Arguments that all functions that write maps have in common."""
+@dataclass(frozen=True)
+class SurveyFile:
+    """A table of sites with labels that are known already, and its coordinates."""
 
-    extrapolation: str
-    study_area: "StudyArea | None"
-    threads: int
-    progress: Progress | None
+    path: str | Path
+    x_column: str | None = None
+    y_column: str | None = None
+    crs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MapOptions:
     threshold: str | float | None = None
     extrapolation: str = "clamp"
     novelty: tuple[str, ...] = ()  # measures to map
-    known: "SurveyFile | None" = None  # labels that are held
+    known: SurveyFile | None = None  # labels that are held
     communities: bool = False  # whether to list possible communities
     study_area: "StudyArea | None" = None
     threads: int = 2
@@ -57,14 +57,11 @@ class MapOptions:
         )
 
     @property
-    def arguments(self) -> MapArguments:
-        """The arguments that all functions that write maps have in common."""
-        return {
-            "extrapolation": self.extrapolation,
-            "study_area": self.study_area,
-            "threads": self.threads,
-            "progress": self.progress,
-        }
+    def how(self) -> "MapPass":
+        """What all functions that write maps have in common."""
+        from sdm.maps.passes import MapPass
+
+        return MapPass(self.extrapolation, self.study_area, self.threads, self.progress)
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,21 @@ class MapResult:
         written = [f"written: {places[name]} ({text})" for name, text in novelty.texts.items()]
         files, numbers = {**self.files, **places}, {**self.numbers, **novelty.numbers}
         return MapResult(files, numbers, [*novelty.lines, *self.lines, *written])
+
+
+class RowPredictor(Generic[ModelT]):
+    """What predicts for the rows of a table."""
+
+    def __init__(self, model: ModelT) -> None:
+        self.model = model
+
+    def values(self, columns: Sequence[Array], scale: str | None, clamp: bool) -> Array:
+        """Return the predictions, from one array per variable, as `FittedModel.column_values` does."""
+        return self.model.column_values(columns, scale, clamp)
+
+    def communities(self, columns: Sequence[Array], clamp: bool) -> list[Row]:
+        """Return the possible communities of the rows; none of a model that has no communities."""
+        return []
 
 
 class ModelTask(ABC, Generic[ModelT]):
@@ -137,24 +149,12 @@ class ModelTask(ABC, Generic[ModelT]):
 
         return ProjectedModel(model, name)
 
-    def row_values(
-        self, model: ModelT, known: "SurveyFile | None", text: "TextTable", row: Index, notices: list[str]
-    ) -> RowValues:
-        """Return a function like the model's `column_values`, for the rows of a table: with the labels that a survey
-        knows, or with other columns of the table, where the model can use them."""
-        return model.column_values
-
-    def row_communities(
-        self,
-        model: ModelT,
-        columns: Sequence[Array],
-        known: "SurveyFile | None",
-        text: "TextTable",
-        row: Index,
-        clamp: bool,
-    ) -> list[Row]:
-        """Return the possible communities of the rows of a table; none of a model that has no communities."""
-        return []
+    def row_predictor(
+        self, model: ModelT, known: SurveyFile | None, text: "TextTable", row: Index, notices: list[str]
+    ) -> RowPredictor[ModelT]:
+        """Return what predicts for the rows of a table: with the labels that a survey knows, or with other columns of
+        the table, where the model can use them."""
+        return RowPredictor(model)
 
     def table_columns(self, model: ModelT, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
@@ -172,3 +172,7 @@ class ModelTask(ABC, Generic[ModelT]):
     @abstractmethod
     def info_lines(self, model: ModelT, features: int) -> list[str]:
         """Return what is in a model file, with its largest weights, as lines of text."""
+
+
+AnyModelTask = ModelTask[Any]
+"""What commands need of the models of any kind."""

@@ -7,14 +7,15 @@ The folder of a kind has `kind.py` with its `TASK`, `results.py` with `RESULTS`,
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from sdm.errors import DataError
 from sdm.options.definitions import RunOptions
 from sdm.options.several import JointOptions
 
 if TYPE_CHECKING:
-    from sdm.kinds.model_task import ModelTask
+    from sdm.kinds.model_task import AnyModelTask
     from sdm.kinds.task import AnyTask
     from sdm.report.pages.frame import Page
     from sdm.report.results import Results
@@ -30,9 +31,9 @@ HOMES = {
 
 
 @cache
-def model_task(kind: str) -> "ModelTask[Any]":
+def model_task(kind: str) -> "AnyModelTask":
     """Return what commands need of the models of a kind."""
-    task: ModelTask[Any] = _part(kind, "kind").TASK()
+    task: AnyModelTask = _part(kind, "kind").TASK()
     return task
 
 
@@ -63,7 +64,7 @@ def page_of(results: "Results") -> "Page":
     return page
 
 
-def _part(kind: str, module: str) -> Any:
+def _part(kind: str, module: str) -> ModuleType:
     return import_module(f"{HOMES[kind]}.{module}")
 
 

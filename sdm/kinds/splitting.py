@@ -1,8 +1,8 @@
 """How a run divides its records or survey sites: set aside for testing, in folds, or in replicates."""
 
 import logging
-from dataclasses import replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from sdm.options.testing import TestOptions
 from sdm.types import Array, Index, Numbers
 
 log = logging.getLogger("sdm")
+TableT = TypeVar("TableT")
+TestT = TypeVar("TestT")
 
 FOLDS = 5  # where a division needs a number and none was given
 SUBSAMPLE = 25.0  # percent
@@ -31,7 +33,22 @@ ENOUGH = 500  # points for variograms: fewer records are joined by background
 SMALLER = 12  # times that blocks are made smaller by a fifth, until the records lie in enough of them
 
 
-def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, tuple[Array, Array, Array] | None]:
+@dataclass(frozen=True)
+class Plan(Generic[TableT, TestT]):
+    """The data of one model, divided: what trains, what was set aside for testing, and the folds."""
+
+    table: TableT
+    test: TestT | None
+    split: Split | None
+
+
+TestRecords = tuple[Array, Array, Array]
+"""Values, x and y of the records that test a species."""
+RecordPlan = Plan[SampleTable, TestRecords]
+"""The records of one species, divided."""
+
+
+def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, TestRecords | None]:
     """Divide the presences at random as `test.percent` says: what trains, and values, x and y of what tests.
 
     At least one is set aside and at least two are kept. For replicates by subsample the percentage is theirs, and all
@@ -270,8 +287,8 @@ def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:
     if how == "equal-blocks":
         degrees = _may_be_degrees(x, y) if stack is None else stack.crs is not None and stack.crs.is_geographic
         x, around_x = in_one_piece(x, around_x) if degrees else (x, around_x)
-    elif how == "block" and not _on_globe(table, stack):
-        unit = float(cast(Any, stack).crs.linear_units_factor[1]) / 1000
+    elif how == "block" and stack is not None and stack.crs is not None and not _on_globe(table, stack):
+        unit = float(stack.crs.linear_units_factor[1]) / 1000
         x, y, around_x, around_y = (unit * part for part in (x, y, around_x, around_y))
     else:
         x, y = _degrees(x, y, stack, f"test.split={how}")

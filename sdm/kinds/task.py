@@ -4,9 +4,10 @@ Reading, batches, checking, predicting, evaluating and reporting are each writte
 hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one.
 """
 
+import inspect
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
+from sdm.estimators.params import Parameters
 from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
 from sdm.options.definitions import RunOptions
@@ -33,14 +35,25 @@ if TYPE_CHECKING:
     from sdm.data.records.clean import Ledger
     from sdm.data.site_sample import SiteSample
     from sdm.data.table import SampleTable
-    from sdm.estimators.params import Parameters
 
-Found = TypeVar("Found")
+StepT = TypeVar("StepT")
+EstimatorT = TypeVar("EstimatorT", bound=Parameters)
+RENAMED = {"folds": "penalty_folds", "repeats": "penalty_repeats", "grid": "penalty_grid"}  # whose options differ
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
 FEW = 10  # records below which results are rough
 # What the file of numbers has beside what was measured.
 OUTER = ("kind", "versions", "files", "notes", "notices", "warnings", "records")
-Files = dict[str, Any]  # names of files in a folder, by what they are
+Files = Numbers  # names of files in a folder, by what they are
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where the results of a model go: a folder, the names of the files in it by what they are, and the options."""
+
+    folder: Path
+    options: RunOptions
+    files: Files = field(default_factory=dict)
+    progress: Progress | None = None
 
 
 @dataclass
@@ -64,7 +77,7 @@ class Prepared:
 
     def only(self, name: str) -> Self:
         """Return the part of one of several models, which is little to send to another process."""
-        parts: dict[str, Any] = {
+        parts: Numbers = {
             what: {name: known[name]} if name in (known := getattr(self, what)) else {} for what in self.by_model
         }
         if self.ledger is not None:
@@ -75,11 +88,11 @@ class Prepared:
         """Return the rows of one model; all of them if it is the only one."""
         if self.fate is None or self.single or "species" not in self.fate:
             return self.fate
-        return self.fate.iloc[self._rows_of.get(name, [])]
+        return self.fate.take(self._rows_of.get(name, []))
 
     @cached_property
-    def _rows_of(self) -> dict[Any, Any]:
-        return {} if self.fate is None else dict(self.fate.groupby("species", sort=False, observed=True).indices)
+    def _rows_of(self) -> Mapping[Hashable, Any]:
+        return {} if self.fate is None else self.fate.groupby("species", sort=False, observed=True).indices
 
     @property
     def common(self) -> list[str] | None:
@@ -190,7 +203,7 @@ class Findings:
     variables: "CheckedVariables | None" = None  # which scenarios must have too
     bad_rows: bool = False  # whether a file had too many of them, so that the rest of it was not looked at
 
-    def attempt(self, step: Callable[[], Found]) -> Found | None:
+    def attempt(self, step: Callable[[], StepT]) -> StepT | None:
         """Do a step; what goes wrong in it becomes a problem."""
         try:
             return step()
@@ -200,6 +213,17 @@ class Findings:
             if str(error) not in self.problems and not again:  # counted in all cells, then again in a few
                 self.problems.append(str(error))
             return None
+
+
+def estimator_of(kind: type[EstimatorT], options: RunOptions, values: Numbers) -> EstimatorT:
+    """Return an estimator with some values, and for the rest with the options of the fit of the same names.
+
+    What has no value has the estimator's own default; values that it does not take are left out.
+    """
+    parameters, given = inspect.signature(kind).parameters, {"seed": options.seed, **values}
+    for name in parameters:
+        given.setdefault(name, getattr(options.fit, RENAMED.get(name, name), None))
+    return kind(**{name: given[name] for name in parameters if given[name] is not None})
 
 
 PreparedT = TypeVar("PreparedT", bound=Prepared)
@@ -284,17 +308,9 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         return {}
 
     @abstractmethod
-    def write(
-        self,
-        measured: MeasuredT,
-        prepared: PreparedT,
-        options: RunOptions,
-        folder: Path,
-        files: Files,
-        progress: Progress | None,
-    ) -> list[str]:
-        """Write the model, its pictures, and maps that depend on measures, into a folder; note their names in `files`,
-        which has its tables (`artefacts`) and the other maps already, and return notes."""
+    def write(self, measured: MeasuredT, prepared: PreparedT, to: Destination) -> list[str]:
+        """Write the model, its pictures, and maps that depend on measures; note their names among the files, which are
+        its tables (`artefacts`) and the other maps already, and return notes."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:
@@ -312,11 +328,11 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
         return None
 
-    def write_shared(self, prepared: PreparedT, options: RunOptions, folder: Path, files: Files) -> None:
+    def write_shared(self, prepared: PreparedT, to: Destination) -> None:
         """Write what all models of a batch share, and note its name; most kinds have nothing."""
         return
 
-    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> "Parameters":
+    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
         """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
         raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
@@ -347,7 +363,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         base = self.single_estimator(options, table.categorical)
         return single_gains(table, base, names, self.assessor, executor, progress)
 
-    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> "Parameters":
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
         """Return the estimator of `single_gains`: that of the options, without anything that takes long to choose."""
         return self.estimator(options, categorical)
 

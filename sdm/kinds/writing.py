@@ -5,14 +5,15 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdm.errors import HIDDEN, hide_secrets
 from sdm.kinds.artefacts import write_artefacts
+from sdm.kinds.assessing import AssessedModel
 from sdm.kinds.assessment_tables import fold_rows
-from sdm.kinds.model_task import ModelTask
+from sdm.kinds.model_task import AnyModelTask
 from sdm.kinds.registry import read_results, results_class
-from sdm.kinds.task import AnyTask, Files, Measured, ModelMaps, ModelResult, Prepared
+from sdm.kinds.task import AnyTask, Destination, Measured, ModelMaps, ModelResult, Prepared
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.vectors import write_points
@@ -37,36 +38,37 @@ def write_model(
     prepared: Prepared,
     options: RunOptions,
     command: str,
-    also: Callable[[Path, Files], None],
+    also: Callable[[Destination], None],
     progress: Progress | None = None,
 ) -> ModelResult:
     """Write the results of one model into the folder of its maps; `also` writes more."""
     name, folder = safe_name(measured.name), maps.folder
-    files: Files = {"run": "run.yaml", "command": "command.txt", **maps.files}
+    to = Destination(folder, options, {"run": "run.yaml", "command": "command.txt", **maps.files}, progress)
+    files = to.files
     measured.numbers |= maps.numbers
-    files |= write_artefacts(task.artefacts, measured, folder, name)
-    notes = [*measured.notes, *task.write(measured, prepared, options, folder, files, progress)]
+    files.update(write_artefacts(task.artefacts, measured, folder, name))
+    notes = [*measured.notes, *task.write(measured, prepared, to)]
     write_run(task, task.repeat(options, measured.name), folder, command)
     numbers = {"kind": task.kind, **measured.numbers, "versions": versions(), "files": files, "notes": notes}
     numbers["notices"] = list(prepared.notices)
     numbers["warnings"] = warnings = [*prepared.warnings, *measured.numbers.get("warnings", [])]
     if prepared.single:
-        task.write_shared(prepared, options, folder, files)
+        task.write_shared(prepared, to)
     records = task.records(prepared, measured.name)
     if records is not None:
         files["records"] = write_rows(folder / "records.csv", records[0]).name
         numbers["records"] = records[1]
-    write_fate(prepared, prepared.fate_of(measured.name), options, folder, files)
-    also(folder, files)
+    write_fate(prepared, prepared.fate_of(measured.name), to)
+    also(to)
     results = results_class(task.kind)(folder, name, task.kind, numbers, options.model_dump(), "", "")
     with going_on(progress, "pictures"):
-        files |= write_figures(results, paper_of(options.output))
+        files.update(write_figures(results, paper_of(options.output)))
     if options.output.gpkg:
-        _add_to_package(measured, prepared, folder, files)
+        _add_to_package(measured, prepared, to)
     style_folder(folder)
     files["numbers"] = f"{name}.json"
     if options.output.report:
-        from sdm.report.previews import write_preview
+        from sdm.report.model_figures import write_preview
 
         files["page"] = f"{name}.html"
         made = write_preview(results)
@@ -75,8 +77,8 @@ def write_model(
     if options.output.metadata:
         from sdm.report.metadata import metadata_files
 
-        files |= metadata_files(name)
-    write_numbers(numbers, folder, files, options)
+        files.update(metadata_files(name))
+    write_numbers(numbers, to)
     if options.output.metadata:
         from sdm.report.metadata import write_metadata
 
@@ -85,21 +87,22 @@ def write_model(
     return ModelResult(measured.name, task.kind, folder, measured.numbers, files, notes, warnings, records=counts)
 
 
-def write_numbers(numbers: Numbers, folder: Path, files: Files, options: RunOptions) -> None:
+def write_numbers(numbers: Numbers, to: Destination) -> None:
     """Write the numbers of a model, and its page if it is wanted."""
-    (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
-    if options.output.report:
+    place = to.folder / to.files["numbers"]
+    place.write_text(to_json(numbers) + "\n", encoding="utf-8")
+    if to.options.output.report:
         from sdm.kinds.pages import write_page
 
-        write_page(read_results(folder / files["numbers"]))
+        write_page(read_results(place))
 
 
-def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files: Files) -> None:
+def _add_to_package(measured: Measured, prepared: Prepared, to: Destination) -> None:
     """Add the folds, and the ranges of thresholded maps with their centroids, to the GeoPackage of a model."""
     import pandas as pd
 
-    crs = None if prepared.stack is None else prepared.stack.crs
-    folds = fold_rows(measured) if hasattr(measured, "assessed") else []  # type: ignore[arg-type]
+    folder, files, crs = to.folder, to.files, None if prepared.stack is None else prepared.stack.crs
+    folds = fold_rows(measured) if isinstance(measured, AssessedModel) else []
     if folds:
         table = pd.DataFrame(folds).rename(columns={"X": "x", "Y": "y"})
         files["package"] = write_points(table, folder / PACKAGE, "folds", crs).name
@@ -109,17 +112,15 @@ def _add_to_package(measured: Measured, prepared: Prepared, folder: Path, files:
         files["package"] = PACKAGE
 
 
-def write_fate(
-    prepared: Prepared, fate: "pd.DataFrame | None", options: RunOptions, folder: Path, files: Files
-) -> None:
+def write_fate(prepared: Prepared, fate: "pd.DataFrame | None", to: Destination) -> None:
     """Write the fate of every record, and note the names of the files."""
     if fate is not None:
-        files["fate of records"] = write_frame(folder / "records_fate.csv", fate).name
-        if options.output.gpkg:
-            files["package"] = write_points(fate, folder / PACKAGE, "records", prepared.fate_crs).name
+        to.files["fate of records"] = write_frame(to.folder / "records_fate.csv", fate).name
+        if to.options.output.gpkg:
+            to.files["package"] = write_points(fate, to.folder / PACKAGE, "records", prepared.fate_crs).name
 
 
-def write_run(task: ModelTask[Any], options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
+def write_run(task: AnyModelTask, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
     """Write what repeats the run, and the command that was given."""
     head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
     wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}

@@ -6,22 +6,20 @@ Memory is a few windows, whatever the size of the raster and the number of class
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
-from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
-from sdm.maps.novelty import NoveltyMaps, mapped_part
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import NODATA, Raster
 from sdm.models.classes import ClassModel, shannon
-from sdm.models.extrapolation import known_range
 from sdm.models.presence import presence_class
-from sdm.types import AnyArray, Array, Index, Progress
+from sdm.types import AnyArray, Array, Index, Numbers
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")
@@ -35,7 +33,7 @@ class ClassMaps:
     shares: NDArray[np.float64]
     mean_entropy: float
 
-    def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
+    def numbers(self, labels: Sequence[str]) -> Numbers:
         """Return the same under the names that results have, the shares by class."""
         shares = dict(zip(labels, self.shares.tolist()))
         return {"cells": self.cells, "mean_entropy": self.mean_entropy, "shares": shares}
@@ -71,39 +69,27 @@ def write_class_maps(
     model: ClassModel,
     stack: Stack,
     paths: Mapping[str, Path],
+    how: MapPass = DEFAULT,
     *,
-    extrapolation: str = "clamp",
-    study_area: StudyArea | None = None,
     novelty: NoveltyMaps | None = None,
-    threads: int = 2,
-    tags: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    tags: Mapping[str, str] | None = None,
 ) -> ClassMaps:
     """Write the maps of a model as Cloud-Optimized GeoTIFFs: all, or none. `paths` say where to write ``probability``
     (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
     class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
-    stack = mapped_part(model, stack, extrapolation, study_area, novelty)
     codes = np.array(map_codes(model), dtype=np.uint8)
-    tally = _Tally(no_class(codes))
+    counts: dict[tuple[int, int], Index] = {}  # of every value on the map of classes, by window
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
-        """Compute a window's maps, in the order of `KINDS`, and those of novelty."""
-        columns, clamped = list(values.reshape(values.shape[0], -1)), extrapolation != "free"
-        p = model.column_distributions(columns, clamped)
-        missing = np.isnan(p[0])
-        if study_area is not None:
-            missing |= ~study_area.mask(stack, window).ravel()
-        measured = [] if novelty is None else novelty.bands(window, columns, ~missing, p, clamped)
-        if extrapolation == "none":
-            missing |= known_range(model).outside(columns)
-        made = _bands(p, codes, missing)
-        tally.add(window, *made[1:])
-        return [*(band.reshape(-1, *values.shape[1:]) for band in made), *measured]
+    def bands(window: Window, columns: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], Array]:
+        p = model.column_distributions(list(columns), how.clamped)
+        made = _bands(p, codes, ~mapped)
+        counts[int(window.row_off), int(window.col_off)] = np.bincount(made[1], minlength=256)
+        return made, p
 
-    rasters = _rasters(paths, (tags or {}).get("title") or "class", model, codes)
-    ways: dict[str, Any] = {"threads": threads, "progress": progress}
-    NoveltyMaps.write(novelty, stack, rasters, bands, _tags(model, codes, tags), about=_about(tags), **ways)
-    return tally.summary(codes)
+    about = {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
+    rasters = _rasters(paths, about.get("title") or "class", model, codes)
+    *_, entropy = how.write(model, stack, rasters, _tags(model, codes, about), bands, novelty, about=about)
+    return ClassMaps(entropy.cells, np.sum(list(counts.values()), axis=0)[codes] / entropy.cells, entropy.mean)
 
 
 def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tuple[AnyArray, ...]:
@@ -113,17 +99,12 @@ def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tu
     return probability, best, entropy
 
 
-def _tags(model: ClassModel, codes: NDArray[np.uint8], tags: Mapping[str, str] | None) -> list[dict[str, str]]:
+def _tags(model: ClassModel, codes: NDArray[np.uint8], about: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the tags of the maps, in the order of `KINDS`."""
     legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
     of_kind = {"probability": {"scale": "probability", "units": "0 to 1"}, "class": legend}
-    common = {"model_id": model.identity, "software": f"sdm {__version__}", **_about(tags)}
+    common = {"model_id": model.identity, "software": f"sdm {__version__}", **about}
     return [{**common, "what": kind, **of_kind.get(kind, {})} for kind in KINDS]
-
-
-def _about(tags: Mapping[str, str] | None) -> dict[str, str]:
-    """Return what all maps of a model say."""
-    return {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
 
 
 def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: NDArray[np.uint8]) -> list[Raster]:
@@ -134,23 +115,3 @@ def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: ND
         Raster(paths["class"], "uint8", no_class(codes), bands=(title,), colours=table),
         Raster(paths["entropy"], bands=("entropy (nats)",)),
     ]
-
-
-class _Tally:
-    """Cells of every class, and the sum of their entropies, by window."""
-
-    def __init__(self, nodata: int) -> None:
-        self.nodata = nodata
-        self.windows: dict[tuple[int, int], tuple[Index, float]] = {}
-
-    def add(self, window: Window, best: NDArray[np.uint8], entropy: NDArray[np.float32]) -> None:
-        """Count the cells of one more window."""
-        undecided = float(entropy[best != self.nodata].sum(dtype=np.float64))
-        self.windows[int(window.row_off), int(window.col_off)] = np.bincount(best, minlength=256), undecided
-
-    def summary(self, codes: NDArray[np.uint8]) -> ClassMaps:
-        """Return the summary of the maps; windows are added up in their order, whichever thread was first."""
-        parts = [self.windows[place] for place in sorted(self.windows)]
-        counts, undecided = np.sum([count for count, _ in parts], axis=0), sum(entropy for _, entropy in parts)
-        cells = int(counts.sum() - counts[self.nodata])
-        return ClassMaps(cells, counts[codes] / cells, undecided / cells)

@@ -3,24 +3,22 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
-from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.moments import RasterSummary
-from sdm.maps.novelty import NoveltyMaps, mapped_part
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.community import FittedJoint
-from sdm.models.extrapolation import known_range
 from sdm.storage.files import safe_names
-from sdm.types import AnyArray, Array, Progress
+from sdm.types import AnyArray, Array, Numbers
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
 # Sums over species: of marginals, the best labeling, marginals without edges, and the first less the third.
@@ -81,7 +79,7 @@ class JointMaps:
     richness: dict[str, RasterSummary]
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """The same as JSON values."""
         return {
             kind: {name: one.numbers for name, one in summaries.items()}
@@ -94,40 +92,25 @@ def write_maps(
     stacked: FittedJoint | None,
     stack: Stack,
     places: JointPlaces,
+    how: MapPass = DEFAULT,
     *,
-    extrapolation: str = "clamp",
-    study_area: StudyArea | None = None,
     novelty: NoveltyMaps | None = None,
     known: SurveyedCells | None = None,
-    threads: int = 2,
-    progress: Progress | None = None,
 ) -> JointMaps:
     """Write rasters of every species' probability, of the best joint labeling (0, 1), and of richness: all or none.
     `stacked` is the model without edges, for the maps of `places.richness` that need it. Labels in
     `known` cells are held. The other arguments are those of `sdm.maps.species.predict_raster`."""
-    stack = mapped_part(joint, stack, extrapolation, study_area, novelty)
     wanted = [name for name in RICHNESS if name in places.richness]
     single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
     if single_models is None and any(name not in OF_ONE_MODEL for name in wanted):
         raise DataError(f"maps of {', '.join(wanted)} need the model without edges too: got the joint one alone")
-    names, clamp = joint.species, extrapolation != "free"
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
-        cells = values.reshape(values.shape[0], -1)
-        valid = np.isfinite(cells).all(axis=0)
-        if study_area is not None:
-            valid &= study_area.mask(stack, window).ravel()
-        measured = [] if novelty is None else novelty.bands(window, list(cells), valid, None, clamp)
-        if extrapolation == "none":
-            valid &= ~known_range(joint).outside(list(cells))
+    def bands(window: Window, columns: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], None]:
         labels = None if known is None else known.within(window)
-        made = _predict_cells((joint, single_models), cells, valid, labels, wanted, clamp)
-        return [*(band.reshape(values.shape[1:]) for band in made), *measured]
+        return _predict_cells((joint, single_models), columns, mapped, labels, wanted, how.clamped), None
 
-    rasters, tags = _rasters(joint, places, wanted)
-    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps"}
-    summaries = iter(NoveltyMaps.write(novelty, stack, rasters, bands, tags, **ways))
-    species, present = ({name: next(summaries) for name in names} for _ in range(2))
+    summaries = iter(how.write(joint, stack, *_rasters(joint, places, wanted), bands, novelty, doing="maps"))
+    species, present = ({name: next(summaries) for name in joint.species} for _ in range(2))
     return JointMaps(species, present, {name: next(summaries) for name in wanted})
 
 

@@ -2,23 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
-from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.maps.moments import RasterSummary
-from sdm.maps.novelty import NoveltyMaps, mapped_part
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import NODATA, Raster, write_rasters
-from sdm.models.extrapolation import known_range
 from sdm.models.group import GroupModel
-from sdm.types import AnyArray, Array, Progress
+from sdm.types import AnyArray
 
 MOST_AXES = 6  # that are mapped
 COLOURS = "axes_rgb.tif"
@@ -46,41 +45,32 @@ def write_axis_maps(
     model: GroupModel,
     stack: Stack,
     folder: Path,
-    *,
-    extrapolation: str = "clamp",
-    study_area: StudyArea | None = None,
-    threads: int = 2,
-    progress: Progress | None = None,
+    how: MapPass = DEFAULT,
 ) -> AxisMaps:
     """Write `axis_1.tif` and the next, at most six, in one pass over the layers; and `axes_rgb.tif`, whose red, green
     and blue are the first three axes, each from its 2nd to its 98th percentile over the land. Cells without data are
     transparent in it. A model without axes has no maps. The rest is as for `sdm.maps.species.predict_raster`."""
-    stack = mapped_part(model, stack, extrapolation, study_area)
+    part = how.part(model.names, stack)
     if not model.rank:
         return AxisMaps([], None, [])
-    some = first_axes(model, MOST_AXES)
-    step = max(1, -(-stack.width * stack.height // SAMPLE))
+    first = first_axes(model, MOST_AXES)
+    step = max(1, -(-part.width * part.height // SAMPLE))
     seen: dict[tuple[int, int], NDArray[np.float32]] = {}  # of the first three axes, by window
 
-    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
-        columns = list(values.reshape(values.shape[0], -1))
-        scores = some.axis_scores(columns, extrapolation != "free").astype(np.float32)
-        missing = _missing(some, columns, extrapolation)
-        if study_area is not None:
-            missing |= ~study_area.mask(stack, window).ravel()
-        seen[int(window.row_off), int(window.col_off)] = scores[:3, ~missing][:, ::step]
-        scores[:, missing] = NODATA
-        return list(scores.reshape(some.rank, *values.shape[1:]))
+    def bands(window: Window, columns: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], None]:
+        scores = first.axis_scores(list(columns), how.clamped).astype(np.float32)
+        seen[int(window.row_off), int(window.col_off)] = scores[:3, mapped][:, ::step]
+        scores[:, ~mapped] = NODATA
+        return list(scores), None
 
-    titles = [axis_title(model, k) for k in range(some.rank)]
+    titles = [axis_title(model, k) for k in range(first.rank)]
     common = {"model_id": model.identity, "software": f"sdm {__version__}"}
-    places = [folder / f"axis_{k + 1}.tif" for k in range(some.rank)]
+    places = [folder / f"axis_{k + 1}.tif" for k in range(first.rank)]
     rasters = [Raster(path, bands=(title,)) for path, title in zip(places, titles)]
     tags = [{**common, "what": title, "units": "deviations"} for title in titles]
-    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps of axes"}
-    summaries = write_rasters(stack, rasters, bands, tags, **ways)
-    ends = _ends(np.concatenate([seen[at] for at in sorted(seen)], axis=1))
-    _write_colours(places[:3], folder / COLOURS, ends, titles, common, ways)
+    summaries = how.write(model, stack, rasters, tags, bands, doing="maps of axes")
+    ends = _ends(np.concatenate([seen[place] for place in sorted(seen)], axis=1))
+    _write_colours(places[:3], folder / COLOURS, ends, titles, common, how)
     return AxisMaps(summaries, folder / COLOURS, ends)
 
 
@@ -98,12 +88,6 @@ def first_axes(model: GroupModel, most: int) -> GroupModel:
     )
 
 
-def _missing(model: GroupModel, columns: list[AnyArray], extrapolation: str) -> NDArray[np.bool_]:
-    """Tell where nothing is predicted: a value is missing, or outside its training range if that is not to be."""
-    missing = ~np.logical_and.reduce([np.isfinite(column) for column in columns])
-    return missing | known_range(model).outside(columns) if extrapolation == "none" else missing
-
-
 def _ends(scores: NDArray[np.float32]) -> list[tuple[float, float]]:
     """Return the percentiles that the colours of axes end at."""
     return [(float(low), float(high)) for low, high in np.percentile(scores, ENDS, axis=1).T]
@@ -115,7 +99,7 @@ def _write_colours(
     ends: Sequence[tuple[float, float]],
     titles: Sequence[str],
     tags: dict[str, str],
-    ways: dict[str, Any],
+    how: MapPass,
 ) -> None:
     """Write a picture of up to three rasters in red, green and blue, and alpha; a colour without a raster is 0."""
     stack = open_stack(list(map(str, places)), nodata=NODATA)
@@ -135,52 +119,31 @@ def _write_colours(
     raster = Raster(path, "uint8", bands=(*names, "alpha"), alpha=True)
     stretch = {f"ends_axis_{k + 1}": f"{low:.6g} to {high:.6g}" for k, (low, high) in enumerate(ends)}
     about = {**tags, "what": "axes as red, green and blue", **stretch}
-    write_rasters(stack, [raster], colours, [about], **{**ways, "doing": "map of axes in colours"})
+    doing = "map of axes in colours"
+    write_rasters(stack, [raster], colours, [about], threads=how.threads, progress=how.progress, doing=doing)
 
 
 def write_group_maps(
     model: GroupModel,
     stack: Stack,
     places: Mapping[str, Path],
+    how: MapPass = DEFAULT,
     *,
     scale: str = "cloglog",
-    extrapolation: str = "clamp",
-    study_area: StudyArea | None = None,
     novelty: NoveltyMaps | None = None,
-    threads: int = 2,
-    progress: Progress | None = None,
 ) -> dict[str, RasterSummary]:
     """Write the map of every species to its place. The axes of a window are computed once for all species; more than
     200 species take another pass over the layers. The rest is as for `sdm.maps.species.predict_raster`."""
-    stack = mapped_part(model, stack, extrapolation, study_area, novelty)
-    identity, names = model.identity, list(model.species)
-    found: dict[str, RasterSummary] = {}
-    for first in range(0, len(names), TOGETHER):
-        some = names[first : first + TOGETHER]
+    common = {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}"}
+    summaries: dict[str, RasterSummary] = {}
+    for first in range(0, len(model.species), TOGETHER):
         part = _of_species(model, slice(first, first + TOGETHER))
+        rasters = [Raster(places[name], bands=(name,)) for name in part.species]
+        tags = [{**common, "species": name} for name in part.species]
+        bands = partial(_species_bands, part, scale, how.clamped)
         beside = novelty if first == 0 else None
-
-        def bands(
-            window: Window,
-            values: NDArray[np.floating],
-            part: GroupModel = part,
-            beside: NoveltyMaps | None = beside,
-        ) -> list[AnyArray]:
-            columns = list(values.reshape(values.shape[0], -1))
-            out = _predicted(part, columns, scale, extrapolation != "free")
-            valid = ~_missing(part, columns, "clamp")
-            if study_area is not None:
-                valid &= study_area.mask(stack, window).ravel()
-            more = [] if beside is None else beside.bands(window, columns, valid, None, extrapolation != "free")
-            out[:, ~valid | _missing(part, columns, extrapolation)] = NODATA
-            return [*out.reshape(len(out), *values.shape[1:]), *more]
-
-        rasters = [Raster(places[name], bands=(name,)) for name in some]
-        common = {"model_id": identity, "scale": scale, "software": f"sdm {__version__}"}
-        tags = [{**common, "species": name} for name in some]
-        ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps"}
-        found |= zip(some, NoveltyMaps.write(beside, stack, rasters, bands, tags, **ways))
-    return found
+        summaries |= zip(part.species, how.write(model, stack, rasters, tags, bands, beside, doing="maps"))
+    return summaries
 
 
 def _of_species(model: GroupModel, some: slice) -> GroupModel:
@@ -199,12 +162,14 @@ def _of_species(model: GroupModel, some: slice) -> GroupModel:
     )
 
 
-def _predicted(model: GroupModel, columns: Sequence[AnyArray], scale: str, clamp: bool) -> NDArray[np.float32]:
+def _species_bands(
+    model: GroupModel, scale: str, clamp: bool, _: Window, columns: AnyArray, mapped: NDArray[np.bool_]
+) -> tuple[Sequence[AnyArray], None]:
     """Predict some cells at a time, so that memory does not grow with the number of species."""
-    size = len(columns[0])
+    size = columns.shape[1]
     out = np.empty((len(model.species), size), dtype=np.float32)
     step = max(1, NUMBERS // (len(model.species) + model.rank))
     for first in range(0, size, step):
-        part: list[Array] = [column[first : first + step] for column in columns]
-        out[:, first : first + step] = model.column_values(part, scale, clamp)
-    return out
+        out[:, first : first + step] = model.column_values(list(columns[:, first : first + step]), scale, clamp)
+    out[:, ~mapped] = NODATA
+    return list(out), None

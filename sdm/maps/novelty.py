@@ -22,22 +22,19 @@ from rasterio.windows import Window
 
 from sdm._version import __version__
 from sdm.data.place import is_place, without_place
-from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.grid import Grid
-from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
 from sdm.maps.cells import KnownCells
 from sdm.maps.moments import RasterSummary
 from sdm.maps.outside import Outside, OutsideTally
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.colours import palette
-from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation
 from sdm.models.interface import FittedModel
 from sdm.models.presence import presence_class
 from sdm.novelty.exdet import NONE, Extrapolation
 from sdm.novelty.mess import Similarity
 from sdm.novelty.mop import Parity
-from sdm.types import AnyArray, Array, Colour, Progress
+from sdm.types import AnyArray, Array, Colour, Numbers
 
 STRICT_COLOURS: dict[int, Colour] = {0: (225, 225, 225), 1: (213, 94, 0)}
 STRICT_WORDS = {"value_0": "inside all ranges", "value_1": "outside a range"}
@@ -202,25 +199,12 @@ class Novelty:
         return which
 
 
-def mapped_part(
-    model: FittedModel, stack: Stack, extrapolation: str, area: StudyArea | None, novelty: "NoveltyMaps | None" = None
-) -> Stack:
-    """Return the part of the layers that is mapped, whose cells `novelty` then counts; raise if they are not a model's
-    variables in its order, or for an extrapolation that not every kind of model has."""
-    check_variables(model.names, stack)
-    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
-    part = stack.within(None if area is None else area.bounds)
-    if novelty is not None:
-        novelty.start(part)
-    return part
-
-
 class NoveltyMaps:
     """What is written and counted beside the maps of a model, in the same pass over the layers.
 
     `identity` is the model's, where it is known already: to find it takes a look at all of its weights.
 
-    The writer of the maps calls `start` with the grid, adds the `bands` of every window to its own, and calls `write`.
+    The writer of the maps calls `start` with the grid, adds the `bands` of every window to its own, and calls `wrote`.
     Then `outside` says how much of the map is outside the training range.
     """
 
@@ -303,38 +287,13 @@ class NoveltyMaps:
         """Note what was written."""
         self.summaries = dict(zip(self.novelty.names, summaries))
 
-    @classmethod
-    def write(
-        cls,
-        novelty: "NoveltyMaps | None",
-        stack: Stack,
-        rasters: Sequence[Raster],
-        compute: Callable[[Window, NDArray[np.floating]], Sequence[AnyArray]],
-        tags: Sequence[dict[str, str]],
-        *,
-        about: Mapping[str, str] | None = None,
-        threads: int = 2,
-        progress: Progress | None = None,
-        doing: str = "map",
-    ) -> list[RasterSummary]:
-        """Write rasters, and after them those of novelty, if any, as `write_rasters` does; return the summaries of the
-        former. `about` are tags for the maps of novelty beside their own."""
-        beside = [] if novelty is None else novelty.rasters
-        more = [] if novelty is None else [{**own, **(about or {})} for own in novelty.tags]
-        ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": doing}
-        summaries = write_rasters(stack, [*rasters, *beside], compute, [*tags, *more], **ways)
-        count = len(summaries) - len(beside)
-        if novelty is not None:
-            novelty.wrote(summaries[count:])
-        return summaries[:count]
-
     @property
     def outside(self) -> Outside | None:
         """How much of the map is outside the training range; None where the model does not know it."""
         return None if self._tally is None else self._tally.summary()
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """What was counted, as JSON values."""
         outside, maps = self.outside, {a: one.numbers for a, one in self.summaries.items() if a not in OF_VARIABLES}
         return {**({} if outside is None else {"outside": outside.numbers}), **({"novelty": maps} if maps else {})}

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from rasterio.windows import Window
 from sdm.data.place import is_place
 from sdm.data.rasters.grid import Grid
 from sdm.novelty.ranges import TrainingRange
-from sdm.types import AnyArray
+from sdm.types import AnyArray, Numbers
 
 LISTED = 0.001  # of the cells: numbers that are outside their range in fewer are not listed
 
@@ -29,10 +28,10 @@ class Outside:
     unseen: dict[str, tuple[int, float]]  # categories that training did not have
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """The same as JSON values."""
 
-        def part(cells: int, km2: float) -> dict[str, Any]:
+        def part(cells: int, km2: float) -> Numbers:
             return {"cells": cells, "share": cells / self.cells if self.cells else 0.0, "km2": km2}
 
         return {
@@ -44,7 +43,7 @@ class Outside:
         }
 
     @classmethod
-    def of_numbers(cls, numbers: dict[str, Any]) -> "Outside":
+    def of_numbers(cls, numbers: Numbers) -> "Outside":
         """Return what `numbers` say."""
 
         def parts(key: str) -> dict[str, tuple[int, float]]:

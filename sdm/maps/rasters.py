@@ -70,25 +70,6 @@ def check_variables(names: Sequence[str], stack: Stack) -> None:
         raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(names)}")
 
 
-def write_cog(
-    stack: Stack,
-    path: Path,
-    compute: Callable[[Window, NDArray[np.floating]], AnyArray],
-    *,
-    nodata: float,
-    dtype: str,
-    tags: dict[str, str],
-    threads: int = 2,
-    progress: Progress | None = None,
-) -> RasterSummary:
-    """Compute a band window by window and write it as a Cloud-Optimized GeoTIFF."""
-
-    def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
-        return [compute(window, values)]
-
-    return write_rasters(stack, [Raster(path, dtype, nodata)], bands, [tags], threads=threads, progress=progress)[0]
-
-
 def write_rasters(
     stack: Stack,
     rasters: Sequence[Raster],

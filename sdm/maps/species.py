@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,11 @@ from sdm.data.rasters.stack import Stack
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
+from sdm.maps.passes import DEFAULT, MapPass
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, write_rasters
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
-from sdm.types import AnyArray, Progress
+from sdm.types import AnyArray
 
 STATISTIC_WORDS = {
     "mean": "mean",
@@ -36,15 +36,12 @@ def predict_raster(
     model: ValueModel,
     stack: Stack,
     path: str | Path,
+    how: MapPass = DEFAULT,
     *,
     scale: str = "cloglog",
-    extrapolation: str = "clamp",
     threshold: float | None = None,
-    study_area: StudyArea | None = None,
     novelty: NoveltyMaps | None = None,
-    threads: int = 2,
-    tags: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    tags: Mapping[str, str] | None = None,
 ) -> RasterSummary:
     """Write a map of the model over the stack's cells.
 
@@ -54,27 +51,21 @@ def predict_raster(
         With the model's variables, in its order (`open_stack(…, names=model.names)`).
     path
         Replaced in one step when the map is complete.
+    how
+        What is done about extrapolation, the study area, and the number of threads.
     scale
         ``cloglog``, ``raw``, ``cumulative`` or ``logistic``; ``probability`` of a class model.
-    extrapolation
-        One of `sdm.models.extrapolation.EXTRAPOLATIONS`.
     threshold
         Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
-    study_area
-        Cells outside it are nodata.
     novelty
         What is written and counted beside the map.
     tags
         More tags for the file; model id, scale and version are always there.
-    progress
-        Called with windows done, windows in all, and what is going on.
     """
-    check_variables(model.names, stack)
-    stack = stack.within(None if study_area is None else study_area.bounds)
-    planned = PlannedMap(model, Path(path), threshold, study_area, tags or {}, novelty)
+    part = how.part(model.names, stack)
+    planned = PlannedMap(model, Path(path), threshold, how.study_area, tags or {}, novelty)
     doing = "map" if threshold is None else "map of presence"
-    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": doing}
-    return predict_rasters([planned], stack, scale=scale, extrapolation=extrapolation, **ways)[0]
+    return predict_rasters([planned], part, how, scale=scale, doing=doing)[0]
 
 
 @dataclass(frozen=True)
@@ -92,15 +83,13 @@ class PlannedMap:
 def predict_rasters(
     maps: Sequence[PlannedMap],
     stack: Stack,
+    how: MapPass = DEFAULT,
     *,
     scale: str = "cloglog",
-    extrapolation: str = "clamp",
-    threads: int = 2,
-    progress: Progress | None = None,
     doing: str = "map",
 ) -> list[RasterSummary]:
     """Write maps of several models, each as `predict_raster` would, in one pass over the layers. `stack` has the
-    variables of all models."""
+    variables of all models; every map has its own study area."""
     places = [[stack.names.index(name) for name in one.model.names] for one in maps]
     areas = {id(one.study_area): one.study_area for one in maps if one.study_area is not None}
     beside = [one.novelty for one in maps if one.novelty is not None]
@@ -114,23 +103,23 @@ def predict_rasters(
         for one, place in zip(maps, places):
             columns = [flat[k] for k in place]
             if one.model is not model:  # maps of presence come after the map of suitability of their model
-                model, base = one.model, one.model.predict_columns(columns, scale, extrapolation != "free")
+                model, base = one.model, one.model.predict_columns(columns, scale, how.clamped)
                 free = partial(one.model.predict_columns, columns, scale, False)
-                mapped = extrapolated(one.model, base, free, columns, extrapolation)
+                mapped = extrapolated(one.model, base, free, columns, how.extrapolation)
             here = inside.get(id(one.study_area))
             shown.append(_band(mapped, one.threshold, here))
             if one.novelty is not None:
                 valid = ~np.isnan(base) if here is None else here & ~np.isnan(base)
-                known = base[None] if one.model is one.novelty.model else None
-                measured += one.novelty.bands(window, columns, valid, known, extrapolation != "free")
+                measured_model: object = one.novelty.model
+                known = base[None] if one.model is measured_model else None
+                measured += one.novelty.bands(window, columns, valid, known, how.clamped)
         return [band.reshape(values.shape[1:]) for band in [*shown, *measured]]
 
     rasters = [_raster(one.path, one.threshold) for one in maps]
     tags = [_tags(one.model, scale, dict(one.tags), one.threshold) for one in maps]
     rasters += [raster for novelty in beside for raster in novelty.rasters]
     tags += [about for novelty in beside for about in novelty.tags]
-    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": doing}
-    summaries = write_rasters(stack, rasters, bands, tags, **ways)
+    summaries = write_rasters(stack, rasters, bands, tags, threads=how.threads, progress=how.progress, doing=doing)
     others = iter(summaries[len(maps) :])
     for novelty in beside:
         novelty.wrote(list(islice(others, len(novelty.rasters))))
@@ -161,19 +150,15 @@ def write_spread_maps(
     models: Sequence[ValueModel],
     stack: Stack,
     paths: Mapping[str, Path],
+    how: MapPass = DEFAULT,
     *,
     scale: str = "cloglog",
-    extrapolation: str = "clamp",
-    study_area: StudyArea | None = None,
-    threads: int = 2,
-    tags: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    tags: Mapping[str, str] | None = None,
 ) -> dict[str, RasterSummary]:
     """Write maps of how much replicates (two or more, of the same variables) agree, all in one pass over the layers.
     `paths` say where to write which of `sdm.assess.uncertainty.STATISTICS`; the rest is as for `predict_raster`."""
     for model in models:
-        check_variables(model.names, stack)
-    stack = stack.within(None if study_area is None else study_area.bounds)
+        part = how.part(model.names, stack)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
     describe.pop("threshold_rule", None)
     step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
@@ -182,17 +167,17 @@ def write_spread_maps(
         flat = values.reshape(values.shape[0], -1)
         out = np.empty((len(paths), flat.shape[1]), dtype=np.float32)
         for first in range(0, flat.shape[1], step):
-            some = slice(first, first + step)
-            spread = predict_spread(models, list(flat[:, some]), scale, extrapolation)
+            cells = slice(first, first + step)
+            spread = predict_spread(models, list(flat[:, cells]), scale, how.extrapolation)
             for band, name in zip(out, paths):
-                part = getattr(spread, name)
-                band[some] = np.where(np.isnan(part), NODATA, part)
-        if study_area is not None:
-            out[:, ~study_area.mask(stack, window).ravel()] = NODATA
+                level = getattr(spread, name)
+                band[cells] = np.where(np.isnan(level), NODATA, level)
+        if how.study_area is not None:
+            out[:, ~how.study_area.mask(part, window).ravel()] = NODATA
         return list(out.reshape(len(paths), *values.shape[1:]))
 
     rasters = [Raster(path) for path in paths.values()]
-    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "uncertainty map"}
-    said = [{**describe, "statistic": f"{STATISTIC_WORDS[name]} over replicates"} for name in paths]
-    summaries = write_rasters(stack, rasters, bands, said, **ways)
+    about = [{**describe, "statistic": f"{STATISTIC_WORDS[name]} over replicates"} for name in paths]
+    doing = "uncertainty map"
+    summaries = write_rasters(part, rasters, bands, about, threads=how.threads, progress=how.progress, doing=doing)
     return dict(zip(paths, summaries))

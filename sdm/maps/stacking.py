@@ -8,7 +8,6 @@ cells. Sums are in double precision and in the order of the maps, so that bytes 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,9 @@ from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.executors.ahead import ahead
 from sdm.maps.gis.tags import describe_raster
-from sdm.maps.rasters import BLOCK, NODATA, Moments, Raster, RasterSummary, writing_cogs
-from sdm.types import AnyArray, Progress
+from sdm.maps.moments import Moments, RasterSummary
+from sdm.maps.rasters import BLOCK, NODATA, Raster, writing_cogs
+from sdm.types import AnyArray, Numbers, Progress
 
 HOW = ("sum", "threshold")
 """What can be made of a stack: the sum of suitabilities, or the number of species above their cutoff."""
@@ -121,7 +121,7 @@ def _stack(
         if count is not None:  # NaN is not above anything
             count += values >= np.float32(one.cutoff)
         told(done)
-    made: dict[str, Any] = {"sum": total, "threshold": count}
+    made: Numbers = {"sum": total, "threshold": count}
     return [np.where(seen, made[how], kinds[how][1]).astype(kinds[how][0]) for how in places]
 
 
@@ -132,7 +132,7 @@ def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
             if problem := Grid.of(source).difference(grid):
                 said = problem.replace("the stack", "the first map")
                 raise DataError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
-            values = source.read(one.band, window=strip).astype(np.float32, copy=False)
+            values: NDArray[np.float32] = source.read(one.band, window=strip).astype(np.float32, copy=False)
             nothing = source.nodatavals[one.band - 1]
     except (RasterioError, IndexError) as error:
         raise DataError(f"{one.path} cannot be read as a map ({error}): make it again") from error

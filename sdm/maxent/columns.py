@@ -75,7 +75,8 @@ class ColumnPool:
         centre = np.array([column @ share for column in columns], dtype=self.precision)[:, None]
 
         def product(first: int) -> NDArray[np.floating]:
-            centred = np.array([column[first : first + block] for column in columns]) - centre
+            centred = np.array([column[first : first + block] for column in columns])
+            centred -= centre
             centred *= root[first : first + block]
             return centred @ centred.T
 

@@ -55,7 +55,7 @@ class FittedJoint(FittedModel):
     @cached_property
     def discriminant(self) -> Discriminant:
         """The shape of the weights."""
-        return Discriminant.of_species(self.forest, self.features.size)
+        return Discriminant(self.forest, self.features.size)
 
     def encode(self, X: Any) -> Array:
         """Turn a table into raw values."""
@@ -162,7 +162,7 @@ class FittedJoint(FittedModel):
         weights, spread = self.discriminant.split(self.weights)[1], self.discriminant.split(self._deviation)[1]
         return [
             {"first": self.species[s], "second": self.species[t], "weight": float(weight), "sd": float(sd)}
-            for (s, t), weight, sd in zip(self.forest.edges, weights[:, 0], spread[:, 0])
+            for (s, t), weight, sd in zip(self.forest.edges, weights, spread)
         ]
 
     @property

@@ -108,16 +108,6 @@ class Compiled:
         _score(np.ascontiguousarray(x)[None], lo, hi, clamp, out, *tables, *none)
         return out
 
-    def product(self, k: int, u: Array, v: Array) -> Array:
-        """Return the part of the score of the product `k` of two variables, held in its range, at their values."""
-        a, b = self.centre[self.pairs[:, k]].tolist()
-        value = (u - a) * (v - b) + a * (v - b) + b * (u - a) if a or b else u * v
-        value -= self.pair_low[k]
-        value *= self.pair_slope[k]
-        np.clip(value, 0.0, 1.0, out=value)
-        value *= self.pair_weight[k]
-        return value
-
     def _blocks(self, columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[Array, slice]]:
         """Yield cells as `(V, n)` arrays: all at once where they are one, else some at a time."""
         n = len(columns[0])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
 from sdm.types import AnyArray, Array, Index
 
@@ -24,10 +25,8 @@ _RCOND = 1e-10  # directions in which the reference varies less than this, relat
 class Extrapolation:
     """Ranges, mean and inverse covariance of the reference."""
 
-    low: Array
-    high: Array
-    categorical: tuple[bool, ...]
-    classes: tuple[Array, ...]  # of categorical variables; empty for others
+    seen: TrainingRange
+    continuous: tuple[int, ...]  # variables that are numbers
     mean: Array  # of the continuous variables
     inverse: Array  # of their covariance
     without: Array  # (k, k, k): the inverse without each of them, with zeros in its place; empty where not needed
@@ -51,8 +50,7 @@ class Extrapolation:
             without[j][np.ix_(rest, rest)] = _inverse(covariance[np.ix_(rest, rest)], scale[rest])
         away = values - mean
         greatest = float(np.einsum("ij,jk,ik->i", away, inverse, away).max()) if at else 0.0
-        classes = tuple(reference.classes(k) if c else np.zeros(0) for k, c in enumerate(reference.categorical))
-        return cls(reference.low, reference.high, reference.categorical, classes, mean, inverse, without, greatest)
+        return cls(TrainingRange.of(reference), reference.continuous, mean, inverse, without, greatest)
 
     def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
         """Return the novelty of points given as one column per variable (below 0: type 1; above 1: type 2; NaN where a
@@ -67,7 +65,7 @@ class Extrapolation:
             worst[further], which[further] = outside[further], k
         novelty = total.astype(np.float32)
         inside = np.flatnonzero(total == 0)
-        at = [k for k, category in enumerate(self.categorical) if not category]
+        at = self.continuous
         if len(inside) and at and self.greatest > 0:
             points = np.column_stack([np.asarray(columns[k], dtype=np.float64)[inside] for k in at]) - self.mean
             distance, cause = _mahalanobis(points, self.inverse, self.without, self.greatest)
@@ -81,12 +79,11 @@ class Extrapolation:
     def _outside(self, variable: int, column: AnyArray) -> Array:
         """Return how far values of a variable are outside its range, at most 0; NaN where one is missing."""
         values = np.asarray(column, dtype=np.float64)
-        if self.categorical[variable]:
-            seen = np.isin(values, self.classes[variable])
-            return np.where(np.isnan(values), np.nan, np.where(seen, 0.0, -1.0))
-        low, high = self.low[variable], self.high[variable]
+        low, high, classes = self.seen.low[variable], self.seen.high[variable], self.seen.classes[variable]
+        if classes is not None:
+            return np.where(np.isnan(values), np.nan, np.where(np.isin(values, classes), 0.0, -1.0))
         span = high - low if high > low else 1.0
-        return np.minimum(np.minimum(values - low, high - values) / span, 0.0)
+        return np.asarray(np.minimum(np.minimum(values - low, high - values) / span, 0.0))
 
 
 def _inverse(covariance: Array, scale: Array) -> Array:

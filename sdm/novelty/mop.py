@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
 from sdm.types import AnyArray, Array
 
@@ -26,7 +27,8 @@ class Parity:
     mean: Array
     scale: Array
     nearest: int  # how many of them count
-    reference: Reference
+    seen: TrainingRange
+    continuous: tuple[int, ...]  # variables that are numbers
 
     @classmethod
     def of(cls, reference: Reference, *, share: float = SHARE, points: int = POINTS, seed: int = 1) -> "Parity":
@@ -37,23 +39,18 @@ class Parity:
         if len(values) > points:
             values = values[np.sort(np.random.default_rng(seed).choice(len(values), points, replace=False))]
         nearest = max(1, round(share * len(values)))
-        return cls(np.ascontiguousarray((values - mean) / scale), mean, scale, nearest, reference)
+        scaled, seen = np.ascontiguousarray((values - mean) / scale), TrainingRange.of(reference)
+        return cls(scaled, mean, scale, nearest, seen, reference.continuous)
 
     def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the mean distance of points to the nearest points of the reference (NaN where a value is missing), and
         where a value was never seen."""
-        at = self.reference.continuous
-        x = np.column_stack([np.asarray(columns[k], dtype=np.float64) for k in at]) if at else np.zeros((0, 0))
-        strict = np.zeros(len(columns[0]), dtype=bool)
-        for k, category in enumerate(self.reference.categorical):
-            values = np.asarray(columns[k], dtype=np.float64)
-            if category:
-                strict |= ~np.isin(values, self.reference.classes(k)) & np.isfinite(values)
-            else:
-                strict |= (values < self.reference.low[k]) | (values > self.reference.high[k])
-        if not at:
-            return np.zeros(len(columns[0]), dtype=np.float32), strict
-        missing = np.logical_or.reduce([~np.isfinite(np.asarray(column, dtype=np.float64)) for column in columns])
+        values = [np.asarray(column, dtype=np.float64) for column in columns]
+        strict = self.seen.outside(values)
+        if not self.continuous:
+            return np.zeros(len(strict), dtype=np.float32), strict
+        x = np.column_stack([values[k] for k in self.continuous])
+        missing = ~np.isfinite(values).all(axis=0)
         distance = np.full(len(x), np.nan, dtype=np.float32)
         known = np.flatnonzero(~missing)
         distance[known] = _mean_nearest((x[known] - self.mean) / self.scale, self.points, self.nearest)

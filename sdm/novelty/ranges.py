@@ -27,12 +27,12 @@ class TrainingRange:
         object.__setattr__(self, "high", np.where(place, np.inf, self.high))
 
     @classmethod
-    def of(cls, reference: Reference, names: Sequence[str]) -> "TrainingRange":
-        """Return the range of a reference."""
+    def of(cls, reference: Reference, names: Sequence[str] = ()) -> "TrainingRange":
+        """Return the range of a reference; variables without names are not variables of place."""
         category = np.array(reference.categorical, dtype=bool)
         low, high = np.where(category, -np.inf, reference.low), np.where(category, np.inf, reference.high)
         classes = tuple(reference.classes(k) if known else None for k, known in enumerate(category))
-        return cls(tuple(names), low, high, classes)
+        return cls(tuple(names) or ("",) * len(low), low, high, classes)
 
     def mark(
         self, columns: Sequence[AnyArray], valid: NDArray[np.bool_], width: int

@@ -37,12 +37,12 @@ class Reference:
     @cached_property
     def low(self) -> Array:
         """The least value of each variable."""
-        return self.values.min(axis=0)
+        return np.asarray(self.values.min(axis=0))
 
     @cached_property
     def high(self) -> Array:
         """The greatest value of each variable."""
-        return self.values.max(axis=0)
+        return np.asarray(self.values.max(axis=0))
 
     def pick(self, variables: Sequence[int]) -> "Reference":
         """Return the reference of some of the variables."""

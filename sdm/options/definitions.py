@@ -4,6 +4,7 @@ A run is a tree of sections; `sdm.options.reading` reads, merges, checks and wri
 on the kind of model has none here (None): the estimator's default counts, and the text says which that is.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -59,13 +60,16 @@ class RunOptions(Section):
     cluster: ClusterOptions = Field(default_factory=ClusterOptions)
     retries: int = option(2, "How often a species or scenario is tried again whose worker died.", ge=0, le=100)
 
+    def with_values(self, **sections: Mapping[str, object]) -> "RunOptions":
+        """Return the options with other values in some sections."""
+        changed = {name: getattr(self, name).model_copy(update=values) for name, values in sections.items()}
+        return self.model_copy(update=changed)
+
     def alone(self) -> "RunOptions":
         """Return the options without what does not change results: who does the work, and whether a run goes on."""
         plain = RunOptions()
-        output = self.output.model_copy(update={"resume": False, "overwrite": False})
-        return self.model_copy(
-            update={"output": output, "processes": 1, "cluster": plain.cluster, "retries": plain.retries}
-        )
+        workers = {"processes": 1, "cluster": plain.cluster, "retries": plain.retries}
+        return self.with_values(output={"resume": False, "overwrite": False}).model_copy(update=workers)
 
 
 PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "ensemble", "background.kind": "target-group"}}

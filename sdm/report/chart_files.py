@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from sdm.report.charts import Chart
 from sdm.report.pages.drawing.svg import svg_file
 from sdm.report.paper import Paper
+from sdm.types import Numbers
 
-Files = dict[str, Any]  # names of files in a folder, by what they are
+Files = Numbers  # names of files in a folder, by what they are
 
 
 def write_charts(charts: Mapping[str, Sequence[Chart]], folder: Path, paper: Paper) -> None:

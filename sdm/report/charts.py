@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sdm.assess.measures.thresholds import TOPS
 from sdm.assess.profiles import EXPONENT
 from sdm.models.colours import hex_colour, palette
 from sdm.report.results import SCALES as SCALES  # which charts have in common
 from sdm.report.results import column, number
+from sdm.types import Numbers, Row
 
 # Of pages and figures. Every two differ also for people who do not see red, green or blue, and stand out from white.
 COLOURS = ("#1f3b4d", "#c8553d", "#3d94d1", "#b98a00", "#7a3fa8", "#7d4a3c", "#3f9d74", "#d463b0", "#4338d0", "#8a8f94")
@@ -220,7 +220,7 @@ def _spread(curve: ResponseCurve) -> Values | None:
     return [max(y - low, high - y, 0.0) for y, low, high in zip(curve.y, *curve.limits)]
 
 
-def fold_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def fold_names(rows: Sequence[Row]) -> list[str]:
     """Return the folds that rows of records name: numbers in their order, then other names."""
     found = {str(row["fold"]) for row in rows if row.get("fold")}
     return sorted(found, key=lambda text: (number(text) is None, number(text) or 0.0, text))
@@ -238,16 +238,14 @@ def most_frequent(amounts: Sequence[float]) -> tuple[list[int], str]:
     return sorted(ranked[:LEGEND]), f"and {left} more" if left > 0 else ""
 
 
-def importance_chart(
-    permutation: Sequence[Mapping[str, Any]], contribution: Sequence[Mapping[str, Any]] = ()
-) -> BarChart:
+def importance_chart(permutation: Sequence[Row], contribution: Sequence[Row] = ()) -> BarChart:
     """Return both kinds of importance as bars, from rows with `variable` and `percent`.
 
     The one that is missed most when shuffled is on top; of equal ones, the one that contributes most.
     """
     shuffled, parts = ({str(row["variable"]): row for row in rows} for rows in (permutation, contribution))
 
-    def percent(rows: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
+    def percent(rows: Mapping[str, Numbers], name: str) -> float | None:
         return number(rows.get(name, {}).get("percent"))
 
     names = sorted(shuffled or parts, key=lambda name: [-(percent(rows, name) or 0.0) for rows in (shuffled, parts)])
@@ -260,7 +258,7 @@ def importance_chart(
     return BarChart("Importance of the variables", "Importance (%)", names, groups)
 
 
-def jackknife_charts(rows: Sequence[Mapping[str, Any]]) -> dict[str, BarChart]:
+def jackknife_charts(rows: Sequence[Row]) -> dict[str, BarChart]:
     """Return the jackknife of variables by measure: without each variable, with it only, and a rule for all."""
     titles = {
         "train_gain": "Regularised training gain", "test_gain": "Test gain", "train_auc": "Training AUC",
@@ -284,20 +282,19 @@ def jackknife_charts(rows: Sequence[Mapping[str, Any]]) -> dict[str, BarChart]:
     return charts
 
 
-def calibration_chart(rows: Sequence[Mapping[str, Any]], subject: str = "the species") -> LineChart:
-    """Return the share of sites with the subject against its prediction; dots grow with the number of sites."""
+def calibration_chart(rows: Sequence[Row]) -> LineChart:
+    """Return the share of sites with the species against its prediction; dots grow with the number of sites."""
     columns = ("predicted", "observed", "count")
     predicted, observed, count = ([number(row.get(key)) or 0.0 for row in rows] for key in columns)
     lines = [
         Line("observed", predicted, observed, sizes=count if any(count) else None),
         Line("perfectly calibrated", [0, 1], [0, 1], 9, 2),
     ]
-    share = f"Share of sites with {subject}"
-    title = f"Calibration: {share[0].lower()}{share[1:]} against its prediction"
-    return LineChart(title, "Predicted (mean of the bin)", share, lines, (0, 1), (0, 1))
+    title = "Calibration: share of sites with the species against its prediction"
+    return LineChart(title, "Predicted (mean of the bin)", "Share of sites with the species", lines, (0, 1), (0, 1))
 
 
-def roc_chart(rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | None]) -> LineChart:
+def roc_chart(rows: Sequence[Row], scores: Mapping[str, float | None]) -> LineChart:
     """Return the ROC curve from the rows of its table: records found against the background, or the absences, that are
     predicted; `scores` are the AUC of `training` and `test`."""
     absences = "Training false presences" in rows[0]
@@ -321,7 +318,7 @@ def roc_chart(rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | No
 JAVA_CUMULATIVE = "Corresponding cumulative value"  # the column of Java Maxent's own table
 
 
-def omission_chart(rows: Sequence[Mapping[str, Any]]) -> LineChart:
+def omission_chart(rows: Sequence[Row]) -> LineChart:
     """Return omission and predicted area against the cumulative threshold, as Java Maxent draws them."""
     level = column(rows, "Cumulative threshold" if "Cumulative threshold" in rows[0] else JAVA_CUMULATIVE)
     lines = [

@@ -1,13 +1,13 @@
 """Metadata of a model that other programs read: the ODMAP protocol, and rangeModelMetadata (Merow et al. 2019)."""
 
 from pathlib import Path
-from typing import Any
 
 from sdm.report.pages.odmap import odmap_rows
 from sdm.report.pages.words import partition, sampling, variables
 from sdm.report.results import Results
 from sdm.report.tables import table_text
 from sdm.storage.files import to_json, write_text
+from sdm.types import Numbers
 
 ENDINGS = {"odmap": "odmap.csv", "odmap json": "odmap.json", "range model metadata": "rmm.csv"}
 _UNITS = {"raw": "relative occurrence rate", "cumulative": "cumulative percentage of the relative occurrence rate"}
@@ -54,11 +54,11 @@ def rmm_rows(results: Results) -> list[dict[str, str]]:
     return rows
 
 
-def _entities(results: Results) -> dict[str, Any]:
+def _entities(results: Results) -> Numbers:
     """Return the entities that a run knows, by their place."""
     n, option = results.numbers, results.option
     folds = results.tree("cross_validation")
-    mean: dict[str, Any] = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
+    mean: Numbers = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
     known = {
         "data$occurrence$taxon": results.title,
         "data$occurrence$dataType": results.data_type,
@@ -95,11 +95,11 @@ def _entities(results: Results) -> dict[str, Any]:
     return known | results.metadata
 
 
-def _kilometres(value: Any) -> str | None:
+def _kilometres(value: object) -> str | None:
     return f"{value:g} km" if isinstance(value, int | float) and value else None
 
 
-def _names(places: Any) -> Any:
+def _names(places: object) -> list[str]:
     """Return the names of files without their folders."""
     if isinstance(places, dict):
         return [str(name) for name in places]
@@ -107,7 +107,7 @@ def _names(places: Any) -> Any:
     return [Path(str(place)).name for place in listed]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return a value as the text of a table: several with semicolons between."""
     if isinstance(value, bool):
         return str(value).upper()

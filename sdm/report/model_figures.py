@@ -1,14 +1,18 @@
-"""The figures of a model from its stored results: its charts, and one figure for a paper."""
+"""The figures of a model from its stored results: its charts, one figure for a paper, and the preview of its map."""
 
-from typing import Any
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
 from sdm.errors import OptionError
 from sdm.report.chart_files import Files, make_plots, write_charts
+from sdm.report.charts import TOP
 from sdm.report.paper import Paper
+from sdm.report.pictures import read_picture, small_picture
 from sdm.report.results import Results, column, rows_by
 from sdm.report.stored_charts import effect_charts, importance_of, model_charts, response_charts
+from sdm.storage.files import write_bytes
 from sdm.types import Array
 
 
@@ -35,28 +39,30 @@ def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
             "output.publication shows responses and the importance of variables, and output.curves=false or "
             "test.importance=false leaves them out: leave one of the options out"
         )
-    from sdm.report.figures.composed import draw_publication
+    from sdm.report.figures.composed import PIXELS, draw_publication
+    from sdm.report.figures.maps.plan import Marks
 
     draw_publication(
-        raster,
+        read_picture(raster, PIXELS, 1 if band is None else band + 1),
         make_plots(results.folder, files) / "publication.png",
         species=results.title,
         scale=results.scale,
         curves=list(curves.values()),
         bars=bars,
-        records=record_places(results).get("train"),
-        band=1 if band is None else band + 1,
-        edges=has_range(results),
+        marks=Marks(dict(islice(record_places(results).items(), 1)), edges=has_range(results)),
         paper=paper,
     )
 
 
 def record_places(results: Results) -> dict[str, tuple[Array, Array]]:
-    """Return where the records that train and test a species lie."""
-    found: dict[str, tuple[Array, Array]] = {}
-    for kind, rows in rows_by(results.table("sample predictions"), "Test or train").items():
-        found[kind] = np.array(column(rows, "X")), np.array(column(rows, "Y"))
-    return found
+    """Return the coordinates of the records that train and test a species, by what they are called on a map."""
+    rows = rows_by(results.table("sample predictions"), "Test or train")
+    nouns = {"train": "training record", "test": "test record"}
+    return {
+        noun: (np.array(column(rows[kind], "X")), np.array(column(rows[kind], "Y")))
+        for kind, noun in nouns.items()
+        if kind in rows
+    }
 
 
 def has_range(results: Results) -> bool:
@@ -72,10 +78,18 @@ def draw_model(results: Results, paper: Paper) -> None:
     raster = results.path("map")
     if raster is not None:
         from sdm.report.figures.maps.drawn import draw_map
-        from sdm.report.figures.maps.plan import suitability
+        from sdm.report.figures.maps.plan import Marks, suitability
 
-        x, y = (records := record_places(results)).get("train", (None, None))
-        picture, shades = raster.with_suffix(".png"), suitability(results.scale)
-        places: dict[str, Any] = {"x": x, "y": y, "test": records.get("test"), "edges": has_range(results)}
-        draw_map(raster, picture, title=results.title, species=True, shades=shades, paper=paper, **places)
+        picture, marks = raster.with_suffix(".png"), Marks(record_places(results), edges=has_range(results))
+        shades = suitability(results.scale)
+        draw_map(raster, picture, title=results.title, species=True, shades=shades, marks=marks, paper=paper)
     draw_stored(results, paper)
+
+
+def write_preview(results: Results) -> Path | None:
+    """Write the preview of a model into its folder, and return its place; None where there is no map."""
+    layer = next(iter(results.map_layers()), None)
+    if layer is None:
+        return None
+    picture = small_picture(layer.path, None if layer.apart else TOP.get(results.scale), band=layer.band)
+    return write_bytes(results.folder / f"{results.name}_preview.png", picture, overwrite=True)

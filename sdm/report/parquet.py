@@ -2,19 +2,20 @@
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sdm.storage.files import write_bytes
+from sdm.types import Row
 
 GROUP_ROWS = 100_000  # rows of a group: a reader needs memory for one group at a time
 WHOLE = range(-(2**63), 2**63)  # what fits into 64 bits
 
 
-def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -> Path:
+def write_parquet(path: Path, rows: Sequence[Row], columns: Iterable[str] = ()) -> Path:
     """Write dictionaries as a Parquet file in one step; a file that is there already is replaced.
 
     The columns are those that are named, and whatever else the rows have, in the order of its first appearance. What is
@@ -24,7 +25,7 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]], columns: Iterab
     return write_bytes(Path(path), parquet_bytes(rows, columns), overwrite=True)
 
 
-def parquet_bytes(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -> bytes:
+def parquet_bytes(rows: Sequence[Row], columns: Iterable[str] = ()) -> bytes:
     """Return dictionaries as the content of a Parquet file (see `write_parquet`)."""
     import pyarrow
     import pyarrow.parquet
@@ -52,5 +53,5 @@ def _column(values: list[Any]) -> tuple[str, list[Any]]:
     return "string", [None if value is None else str(value) for value in plain]
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))

@@ -4,7 +4,6 @@ import base64
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rasterio
@@ -14,6 +13,7 @@ from PIL import Image
 from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError
 from sdm.models.colours import VIRIDIS, hex_colour, palette, ramp_colour, read_colour
+from sdm.types import AnyArray
 
 PIXELS = 512
 PALETTE = VIRIDIS  # the page and the thumbnails interpolate between its steps
@@ -97,7 +97,7 @@ def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
 
 
-def resized(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def resized(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """Return an array of two dimensions in another size; every value is that of the nearest place."""
     rows, columns = ((np.arange(new) * old + old // 2) // new for new, old in zip(shape, values.shape))
     return values if values.shape == shape else values[np.ix_(rows, columns)]
@@ -118,15 +118,15 @@ def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:
     return {code: (labels[code], table.get(code, own[k])) for k, code in enumerate(sorted(labels))}
 
 
-def thumbnail(path: Path, top: float | None, pixels: int = SMALL, band: int = 1) -> str:
-    """Return a small picture of a band of a raster, as the text of a data address."""
-    return embed(small_picture(path, top, pixels, band))
+def thumbnail(path: Path, top: float | None) -> str:
+    """Return a small picture of a raster, as the text of a data address."""
+    return embed(small_picture(path, top))
 
 
-def small_picture(path: Path, top: float | None, pixels: int = SMALL, band: int = 1) -> bytes:
+def small_picture(path: Path, top: float | None, band: int = 1) -> bytes:
     """Return a small picture of a band of a raster, as PNG; `top` is the value of the last colour, by default the
     largest that there is."""
-    picture = read_picture(path, pixels, band)
+    picture = read_picture(path, SMALL, band)
     values = picture.values
     if picture.legend:
         colours = {code: read_colour(colour) for code, (_, colour) in picture.legend.items()}
@@ -139,7 +139,7 @@ def small_picture(path: Path, top: float | None, pixels: int = SMALL, band: int 
     image = Image.fromarray(coded, "P")
     image.putpalette([232, 232, 232, *(part for colour in table for part in colour)])
     high = max(1, round(image.width / picture.aspect))
-    image = image.resize((image.width, min(high, 4 * pixels)), Image.Resampling.NEAREST)
+    image = image.resize((image.width, min(high, 4 * SMALL)), Image.Resampling.NEAREST)
     out = BytesIO()
     image.save(out, "PNG", optimize=True, transparency=0)
     return out.getvalue()

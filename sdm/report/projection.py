@@ -1,12 +1,11 @@
 """What a projection left in a folder, read back: its cases (the reference and every scenario) and where maps are."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from sdm.maps.projection.change import CODES, COLOURS
 from sdm.models.colours import hex_colour
 from sdm.models.file import model_class
 from sdm.report.pictures import Picture, read_picture
-from sdm.report.results import SCENARIOS, Results, number, read_stored, rows_of, stored_numbers
+from sdm.report.results import SCENARIOS, Results, nested, number, read_stored, rows_of, stored_numbers, tree_of
+from sdm.types import Numbers
 
 PROJECTION_KIND = "projection"  # in the file of its numbers
 REFERENCE = "reference"
@@ -47,7 +47,7 @@ class StoredCase:
     """One map of a projection with its numbers: of the reference, or of a scenario."""
 
     folder: Path
-    numbers: Mapping[str, Any]
+    numbers: Numbers
     rule: str | None = None
     is_reference: bool = False
 
@@ -60,11 +60,11 @@ class StoredCase:
     @property
     def fields(self) -> dict[str, str]:
         """The fields of its name, such as the climate model and the period."""
-        return {str(key): str(value) for key, value in _tree(self.numbers, "fields").items()}
+        return {str(key): str(value) for key, value in tree_of(self.numbers, "fields").items()}
 
     def raster(self, key: str) -> Path | None:
         """Return where one of its maps is; None where there is none. `presence` is by the rule of the projection."""
-        found = _tree(self.numbers, "files").get(key)
+        found = tree_of(self.numbers, "files").get(key)
         if isinstance(found, dict):
             found = found.get(self.rule) if self.rule in found else None
         return inside(self.folder, found)
@@ -74,30 +74,28 @@ class StoredCase:
         """Which of its maps says where the model extrapolates; None where no map does."""
         return next((key for key in NOVELTY if self.raster(key)), None)
 
-    def tree(self, key: str) -> dict[str, Any]:
+    def tree(self, key: str) -> Numbers:
         """Return numbers that have names; empty where they are not there."""
-        return _tree(self.numbers, key)
+        return tree_of(self.numbers, key)
 
     @property
     def km2(self) -> float | None:
         """How large the suitable area is, by the rule of the projection."""
-        own = _tree(self.numbers, "rules").get(str(self.rule))
-        return number(own.get("km2")) if isinstance(own, dict) else None
+        return number(nested(self.numbers, "rules", str(self.rule), "km2"))
 
     def changed(self, key: str) -> float | None:
         """Return how large an area changed in one way, in km²."""
-        own = self.tree("change").get(key)
-        return number(own.get("km2")) if isinstance(own, dict) else None
+        return number(nested(self.numbers, "change", key, "km2"))
 
     @property
     def net_percent(self) -> float | None:
         """How much larger the suitable area is than in the reference."""
-        return number(self.tree("change").get("net_percent"))
+        return number(nested(self.numbers, "change", "net_percent"))
 
     @property
     def outside(self) -> float | None:
         """The share of cells outside the training range."""
-        return number(self.tree("outside").get("share"))
+        return number(nested(self.numbers, "outside", "share"))
 
     @property
     def centroid(self) -> tuple[float, float] | None:
@@ -109,7 +107,7 @@ class StoredCase:
     def outside_by_variable(self) -> dict[str, float]:
         """Return the share of cells outside the training range by variable, categories that are new among them."""
         found = self.tree("outside")
-        parts = {**_tree(found, "variables"), **_tree(found, "unseen_categories")}
+        parts = {**tree_of(found, "variables"), **tree_of(found, "unseen_categories")}
         shares = {str(name): number(own.get("share")) for name, own in parts.items() if isinstance(own, dict)}
         return {name: share for name, share in shares.items() if share is not None}
 
@@ -119,7 +117,7 @@ class StoredProjection:
     """The projection of one species: what is in its JSON file."""
 
     folder: Path
-    numbers: Mapping[str, Any]
+    numbers: Numbers
 
     @property
     def species(self) -> str:
@@ -159,14 +157,14 @@ class StoredProjection:
         return [*([self.reference] if self.reference else []), *self.scenarios]
 
     @property
-    def groups(self) -> list[dict[str, Any]]:
+    def groups(self) -> list[Numbers]:
         """What is known over groups of scenarios."""
         return rows_of(self.numbers.get("across"))
 
     @property
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> list[Numbers]:
         """Which part of the variance has which source."""
-        return rows_of(_tree(self.numbers, "variance").get("sources"))
+        return rows_of(nested(self.numbers, "variance", "sources"))
 
     @property
     def has_change(self) -> bool:
@@ -185,9 +183,9 @@ class StoredProjection:
         most = float(np.percentile(sizes, 99)) if sizes.size else MOST_MESS
         return next((step for step in (LEAST_MESS, 2.0, 5.0, 10.0, 20.0, 50.0) if step >= most), MOST_MESS)
 
-    def group_raster(self, group: Mapping[str, Any], key: str) -> Path | None:
+    def group_raster(self, group: Numbers, key: str) -> Path | None:
         """Return where a map over a group of scenarios is; None where there is none."""
-        return inside(self.folder, _tree(group, "files").get(key))
+        return inside(self.folder, nested(group, "files", key))
 
     def varying(self) -> dict[str, list[str]]:
         """Return the fields with more than one value over the scenarios, and their values in order."""
@@ -197,7 +195,7 @@ class StoredProjection:
         return {name: found for name, found in values.items() if len(found) > 1}
 
 
-def has_species_titles(numbers: Mapping[str, Any]) -> bool:
+def has_species_titles(numbers: Numbers) -> bool:
     """Tell whether the title of a projection is the name of a species."""
     model = model_class(str(numbers.get("of")))
     return model is None or model.of_species
@@ -222,7 +220,7 @@ def projection_of(results: Results) -> Results | None:
     return None
 
 
-def inside(folder: Path, name: Any) -> Path | None:
+def inside(folder: Path, name: object) -> Path | None:
     """Return a file of a folder by its stored name; None where it is not there. Names that lead out are refused."""
     if not isinstance(name, str):
         return None
@@ -262,8 +260,3 @@ def most_outside(cases: Sequence[StoredCase]) -> float | None:
 
 def _all_fields(cases: Sequence[StoredCase]) -> list[str]:
     return [name for case in cases for name in case.fields]
-
-
-def _tree(numbers: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = numbers.get(key)
-    return found if isinstance(found, dict) else {}

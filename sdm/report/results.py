@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from sdm.options.yaml_files import load_yaml
 from sdm.report.tables import table_text, unquoted
 from sdm.storage.files import write_text
 from sdm.storage.reading import load_json
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     from sdm.models.interface import FittedModel
@@ -101,8 +102,8 @@ class Results:
     folder: Path
     name: str
     kind: str
-    numbers: dict[str, Any]
-    run: dict[str, Any]
+    numbers: Numbers
+    run: Numbers
     command: str
     repeat: str
     packed: Any = field(default=None, repr=False, compare=False)
@@ -146,17 +147,13 @@ class Results:
         path = None if plots is None else plots / name
         return path if path is not None and path.is_file() else None
 
-    def tree(self, key: str) -> dict[str, Any]:
+    def tree(self, key: str) -> Numbers:
         """Return numbers that have names; empty where they are not there."""
-        found = self.numbers.get(key)
-        return found if isinstance(found, dict) else {}
+        return tree_of(self.numbers, key)
 
     def option(self, dotted: str) -> Any:
         """Return an option of the run, such as `fit.multiplier`; None where it is not known."""
-        found: Any = self.run
-        for part in dotted.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
+        return nested(self.run, *dotted.split("."))
 
     @property
     def curve_scale(self) -> str:
@@ -180,7 +177,7 @@ class Results:
         return self.numbers.get("auc_test") is not None or "test" in self.tree("measures")
 
     @property
-    def survey(self) -> dict[str, Any]:
+    def survey(self) -> Numbers:
         """Measures at sites that took no part in the fit, with absences."""
         return {}
 
@@ -217,7 +214,7 @@ class Results:
         return ""
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Numbers:
         """Entities of rangeModelMetadata that are particular to the kind of model."""
         return {"model$algorithms": f"maximum entropy, {self.kind}"}
 
@@ -310,12 +307,25 @@ def read_rows(path: Path) -> list[Row]:
         raise DataError(f"{path} cannot be read ({error}): make the results again") from error
 
 
-def add_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+def add_rows(path: Path, rows: Sequence[Numbers]) -> Path:
     """Add rows to a table, which need not be there yet; one that it has already is not added again."""
-    earlier: list[Mapping[str, Any]] = [*read_rows(path)] if path.exists() else []
+    earlier: list[Numbers] = [*read_rows(path)] if path.exists() else []
     known = [{key: value for key, value in row.items() if value != ""} for row in earlier]
     fresh = [row for row in rows if {key: value for key, value in row.items() if value != ""} not in known]
     return write_text(path, table_text([*earlier, *fresh]), overwrite=True)
+
+
+def nested(tree: object, *keys: str) -> Any:
+    """Return a value of nested dictionaries by its keys; None where it is not there."""
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def tree_of(tree: object, *keys: str) -> Numbers:
+    """Return a dictionary of nested dictionaries by its keys; an empty one where it is not there."""
+    value = nested(tree, *keys)
+    return value if isinstance(value, dict) else {}
 
 
 def number(text: Any) -> float | None:
@@ -327,13 +337,13 @@ def number(text: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def column(rows: Iterable[Mapping[str, Any]], name: str) -> list[float]:
+def column(rows: Iterable[Numbers], name: str) -> list[float]:
     """Return a column as numbers; what is none is NaN."""
     values = [number(row.get(name)) for row in rows]
     return [math.nan if value is None else value for value in values]
 
 
-def rows_of(value: Any) -> list[dict[str, Any]]:
+def rows_of(value: object) -> list[Numbers]:
     """Return the rows of a list of dictionaries; what is none is left out."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
@@ -360,7 +370,7 @@ def stored_numbers(folder: Path, *kinds: str) -> list[Path]:
     return found
 
 
-def _kind(path: Path, tree: Any) -> str | None:
+def _kind(path: Path, tree: object) -> str | None:
     """Return the kind of model whose numbers these are: as they say, or by the model file; None for other files."""
     if not isinstance(tree, dict) or not isinstance(tree.get("files"), dict):
         return None
@@ -390,7 +400,7 @@ def _read(path: Path, class_of: Callable[[str], type[Results]]) -> Results:
     return class_of(kind)(folder, path.stem, kind, numbers, options, _text(folder / "command.txt"), repeat)
 
 
-def _check_names(path: Path, files: Mapping[str, Any], deep: bool = False) -> None:
+def _check_names(path: Path, files: Numbers, deep: bool = False) -> None:
     """Refuse names that lead out of the results: whoever wrote them, it was not a run."""
     for name in files.values():
         if isinstance(name, dict):

@@ -30,6 +30,7 @@ from sdm.report.charts import (
 )
 from sdm.report.results import SCALES, Results, Row, column, number, rows_by, rows_of
 from sdm.storage.files import safe_name, safe_names
+from sdm.types import Numbers
 
 MOST_STROKES = 200  # of a rug
 BACKGROUND_COLOUR = "#9aa5ac"
@@ -131,7 +132,7 @@ def importance_of(results: Results) -> BarChart | None:
     return importance_chart(permuted, contributed) if permuted or contributed else None
 
 
-def stored_importance(results: Results) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def stored_importance(results: Results) -> tuple[list[Numbers], list[Numbers]]:
     """Return the rows of permutation importance, and those of contributions."""
     found = results.tree("importance")
     permuted = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))

@@ -1,14 +1,14 @@
 """The table of a batch, one row per species: `summary.csv` and `summary.parquet`; and its failures by their reason."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sdm.report.parquet import write_parquet
 from sdm.report.tables import table_text
 from sdm.storage.files import has_parquet, write_text
+from sdm.types import Row
 
 SUMMARY, SUMMARY_PARQUET = "summary.csv", "summary.parquet"
 HEAD = ("species", "status")
@@ -17,7 +17,7 @@ TAIL = ("folder", "page", "preview", "error")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
-def write_summary(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
+def write_summary(folder: Path, rows: Sequence[Row]) -> list[Path]:
     """Write the rows of a batch as `summary.csv`, and as `summary.parquet` where pyarrow is installed, each in one
     step; earlier ones are replaced.
 
@@ -42,7 +42,7 @@ class FailureGroup:
     species: list[str]
 
 
-def group_failures(rows: Iterable[Mapping[str, Any]]) -> list[FailureGroup]:
+def group_failures(rows: Iterable[Row]) -> list[FailureGroup]:
     """Return the failures of a batch by their reason, the most frequent first; messages that differ in the species'
     name or in numbers alone are one reason."""
     found: dict[str, tuple[dict[str, None], list[str]]] = {}

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.assess.measures.thresholds import Threshold
 from sdm.assess.profiles import Profile
+from sdm.types import Numbers, Row
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+def write_rows(path: Path, rows: Sequence[Row]) -> Path:
     """Write dictionaries as a CSV file."""
     path.write_text(table_text(rows), encoding="utf-8", newline="")
     return path
@@ -89,7 +90,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def curve_rows(profiles: Iterable[Profile]) -> list[dict[str, Any]]:
+def curve_rows(profiles: Iterable[Profile]) -> list[Numbers]:
     """Return curves in long form: variable, kind, value, class, response."""
     return [
         {
@@ -105,11 +106,11 @@ def curve_rows(profiles: Iterable[Profile]) -> list[dict[str, Any]]:
     ]
 
 
-def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) -> dict[str, Any]:
+def maxent_results(numbers: Numbers, thresholds: Iterable[Threshold]) -> Numbers:
     """Return a row of maxentResults.csv, under Java Maxent's column names."""
     tested = numbers.get("auc_test") is not None
     importance = numbers.get("importance", {})
-    row: dict[str, Any] = {
+    row: Numbers = {
         "Species": numbers["species"],
         "#Training samples": numbers["training_presences"],
         "Regularized training gain": numbers["regularized_gain"],
@@ -145,7 +146,7 @@ def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) 
     return row
 
 
-def _jackknife(parts: Sequence[Mapping[str, Any]], tested: bool) -> dict[str, float]:
+def _jackknife(parts: Sequence[Row], tested: bool) -> dict[str, float]:
     """Return the columns of the jackknife: gains, and the AUC of test records."""
     words = {"without": "without", "only": "with only"}
     measures = {"train_gain": "Training gain", **({"test_gain": "Test gain", "test_auc": "AUC"} if tested else {})}

@@ -17,7 +17,7 @@ from pathlib import Path
 from sdm.errors import OutputError, SdmError
 from sdm.executors.local import give_memory_back
 from sdm.executors.opening import Here, as_done, workers
-from sdm.kinds.task import Prepared
+from sdm.kinds.task import Destination, Prepared
 from sdm.kinds.writing import write_fate, write_run
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_places
@@ -31,7 +31,6 @@ from sdm.run.job import Job
 from sdm.run.journal import DONE, JOURNAL, Journal, JournalEntry, Record
 from sdm.run.run_folder import RunFolder
 from sdm.run.stacks import STACK_BESIDE, STACK_FILES
-from sdm.run.summary import summary_rows
 from sdm.run.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
 from sdm.storage.files import output_folder, safe_names, write_text
 from sdm.storage.written_files import read_list
@@ -39,20 +38,12 @@ from sdm.types import Progress
 
 log = logging.getLogger("sdm")
 
-STYLES_OF_EFFORT = tuple(path.name for path in style_places(Path("effort.tif")))
 # Files in the folder of a batch; no model has a folder of such a name.
 TABLES = (
-    *(
-        SUMMARY,
-        SUMMARY_PARQUET,
-        *STACK_FILES.values(),
-        *STACK_BESIDE,
-        "records.csv",
-        "records_fate.csv",
-        "background.csv",
-    ),
-    *(PACKAGE, "index.html", "effort.tif", *STYLES_OF_EFFORT, "run.yaml", "command.txt", JOURNAL),
-)
+    SUMMARY, SUMMARY_PARQUET, JOURNAL, "records.csv", "records_fate.csv", "background.csv", PACKAGE, "index.html",
+    "run.yaml", "command.txt", "effort.tif", *(path.name for path in style_places(Path("effort.tif"))),
+    *STACK_FILES.values(), *STACK_BESIDE,
+)  # fmt: skip
 TOLD = 50  # models whose results are told one by one; those of more are in the summary
 LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit
 EACH = 4  # units that every worker gets at least, so that all end at about the same time
@@ -113,13 +104,12 @@ def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, 
     renewed = overwrite and chosen and set(names) < set(record.planned)
     if len(names) == 1 and not renewed and not (resume and record.planned):
         return None
-    if resume and target.is_dir() and not record.planned and any(target.iterdir()):
-        inside = [path.name for path in target.iterdir() if not path.name.startswith(".sdm-")]
-        if inside:
-            raise OutputError(
-                f"{target} has no journal of a run over several species, so that --resume has nothing to go on with: "
-                "choose another folder, or use --overwrite"
-            )
+    files = (path for path in target.iterdir() if not path.name.startswith(".sdm-")) if target.is_dir() else ()
+    if resume and not record.planned and any(files):
+        raise OutputError(
+            f"{target} has no journal of a run over several species, so that --resume has nothing to go on with: "
+            "choose another folder, or use --overwrite"
+        )
     return BatchPlan(names, record, in_place=(resume or renewed) and bool(record.planned), renewed=renewed)
 
 
@@ -170,7 +160,7 @@ class Batch:
         except (OSError, SdmError) as error:  # why the run has ended is said next
             log.debug("the notes of workers were not kept: %s", error)
         if not self.record.entries:
-            self.clear(place)
+            journal.path.unlink(missing_ok=True)
             return
         try:
             self.write_summary(place)
@@ -252,21 +242,20 @@ class Batch:
     ) -> Iterator[list[str]]:  # fmt: skip
         """Yield what is to be tried again after a worker died: the species that it had in hand by itself, unless it
         has cost too many workers already; the others of its unit together."""
-        left = [name for name in names if name not in self.settled]
-        at = last[1] if last[1] in left else (left[0] if len(left) == 1 else None)
-        if at is None:  # the maps of all of them were at work: each by itself shows which one it was
-            yield from ([name] for name in left)
+        open_names = [name for name in names if name not in self.settled]
+        species = last[1] if last[1] in open_names else (open_names[0] if len(open_names) == 1 else None)
+        if species is None:  # the maps of all of them were at work: each by itself shows which one it was
+            yield from ([name] for name in open_names)
             return
-        deaths[at] += 1
-        if deaths[at] <= self.options.retries:
-            log.warning("%s: its worker died (killed, or out of memory); it is tried again", at)
-            yield [at]
+        deaths[species] += 1
+        if deaths[species] <= self.options.retries:
+            log.warning("%s: its worker died (killed, or out of memory); it is tried again", species)
+            yield [species]
         else:
-            times = "once" if deaths[at] == 1 else f"{deaths[at]} times"
+            times = "once" if deaths[species] == 1 else f"{deaths[species]} times"
             reason = f"its worker died {times} (killed, or out of memory): use fewer features or background points"
-            self._take([failed_entry(self.job.task, at, f"{at}: {reason}", digests[at])], journal)
-        others = [name for name in left if name != at]
-        if others:
+            self._take([failed_entry(self.job.task, species, f"{species}: {reason}", digests[species])], journal)
+        if others := [name for name in open_names if name != species]:
             yield others
 
     def _refresh(self, place: Path) -> None:
@@ -282,25 +271,22 @@ class Batch:
 
     def write_summary(self, place: Path) -> None:
         """Write the table of all species so far, and its page."""
-        write_summary(place, summary_rows(self.record))
+        write_summary(place, self.record.rows)
         if self.job.options.output.report:
             from sdm.report.pages.index import write_index
 
             write_index(place, len(self.record.planned))
 
-    def clear(self, place: Path) -> None:
-        """Remove what a run leaves behind of which nothing came to be."""
-        (place / JOURNAL).unlink(missing_ok=True)
-
     def finish(self, place: Path) -> None:
         """Write what concerns all species."""
         task, prepared, options = self.job.task, self.prepared, self.job.options
-        write_summary(place, summary_rows(self.record))
+        write_summary(place, self.record.rows)
         if set(self.plan.names) != set(self.plan.all_names):
             return  # the rest is of all species, and was written when they were read
         write_run(task, options, place, self.job.command)  # first: what is shared may repeat the command
-        task.write_shared(prepared, options, place, {})
-        write_fate(prepared, prepared.fate, options, place, {})
+        to = Destination(place, options)
+        task.write_shared(prepared, to)
+        write_fate(prepared, prepared.fate, to)
         if prepared.ledger is not None:
             write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
 

@@ -27,9 +27,7 @@ def check_run(options: RunOptions) -> Findings:
     task.check(options, found)
     check_scenarios(options, found)
     if found.bad_rows:  # they are told of: look at the others
-        own = options.occurrences.model_copy(update={"max_bad_rows": 100.0})
-        options = options.model_copy(update={"occurrences": own})
-        again = Findings()
+        options, again = options.with_values(occurrences={"max_bad_rows": 100.0}), Findings()
         task.check(options, again)
         for name in ("problems", "warnings", "facts"):
             known = getattr(found, name)

@@ -1,12 +1,11 @@
 """A model file of any kind on records that it has not seen."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from sdm.errors import OptionError
-from sdm.kinds.model_inputs import chosen_options
+from sdm.kinds.inputs import chosen_options
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.kinds.registry import model_task
 from sdm.models.file import load_model
@@ -29,18 +28,8 @@ class Evaluation:
 def evaluate_files(
     model: str | Path,
     presences: str | Path,
-    *,
     layers: list[str] | None = None,
-    absences: str | Path | None = None,
-    background: str | None = None,
-    species: str | None = None,
-    class_column: str | None = None,
-    proportions: Sequence[str] | None = None,
-    select: Mapping[str, str] | Sequence[str] | None = None,
-    site_column: str | None = None,
-    truth: str | Path | None = None,
-    seed: int | None = None,
-    **reading: Any,
+    options: Mapping[str, object] | None = None,
 ) -> Evaluation:
     """Measure a model file on records or sites.
 
@@ -53,16 +42,17 @@ def evaluate_files(
         column per species.
     layers : list of str, optional
         The model's layers; unless given, the files have its variables. For a joint model also one table of them.
-    absences, background, species, truth, seed
-        Of a model of one species. Presences are compared with absences where there are any (a file, or rows of
-        `presences` whose 0/1 column says 0), else with background: a file, or points drawn from the layers. `truth` is
-        a raster of the true suitability, which a virtual species has: the prediction is correlated with it.
-    class_column, proportions, select
-        Of a class model, as for `sdm classify`; unless given, those that it was fitted with.
-    site_column
-        Of a joint model whose variables are in a second table: the column that names sites in both.
-    **reading
-        Options of a run that say how records and layers are read (`READING`), by name: `crs`, `where` and others.
+    options : mapping, optional
+        By name, options that say how records and layers are read (`READING`: `crs`, `where` and others), and these.
+
+        Of a model of one species `absences`, `background`, `species`, `truth` and `seed`. Presences are compared with
+        absences where there are any (a file, or rows of `presences` whose 0/1 column says 0), else with background: a
+        file, or points drawn from the layers. `truth` is a raster of the true suitability, which a virtual species has:
+        the prediction is correlated with it.
+
+        Of a class model `class_column`, `proportions` and `select`, as for `sdm classify`; unless given, those that it
+        was fitted with. Of a joint model whose variables are in a second table `site_column`, the column that names
+        sites in both.
 
     Raises
     ------
@@ -76,17 +66,20 @@ def evaluate_files(
     >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"]).numbers["log_loss"]  # doctest: +SKIP
     0.412
     """
-    given = {name: value for name, value in locals().items() if name != "reading"}  # the arguments by their names
-    known = {dotted.rpartition(".")[2]: dotted for dotted in READING}
-    if strange := [name for name in reading if name not in known]:
-        raise OptionError(f"{strange[0]} is no option of an evaluation: there are {', '.join(known)}")
-    if seed is not None and seed < 0:
+    given = dict(options or {})
+    reading = {dotted.rpartition(".")[2]: dotted for dotted in READING}
+    measuring = [field.name for field in fields(EvaluationOptions)]
+    if strange := [name for name in given if name not in (*reading, *measuring)]:
+        raise OptionError(f"{strange[0]} is no option of an evaluation: there are {', '.join(reading)}")
+    seed = given.get("seed")
+    if isinstance(seed, int) and seed < 0:
         raise OptionError(f"seed={seed}: expected a number of at least 0")
-    loaded = load_model(given.pop("model"))
+    loaded = load_model(model)
     task = model_task(loaded.kind)
-    found = {"occurrences.file": str(given.pop("presences")), "layers.files": given.pop("layers")}
-    options = make_options({known[name]: value for name, value in reading.items()}, found)
-    chosen = EvaluationOptions(**chosen_options(loaded, given, task.evaluates_with))
-    numbers = task.evaluate(loaded, options, chosen)
+    files = {"occurrences.file": str(presences), "layers.files": layers}
+    chosen = {name: given[name] for name in measuring if name in given}
+    wanted = EvaluationOptions(**chosen_options(loaded, chosen, task.evaluates_with))
+    run_options = make_options({dotted: given[name] for name, dotted in reading.items() if name in given}, files)
+    numbers = task.evaluate(loaded, run_options, wanted)
     notices, warnings = numbers.pop("notices"), numbers.pop("warnings", [])
     return Evaluation(loaded.kind, numbers, task.evaluation_lines(numbers), notices, warnings)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sdm.errors import DataError
 from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
-from sdm.kinds.task import AnyTask, Fit, Measured, ModelMaps, ModelResult, Prepared
+from sdm.kinds.task import AnyTask, Destination, Fit, Measured, ModelMaps, ModelResult, Prepared
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
@@ -54,10 +54,9 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Ready:
+class Ready(Begun):
     """A model that is fitted and measured, with everything that its results are written from."""
 
-    begun: Begun
     measured: Measured
 
 
@@ -123,7 +122,7 @@ class Job:
             measured.numbers["variable_selection"] = variables.numbers()
             measured.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
         log.debug("%s fitted and measured in %.1f s", name, perf_counter() - begun.began)
-        return Ready(begun, measured)
+        return Ready(**vars(begun), measured=measured)
 
     def write(
         self,
@@ -138,8 +137,7 @@ class Job:
         """Write the results of one model in one step, with the maps that were made with those of other models;
         `before_commit` may raise, and then nothing has changed."""
         with staging(folder, overwrite=overwrite) as stage:
-            begun = ready.begun
-            made = self._map(begun, stage, progress) if maps is None else self._drawn(begun, maps.move(stage))
+            made = self._map(ready, stage, progress) if maps is None else self._drawn(ready, maps.move(stage))
             result = self._write_into(ready, made, folder, progress)
             if before_commit is not None:
                 before_commit()
@@ -147,24 +145,24 @@ class Job:
 
     def _write_into(self, ready: Ready, maps: ModelMaps, folder: Path, progress: Progress | None) -> ModelResult:
         """Write the results of one model to a stage, which will be the folder."""
-        begun, prepared, options = ready.begun, ready.begun.prepared, ready.begun.options
-        variables = prepared.chosen.get(begun.name)
+        prepared, options, chosen = ready.prepared, ready.options, ready.chosen
+        variables = prepared.chosen.get(ready.name)
 
-        def also(place: Path, files: Numbers) -> None:
+        def also(to: Destination) -> None:
             if variables is not None:
-                write_choice(variables, options, place, files)
-            if begun.chosen is not None:
-                begun.chosen.write(place, files)
+                write_choice(variables, to)
+            if chosen is not None:
+                chosen.write(to.folder, to.files)
             if self.opened is not None and prepared.single:
                 from sdm.run.projecting.projection import project_fitted
 
-                made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
+                made = project_fitted([to.folder], to.folder, folder, self.opened, options, self.command, progress)
                 self.projections.append(made)
-                files["scenarios"] = SCENARIOS
+                to.files["scenarios"] = SCENARIOS
                 ready.measured.numbers.setdefault("warnings", []).extend(made.warnings)
 
         result = write_model(self.task, ready.measured, maps, prepared, options, self.command, also, progress)
-        log.debug("%s done in %.1f s", begun.name, perf_counter() - begun.began)
+        log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)
         return replace(result, folder=folder)
 
 

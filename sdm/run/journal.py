@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -39,10 +40,15 @@ class JournalEntry:
 
     def result(self, target: Path) -> ModelResult:
         """Return the same as a result, which knows where its numbers are."""
-        folder = target / self.folder if self.status == DONE else None
-        files = {"numbers": self.numbers} if self.numbers else {}
-        told = (self.warnings, self.error, None, self.lines)
-        return ModelResult(self.species, self.kind, folder, {}, files, [], *told)
+        return ModelResult(
+            self.species,
+            self.kind,
+            target / self.folder if self.status == DONE else None,
+            files={"numbers": self.numbers} if self.numbers else {},
+            warnings=self.warnings,
+            error=self.error,
+            lines=self.lines,
+        )
 
 
 @dataclass
@@ -51,13 +57,17 @@ class Record:
 
     planned: list[str] = field(default_factory=list)
     entries: dict[str, JournalEntry] = field(default_factory=dict)
-    runs: int = 0
     started: float = 0.0  # when the last run began
 
     @property
     def in_order(self) -> list[JournalEntry]:
         """The entries in the order of the run, whichever was finished first."""
         return [self.entries[name] for name in self.planned if name in self.entries]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the summary, in the order of the run."""
+        return [entry.row for entry in self.in_order]
 
     @property
     def finished(self) -> int:
@@ -81,15 +91,22 @@ class Journal:
 
     def _add(self, lines: Sequence[Numbers]) -> None:
         if lines:
-            if (
-                os.path.lexists(self.path) and self.path.lstat().st_nlink > 1
-            ):  # another name of it is not ours to change
+            # Another name of the same file is not ours to change.
+            if os.path.lexists(self.path) and self.path.lstat().st_nlink > 1:
                 write_bytes(self.path, self.path.read_bytes(), overwrite=True)
             append_lines(self.path, lines)
 
     def read(self) -> Record:
         """Return what the journal holds; nothing where there is none."""
-        return read_journal(self.path)
+        record = Record()
+        for line in read_lines(self.path):
+            if "run" in line:
+                record.planned += [name for name in line.get("species", ()) if isinstance(name, str)]
+                record.started = float(line["run"])
+            elif (entry := read_entry(line)) is not None:
+                record.entries[entry.species] = entry
+        record.planned = list(dict.fromkeys([*record.planned, *record.entries]))
+        return record
 
 
 def append_lines(path: Path, lines: Sequence[Numbers], *, durable: bool = True) -> None:
@@ -118,12 +135,10 @@ def read_lines(path: Path) -> Iterator[Numbers]:
             return
         with path.open("rb") as file:
             for line in file:
-                try:
-                    found = json.loads(line.decode(errors="surrogatepass"))
-                except ValueError:  # a kill cut it off
-                    continue
-                if isinstance(found, dict):
-                    yield found
+                with suppress(ValueError):  # a kill cut it off
+                    values = json.loads(line.decode(errors="surrogatepass"))
+                    if isinstance(values, dict):
+                        yield values
     except FileNotFoundError:
         return
     except OSError as error:
@@ -139,16 +154,3 @@ def read_entry(line: Numbers) -> JournalEntry | None:
     whole = isinstance(entry.species, str) and entry.status in (DONE, FAILED) and isinstance(entry.folder, str)
     inside = entry.folder == os.path.basename(entry.folder) and entry.folder not in (".", "..")
     return entry if whole and inside else None
-
-
-def read_journal(path: Path) -> Record:
-    """Return what a journal holds."""
-    record = Record()
-    for line in read_lines(path):
-        if "run" in line:
-            record.planned += [name for name in line.get("species", ()) if isinstance(name, str)]
-            record.runs, record.started = record.runs + 1, float(line["run"])
-        elif (entry := read_entry(line)) is not None:
-            record.entries[entry.species] = entry
-    record.planned = list(dict.fromkeys([*record.planned, *record.entries]))
-    return record

@@ -1,17 +1,16 @@
 """A model file of any kind on a folder of layers, or a table of points."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError, OutputError
-from sdm.kinds.inputs import is_swd
-from sdm.kinds.model_inputs import SurveyFile, check_region, chosen_options, open_for
-from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
+from sdm.kinds.inputs import check_region, chosen_options, is_swd, open_for
+from sdm.kinds.model_task import MapOptions, MapResult, ModelTask, SurveyFile
 from sdm.kinds.registry import model_task
 from sdm.maps.gis.formats import map_format
 from sdm.maps.gis.styles import style_places
@@ -19,10 +18,9 @@ from sdm.maps.novelty import novelty_places, read_measures
 from sdm.models.file import load_model
 from sdm.models.interface import FittedModel
 from sdm.options.reading import make_options
-from sdm.run.projecting.tables import PointLayers, check_table, communities_place, predict_table
+from sdm.run.projecting.tables import OpenLayers, PredictionSettings, check_table, communities_place, predict_table
 from sdm.storage.commit import claim
 from sdm.storage.files import check_output_path, refuse_existing
-from sdm.types import Progress
 
 
 @dataclass(frozen=True)
@@ -41,25 +39,7 @@ def predict_files(
     model: str | Path,
     layers: Sequence[str],
     output: str | Path,
-    *,
-    scale: str | None = None,
-    extrapolation: str | None = None,
-    novelty: str | Sequence[str] | None = None,
-    clamp: bool | None = None,
-    threshold: str | float | None = None,
-    known: str | Path | None = None,
-    communities: bool = False,
-    area: str | Path | None = None,
-    nodata: NodataGiven = None,
-    align: str | None = None,
-    rename: Mapping[str, str] | Sequence[str] | None = None,
-    values_from: Sequence[str] = (),
-    x_column: str | None = None,
-    y_column: str | None = None,
-    crs: str | None = None,
-    threads: int = 2,
-    overwrite: bool = False,
-    progress: Progress | None = None,
+    settings: PredictionSettings = PredictionSettings(),  # noqa: B008 - it is frozen
 ) -> Prediction:
     """Write the maps of a model file over layers, or its predictions for the rows of a table.
 
@@ -77,37 +57,8 @@ def predict_files(
         folder: it gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. A
         group of species on shared axes gives a folder with one map per species, `<species>.tif`. Of a table of points
         it is that table again, with columns of predictions, and of novelty where asked for.
-    scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
-        Of a model of one species; cloglog unless given.
-    extrapolation : {"clamp", "free", "none", "fade", "lower"}, optional
-        Outside the training range: hold variables at its limits (the default); do not; predict nothing; or, of one
-        species, reduce the clamped prediction by its difference from the free one.
-    novelty : str or sequence of str, optional
-        Measures of novelty to map beside it, of ``mess``, ``exdet``, ``mop``, ``clamping`` and ``limiting``: such as
-        `<stem>_mess.tif` and, with the most dissimilar variable, `<stem>_mod.tif`. How much of the map is outside the
-        training range is among the numbers in any case.
-    clamp : bool, optional
-        The earlier name of extrapolation: True is clamp, and False is free.
-    threshold : str or float, optional
-        Of a model of one species, or of presence and absence: write presence and absence by this cutoff.
-    known : path, optional
-        Of a joint model: a table of survey sites with columns (or rows) of some of its species, 1, 0 or blank. In the
-        cells of its sites these labels are held, and the other species are predicted given them; where several sites
-        are in a cell, one presence is enough. For a table of points it may be that table itself, or another that is
-        joined by the names of sites, by coordinates, or row by row.
-    communities : bool
-        Of a joint model and a table of points: write a few possible communities of every row, with their
-        probabilities, to `<stem>_communities.csv` beside it.
-    area : path, optional
-        Polygons outside which nothing is drawn.
-    nodata, align, rename
-        As for `open_stack`; rules of renaming may be texts too, such as ``"wc2.1_10m_bio_{n}=bio{n}"``.
-    values_from : sequence of str
-        For a table: layers that hold the values at its coordinates. Without them its columns are the variables.
-    x_column, y_column, crs : str, optional
-        Of a table with `values_from`, or of `known`: its coordinates (default: found by their names).
-    progress : callable, optional
-        Called with windows done, windows in all, and what is going on.
+    settings : PredictionSettings, optional
+        How it is mapped, and how layers and tables are read.
 
     Raises
     ------
@@ -126,39 +77,50 @@ def predict_files(
     if not output.name:
         raise OutputError(f"'{output}' is a folder: give the name of the result, as in -o map.tif")
     task = model_task(loaded.kind)
-    given = make_options({"layers.rename": rename, "predict.extrapolation": extrapolation, "predict.clamp": clamp})
-    chosen = given.predict.extrapolation
-    task.check_extrapolation(chosen)
-    measures, rules = read_measures(novelty), given.layers.rename
-    survey = None if known is None else SurveyFile(known, x_column, y_column, crs)
-    words = {
-        "scale": scale,
-        "threshold": threshold,
-        "novelty": measures,
-        "known": survey,
-        "communities": communities or None,
-    }
-    words |= {} if chosen == "clamp" else {"extrapolation": chosen}
-    wanted = MapOptions(
-        **chosen_options(loaded, words, task.maps_with), overwrite=overwrite, threads=threads, progress=progress
+    read = make_options(
+        {
+            "layers.rename": settings.rename,
+            "predict.extrapolation": settings.extrapolation,
+            "predict.clamp": settings.clamp,
+        }
     )
-    points = PointLayers(values_from, nodata, align, rules, x_column, y_column, crs)
+    extrapolation = read.predict.extrapolation
+    task.check_extrapolation(extrapolation)
+    place = (settings.x_column, settings.y_column, settings.crs)
+    words = {
+        "scale": settings.scale,
+        "threshold": settings.threshold,
+        "novelty": read_measures(settings.novelty),
+        "known": None if settings.known is None else SurveyFile(settings.known, *place),
+        "communities": settings.communities or None,
+        "extrapolation": None if extrapolation == "clamp" else extrapolation,
+    }
+    wanted = MapOptions(
+        **chosen_options(loaded, words, task.maps_with),
+        overwrite=settings.overwrite,
+        threads=settings.threads,
+        progress=settings.progress,
+    )
+
+    def open_layers(files: Sequence[str]) -> Stack:
+        return open_for(loaded, files, nodata=settings.nodata, align=settings.align, rename=read.layers.rename)
+
     if is_swd(layers):
-        for name, value in (("threshold", threshold), ("study-area", area)):
+        for name, value in (("threshold", settings.threshold), ("study-area", settings.area)):
             if value is not None:
                 raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
-        return _predict_rows(task, loaded, Path(layers[0]), output, points, wanted)
-    if communities:
+        return _predict_rows(task, loaded, Path(layers[0]), output, settings, open_layers, wanted)
+    if settings.communities:
         raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
-    if values_from or (known is None and (x_column or y_column or crs)):
+    if settings.values_from or (settings.known is None and any(place)):
         raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
-    return _predict_map(task, loaded, replace(points, files=layers), output, area, wanted)
+    return _predict_map(task, loaded, partial(open_layers, layers), output, settings.area, wanted)
 
 
 def _predict_map(
-    task: ModelTask[Any],
+    task: ModelTask[FittedModel],
     model: FittedModel,
-    layers: PointLayers,
+    open_layers: Callable[[], Stack],
     output: Path,
     area: str | Path | None,
     wanted: MapOptions,
@@ -172,7 +134,7 @@ def _predict_map(
     with ExitStack() as held:
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=wanted.overwrite, folder=not files))
-        stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+        stack = open_layers()
         inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
@@ -182,21 +144,22 @@ def _predict_map(
 
 
 def _predict_rows(
-    task: ModelTask[Any],
+    task: ModelTask[FittedModel],
     model: FittedModel,
     points: Path,
     output: Path,
-    layers: PointLayers,
-    given: MapOptions,
+    settings: PredictionSettings,
+    open_layers: OpenLayers,
+    wanted: MapOptions,
 ) -> Prediction:
     """Write the predictions for the rows of a table."""
     check_table(points, output)
-    if given.scale not in (None, *model.scales):
-        raise OptionError(f"scale={given.scale!r}: expected one of {', '.join(model.scales)}")
-    _check_places([output, *([communities_place(output)] if given.communities else [])], given.overwrite)
+    if wanted.scale not in (None, *model.scales):
+        raise OptionError(f"scale={wanted.scale!r}: expected one of {', '.join(model.scales)}")
+    _check_places([output, *([communities_place(output)] if wanted.communities else [])], wanted.overwrite)
     notices: list[str] = []
-    with claim(output, overwrite=given.overwrite, folder=False):
-        made = predict_table(task, model, points, output, notices, layers, given)
+    with claim(output, overwrite=wanted.overwrite, folder=False):
+        made = predict_table(task, model, points, output, notices, settings, open_layers, wanted)
     return Prediction(**vars(made), kind=model.kind, notices=notices)
 
 

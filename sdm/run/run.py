@@ -17,10 +17,9 @@ from sdm.progress.telling import going_on, step_by_step
 from sdm.report.results import add_rows, read_rows
 from sdm.run.batch import Batch, plan_batch, refuse_partial
 from sdm.run.job import Chooser, Job
-from sdm.run.journal import DONE
+from sdm.run.journal import DONE, JOURNAL
 from sdm.run.run_folder import results_place
 from sdm.run.stacks import refuse_one, write_stacks
-from sdm.run.summary import summary_rows
 from sdm.storage.commit import claim
 from sdm.storage.files import output_folder
 from sdm.types import Progress
@@ -145,7 +144,7 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
         batch.run(place)
         entries = [batch.record.entries[name] for name in batch.plan.names]
         if all(entry.status != DONE for entry in entries) and not batch.plan.in_place:
-            batch.clear(place)
+            (place / JOURNAL).unlink(missing_ok=True)
             raise DataError(f"none of {len(entries)} species could be fitted; the first: {entries[0].error}")
         result.models = [entry.result(target) for entry in entries]
         warned = batch.prepared.warnings
@@ -154,8 +153,7 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
         if batch.job.told_in is not None:
             result.models = [_whole(entry.result(place), target) for entry in entries]
         batch.finish(place)
-        stacks = write_stacks(place, summary_rows(batch.record), options, progress=batch.progress)
-        result.lines += [] if stacks is None else stacks.lines
+        result.lines += write_stacks(place, batch.record.rows, options, progress=batch.progress)
         if opened is not None:
             done = [place / entry.folder for entry in batch.record.in_order if entry.status == DONE]
             from sdm.run.projecting.projection import project_fitted

@@ -19,7 +19,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.testing import TestOptions
 from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
-from sdm.types import Array, Numbers, Progress, Row
+from sdm.types import Array, Numbers, Progress
 
 CORRELATED, INFLATED = 0.7, 10.0  # what is often taken for too much (Dormann and others 2013)
 MODELS = 5  # species whose gains are averaged: those with the most records
@@ -175,20 +175,15 @@ def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
     from sdm.report.paper import paper_of
 
     found, files = screening.choice.found, screening.files
-    for name in ("pearson", "spearman"):
-        matrix = getattr(found, name)
-        rows = [{"variable": a, **dict(zip(found.names, row))} for a, row in zip(found.names, matrix.tolist())]
-        if rows:
-            files[name] = write_rows(folder / f"correlation_{name}.csv", rows).name
-    files["variables"] = write_rows(folder / "variables.csv", _rows(screening)).name
+    for name, matrix in (("pearson", found.pearson), ("spearman", found.spearman)):
+        table = [{"variable": a, **dict(zip(found.names, row))} for a, row in zip(found.names, matrix.tolist())]
+        if table:
+            files[name] = write_rows(folder / f"correlation_{name}.csv", table).name
+    numbers = {name: k for k, names in enumerate(screening.groups, start=1) for name in names}
+    rows = [{**row, "group": numbers.get(row["variable"], "")} for row in screening.choice.rows()]
+    files["variables"] = write_rows(folder / "variables.csv", rows).name
     (folder / "suggestion.txt").write_text("\n".join(screening.lines()) + "\n", encoding="utf-8")
     files["suggestion"] = "suggestion.txt"
     if len(found.names) > 1:
         paper = paper_of(options.output)
         files["picture"] = draw_correlation(found, folder / "correlation.png", screening.limits[0], paper).name
-
-
-def _rows(screening: Screening) -> list[Row]:
-    """Return one row per variable, with the number of its group."""
-    group = {name: k + 1 for k, names in enumerate(screening.groups) for name in names}
-    return [{**row, "group": group.get(row["variable"], "")} for row in screening.choice.rows()]

@@ -1,33 +1,23 @@
 """The stacks of a batch: maps of richness, made of the maps of its species when these are finished (`output.stack`)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from sdm.errors import DataError, OptionError
 from sdm.kinds.registry import read_results
 from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
-from sdm.options.rules import OUTPUT, refuse_broken
 from sdm.report.results import Results, number
-from sdm.types import Numbers, Progress, Row
+from sdm.types import Progress, Row
 
 RULE = "maxsss"
 """The cutoff of a species where the run has none of its own."""
 STACK_FILES = {how: f"richness_{how}.tif" for how in HOW} | {"picture": "richness.png"}
 """What is written into the folder of a batch; no species has a folder of such a name."""
 STACK_BESIDE = (*(f"richness_{how}{ending}" for how in HOW for ending in ENDINGS), "richness.pdf", "richness.svg")
-
-
-@dataclass(frozen=True)
-class StackResult:
-    """The stacks of a batch: their files by what they are, what they hold (JSON values), and what to say."""
-
-    files: dict[str, Path]
-    numbers: Numbers
-    lines: list[str]
 
 
 def refuse_one(options: RunOptions, species: int) -> None:
@@ -40,9 +30,9 @@ def refuse_one(options: RunOptions, species: int) -> None:
 
 def write_stacks(
     folder: Path, rows: Sequence[Row], options: RunOptions, *, progress: Progress | None = None
-) -> StackResult | None:
-    """Write the stacks that the options ask for into the folder of a batch, and a picture of them; None if none is
-    asked for.
+) -> list[str]:
+    """Write the stacks that the options ask for into the folder of a batch, and a picture of them; return the lines for
+    the terminal.
 
     Parameters
     ----------
@@ -53,15 +43,12 @@ def write_stacks(
 
     Raises
     ------
-    OptionError
-        For options that contradict each other (`sdm.options.rules`).
     DataError
         If fewer than two species have a map, or the maps are not on one grid.
     """
     wanted: list[str] = list(dict.fromkeys(options.output.stack))
     if not wanted:
-        return None
-    refuse_broken(OUTPUT, options, "species")
+        return []
     fitted = [row for row in rows if row.get("folder") and not row.get("error")]
     rule = options.predict.threshold if options.predict.threshold is not None else RULE
     maps, scale = list[SpeciesMap](), ""
@@ -81,25 +68,15 @@ def write_stacks(
     from sdm.report.figures.maps.drawn import draw_richness
     from sdm.report.paper import paper_of
 
-    picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE, paper_of(options.output))
-    left_out = len(rows) - len(maps)
-    numbers = {
-        "species": len(maps),
-        "left_out": left_out,
-        "scale": scale,
-        "cutoff": rule if "threshold" in wanted else None,
-        "maps": {how: summary.numbers for how, summary in summaries.items()},
-    }
-    said = {"sum": "sum of suitabilities", "threshold": f"number of species above their cutoff, {rule}"}
-    without = f"; {left_out:,} without a map left out" if left_out else ""
-    lines = [
-        f"richness of {len(maps):,} species ({said[how]}): {places[how].name}, {summary.text}{without}"
+    nowhere = np.empty(0)  # no records are drawn on a picture of many species
+    draw_richness(places, folder / STACK_FILES["picture"], nowhere, nowhere, paper_of(options.output))
+    excluded = len(rows) - len(maps)
+    titles = {"sum": "sum of suitabilities", "threshold": f"number of species above their cutoff, {rule}"}
+    without = f"; {excluded:,} without a map left out" if excluded else ""
+    return [
+        f"richness of {len(maps):,} species ({titles[how]}): {places[how].name}, {summary.text}{without}"
         for how, summary in summaries.items()
     ]
-    return StackResult({**places, "picture": picture}, numbers, lines)
-
-
-_NOWHERE: tuple[Any, Any] = ([], [])  # no records are drawn on a picture of many species
 
 
 def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> SpeciesMap | None:

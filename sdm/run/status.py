@@ -7,8 +7,8 @@ from statistics import median
 
 from sdm.errors import DataError, name_list
 from sdm.progress.words import duration_text, left_text
-from sdm.report.summary import group_failures
-from sdm.run.journal import DONE, JOURNAL, read_journal
+from sdm.report.summary import group_failures, write_summary
+from sdm.run.journal import DONE, JOURNAL, Journal
 from sdm.run.run_folder import RunFolder
 from sdm.storage.commit import stages_of
 from sdm.storage.locks import is_locked
@@ -21,7 +21,6 @@ NAMED = 3  # species that are named for each reason
 class BatchStatus:
     """What is known of a run over several species."""
 
-    folder: Path
     planned: int
     done: int
     failed: dict[str, list[str]]  # species by the reason
@@ -99,7 +98,7 @@ def read_status(folder: Path) -> BatchStatus:
     """Read how far the run into a folder is; nothing is changed."""
     at_work = is_locked(folder)
     place = next(iter(stages_of(folder)), folder) if at_work else folder  # results that are replaced as a whole
-    record = read_journal(place / JOURNAL)
+    record = Journal(place).read()
     if not record.planned:
         raise DataError(f"{folder} has no {JOURNAL}: expected the output folder of a run over several species")
     now = time.time()
@@ -116,7 +115,6 @@ def read_status(folder: Path) -> BatchStatus:
     taken = [entry.seconds for entry in entries.values() if entry.status == DONE]
     failures = group_failures(entry.row for entry in entries.values() if entry.status != DONE)
     return BatchStatus(
-        folder,
         len(record.planned),
         len(taken),
         {group.reason: group.species for group in failures},
@@ -125,3 +123,12 @@ def read_status(folder: Path) -> BatchStatus:
         not at_work,
         (now if at_work else last) - record.started,
     )
+
+
+def renew_summary(folder: Path) -> None:
+    """Write the table of a run again from its journal, which is ahead of the table if the run was killed; not while it
+    is at work, nor where there is no journal."""
+    record = Journal(folder).read()
+    if record.planned and not is_locked(folder):
+        record.entries |= {entry.species: entry for entry in RunFolder(folder).left_over()}
+        write_summary(folder, record.rows)

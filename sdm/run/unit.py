@@ -16,8 +16,7 @@ from sdm.kinds.task import AnyTask, ModelMaps, ModelResult, Prepared
 from sdm.run.job import Job, Ready
 from sdm.run.journal import DONE, FAILED, JournalEntry
 from sdm.run.run_folder import FITTING, MAPPING, RunFolder, load_job
-from sdm.run.summary import summary_row
-from sdm.types import Progress
+from sdm.types import Progress, Row
 
 log = logging.getLogger("sdm")
 
@@ -82,7 +81,7 @@ def do_unit(
     if len(ready) > 1:
         notes.at(MAPPING)
         place.mkdir()
-        fits = [(one.begun.fit, one.begun.prepared) for one in ready.values()]
+        fits = [(one.fit, one.prepared) for one in ready.values()]
         maps = dict(zip(ready, job.task.map_together(fits, job.options, place, progress)))
         each = (perf_counter() - began) / len(ready)
         taken |= {name: taken[name] + each for name in ready}
@@ -132,3 +131,12 @@ def failed_entry(task: AnyTask, name: str, reason: str, digest: str, seconds: fl
     row = summary_row(task, ModelResult(name, task.kind, error=reason))
     taken, now = round(seconds, 3), time.time()
     return JournalEntry(name, FAILED, digest=digest, seconds=taken, row=row, error=reason, kind=task.kind, time=now)
+
+
+def summary_row(task: AnyTask, result: ModelResult) -> Row:
+    """Return the row of one model; page and preview are relative to the folder of the batch."""
+    row: Row = {"species": result.name, "status": "failed" if result.error else result.numbers["status"]}
+    row |= {key: value for key, value in task.summary_row(result.numbers).items() if value is not None}
+    folder = result.folder.name if result.folder else ""
+    shown = {key: f"{folder}/{result.files[key]}" if key in result.files else "" for key in ("page", "preview")}
+    return row | {"folder": folder, **shown, "error": result.error or ""}

@@ -14,7 +14,7 @@ from terminal import as_json, read, rows, succeed, write_table
 
 from sdm.errors import OptionError
 from sdm.kinds import registry
-from sdm.kinds.model_inputs import chosen_options
+from sdm.kinds.inputs import chosen_options
 from sdm.models import file as model_files
 from sdm.options.reading import make_options
 from sdm.run.run import run

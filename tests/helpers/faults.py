@@ -198,7 +198,7 @@ def _load() -> None:
     modules = (
         "sdm_cli.app",
         "sdm_cli.commands.runs",
-        "sdm_cli.commands.predict",
+        "sdm_cli.commands.applying",
         "sdm.report.figures.maps.drawn",
         "geopandas",
     )

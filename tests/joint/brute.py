@@ -4,12 +4,10 @@ import itertools
 
 import numpy as np
 
-from benchmarks.inputs.chains import chain_discriminant
 from sdm.joint.discriminant import Discriminant, LabelledSites
-from sdm.joint.graph import Forest, chain
+from sdm.joint.graph import Forest
 
-# Whether positions share their weights, and how many labels are missing.
-KINDS = [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.2)]
+MISSING = [0.0, 0.3]  # share of the labels
 
 
 def random_forest(rng, size, share=0.8) -> Forest:
@@ -44,13 +42,13 @@ def gibbs(forest, u, table, state):
     return log_z, nodes, edges, values.max(), all_y, p
 
 
-def problem(seed, tied=False, missing=0.0, n=25, size=4, features=3):
+def problem(seed, missing=0.0, n=25, size=4, features=3):
     """Sites with labels that depend on the environment and on each other."""
     rng = np.random.default_rng(seed)
-    forest = chain(size) if tied else random_forest(rng, size, 0.9)
-    x = rng.normal(size=(n, size if tied else 1, features))
-    x[:, :, -1] = 1.0
-    truth = chain_discriminant(forest, features) if tied else Discriminant.of_species(forest, features)
+    forest = random_forest(rng, size, 0.9)
+    x = rng.normal(size=(n, features))
+    x[:, -1] = 1.0
+    truth = Discriminant(forest, features)
     w = rng.normal(size=truth.size)
     unary = truth.unary(w, x) + rng.logistic(size=(n, size))
     labels = (unary > 0).astype(np.int8)
@@ -77,10 +75,10 @@ def features_of(d, x, y):
     nodes, edges = d.split(out)
     for s in range(d.forest.size):
         if y[s] == 1:
-            nodes[d.node_block[s]] += x[s if len(x) > 1 else 0]
+            nodes[s] += x
     for e, (s, t) in enumerate(d.forest.edges):
         if y[s] >= 0 and y[t] >= 0:
-            edges[d.edge_block[e]] += d.pair[:, y[s], y[t]]
+            edges[e] += 1.0 if y[s] == y[t] else -1.0
     return out
 
 

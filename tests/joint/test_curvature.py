@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from joint import brute
-from joint.brute import KINDS, features_of, problem
+from joint.brute import MISSING, features_of, problem
 
 from sdm.joint import curvature as module
 from sdm.joint.curvature import curvature, variances
@@ -13,10 +13,10 @@ from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 
 
-@given(st.integers(0, 10_000), st.sampled_from(KINDS), st.sampled_from([0.2, 1.0, 5.0]))
+@given(st.integers(0, 10_000), st.sampled_from(MISSING), st.sampled_from([0.2, 1.0, 5.0]))
 def test_covariances_are_sums_over_all_labelings(seed: int, kind, size: float) -> None:
-    """Own features of every species or one for all, species that were not looked for, several trees."""
-    d, sites = problem(seed, *kind, n=4)
+    """Species that were not looked for, several trees."""
+    d, sites = problem(seed, kind, n=4)
     w = size * np.random.default_rng(seed).normal(size=d.size)
     found = marginals(d.forest, d.unary(w, sites.x), d.table(w), sites.states)
     expected = np.zeros((d.size, d.size))
@@ -25,8 +25,7 @@ def test_covariances_are_sums_over_all_labelings(seed: int, kind, size: float) -
         f = np.array([features_of(d, x, y) for y in labelings])
         expected += (f.T * p) @ f - np.outer(p @ f, p @ f)
     np.testing.assert_allclose(curvature(d, sites, found), expected, atol=1e-9 * max(1, size))
-    if np.unique(d.node_block).size == d.forest.size and np.unique(d.edge_block).size == len(d.forest.edges):
-        np.testing.assert_allclose(variances(d, sites, found), np.diag(expected), atol=1e-9 * max(1, size))
+    np.testing.assert_allclose(variances(d, sites, found), np.diag(expected), atol=1e-9 * max(1, size))
 
 
 def test_sites_may_be_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from joint import brute
-from joint.brute import KINDS, features_of, problem
+from joint.brute import MISSING, features_of, problem
 
 from sdm.errors import OptionError
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
@@ -28,10 +28,10 @@ def log_loss(d, sites, w):
     return total
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
-def test_the_discriminant_is_its_definition(tied, missing):
+@pytest.mark.parametrize("missing", MISSING)
+def test_the_discriminant_is_its_definition(missing):
     """Scores, tables and moments are three faces of one function; learning needs all of them to agree."""
-    d, sites = problem(1, tied, missing)
+    d, sites = problem(1, missing)
     w = np.random.default_rng(2).normal(size=d.size)
     expected = sum(features_of(d, x, y) for x, y in zip(sites.x, sites.labels))
     np.testing.assert_allclose(d.moments(sites.x, *of_labels(d.forest, sites.labels), sites.states), expected)
@@ -40,11 +40,11 @@ def test_the_discriminant_is_its_definition(tied, missing):
         assert score == pytest.approx(w @ features_of(d, sites.x[i], sites.labels[i]))
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("c", [0.05, 1.0])
-def test_primal_and_dual_meet(tied, missing, c):
+def test_primal_and_dual_meet(missing, c):
     """The gap is what a user is told of the fit: both values are recomputed here over all labelings."""
-    d, sites = problem(3, tied, missing)
+    d, sites = problem(3, missing)
     variance = np.random.default_rng(4).uniform(0.5, 3.0, d.size)
     found = solve_margin(d, sites, c, variance, tolerance=1e-5, max_steps=500)
     labels = np.count_nonzero(sites.labels >= 0)
@@ -55,11 +55,11 @@ def test_primal_and_dual_meet(tied, missing, c):
     assert found.gap == pytest.approx((found.primal - found.objective) / (c * labels))
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("c", [10.0, 100.0, 1000.0])
-def test_a_large_penalty_converges_by_default(tied, missing, c):
+def test_a_large_penalty_converges_by_default(missing, c):
     """The certificate is recomputed over all labelings, from either side."""
-    d, sites = problem(8, tied, missing, n=40)
+    d, sites = problem(8, missing, n=40)
     variance = np.ones(d.size)
     labels = np.count_nonzero(sites.labels >= 0)
     found = Learner("m3n", c).fit(d, sites, np.zeros(d.size, dtype=bool))
@@ -81,10 +81,10 @@ def test_a_large_penalty_converges_by_default(tied, missing, c):
     np.testing.assert_allclose(found.weights, tight.weights, atol=0.05 * np.abs(tight.weights).max() + 0.3)
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("c", [0.1, 10.0, 1000.0])
-def test_more_weights_than_a_matrix_holds_reach_the_same_optimum(monkeypatch, tied, missing, c):
-    d, sites = problem(3, tied, missing)
+def test_more_weights_than_a_matrix_holds_reach_the_same_optimum(monkeypatch, missing, c):
+    d, sites = problem(3, missing)
     expected = solve_margin(d, sites, c, np.ones(d.size), tolerance=1e-4)
     monkeypatch.setattr("sdm.joint.learners.smoothing.LARGEST", 0)
     found = solve_margin(d, sites, c, np.ones(d.size), tolerance=1e-4)
@@ -93,10 +93,10 @@ def test_more_weights_than_a_matrix_holds_reach_the_same_optimum(monkeypatch, ti
     assert found.primal == pytest.approx(expected.primal, abs=2e-4 * c * sites.labels.size)
 
 
-@given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([0.02, 0.5, 5.0]))
+@given(st.integers(0, 1000), st.sampled_from(MISSING), st.sampled_from([0.02, 0.5, 5.0]))
 def test_marginals_stay_possible_and_the_dual_grows(seed, kind, c):
     """Steps outside the marginal polytope would make the dual's value, and so the certificate, a lie."""
-    d, sites = problem(seed, *kind, n=8)
+    d, sites = problem(seed, kind, n=8)
     variance = np.ones(d.size)
     values = []
     dual = Dual.at_labels(d, sites)
@@ -118,15 +118,15 @@ def test_without_edges_m3n_is_one_svm_a_species():
     """An independent implementation must find the same weights."""
     svm = pytest.importorskip("sklearn.svm")
     d, sites = problem(5, n=40)
-    d = Discriminant.of_species(edgeless(4), 3)
+    d = Discriminant(edgeless(4), 3)
     found = fit_m3n(d, sites, 0.3, np.ones(d.size), tolerance=1e-8, max_steps=500)
     for s in range(4):
         y = 2.0 * sites.labels[:, s] - 1
         w = found.weights[3 * s : 3 * s + 3]
-        value = 0.5 * w @ w + 0.3 * np.maximum(0, 1 - y * (sites.x[:, 0] @ w)).sum()
+        value = 0.5 * w @ w + 0.3 * np.maximum(0, 1 - y * (sites.x @ w)).sum()
         fitted = svm.LinearSVC(loss="hinge", C=0.3, fit_intercept=False, tol=1e-10, max_iter=1_000_000)
-        best = fitted.fit(sites.x[:, 0], y).coef_[0]
-        least = 0.5 * best @ best + 0.3 * np.maximum(0, 1 - y * (sites.x[:, 0] @ best)).sum()
+        best = fitted.fit(sites.x, y).coef_[0]
+        least = 0.5 * best @ best + 0.3 * np.maximum(0, 1 - y * (sites.x @ best)).sum()
         assert value == pytest.approx(least, rel=1e-6)
         np.testing.assert_allclose(w, best, atol=1e-3)
 
@@ -163,12 +163,11 @@ def test_corollary_7_by_integration(lam, share):
     assert divergence(np.array([mean]), np.array([lam])) == pytest.approx(kl, rel=1e-3, abs=1e-5)
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_exact_laplace_is_optimal_and_obeys_corollary_7(tied):
+def test_exact_laplace_is_optimal_and_obeys_corollary_7():
     """Its objective (Corollary 6) is no higher than a long search finds, and ⟨w⟩ = 2η/(λ − η²) of the M³N's own η."""
     from scipy.optimize import minimize
 
-    d, sites = problem(7, tied, n=12, size=3)
+    d, sites = problem(7, n=12, size=3)
     c, lam = 0.5, 6.0
     found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", tolerance=5e-5, max_steps=500)
     labels = np.count_nonzero(sites.labels >= 0)
@@ -215,9 +214,9 @@ def test_an_unknown_method_is_refused():
         fit_laplace(d, sites, 1.0, 1.0, np.ones(d.size), method="mcmc")
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
-def test_the_log_loss_and_its_gradient(tied, missing):
-    d, sites = problem(10, tied, missing, n=10)
+@pytest.mark.parametrize("missing", MISSING)
+def test_the_log_loss_and_its_gradient(missing):
+    d, sites = problem(10, missing, n=10)
     loss = LogLoss(d, sites)
     w = 0.5 * np.random.default_rng(0).normal(size=d.size)
     value, gradient = loss(w)
@@ -229,10 +228,10 @@ def test_the_log_loss_and_its_gradient(tied, missing):
         assert gradient[k] == pytest.approx(slope, abs=1e-6)
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("l1, l2", [(0.0, 1.0), (1.0, 0.0), (0.5, 0.1), (8.0, 0.0)])
-def test_a_crf_meets_its_optimality_condition(tied, missing, l1, l2):
-    d, sites = problem(11, tied, missing)
+def test_a_crf_meets_its_optimality_condition(missing, l1, l2):
+    d, sites = problem(11, missing)
     found = fit_crf(d, sites, np.full(d.size, l1), np.full(d.size, l2), tolerance=1e-9)
     _, gradient = LogLoss(d, sites)(found.weights)
     residual = pseudo_gradient(found.weights, gradient + l2 * found.weights, np.full(d.size, l1))
@@ -243,10 +242,10 @@ def test_a_crf_meets_its_optimality_condition(tied, missing, l1, l2):
         assert np.mean(found.weights == 0) > 0.2
 
 
-@given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([(0.0, 1.0), (2.0, 0.0), (0.5, 0.1)]))
+@given(st.integers(0, 1000), st.sampled_from(MISSING), st.sampled_from([(0.0, 1.0), (2.0, 0.0), (0.5, 0.1)]))
 def test_the_crfs_gap_bounds_what_is_missing(seed, kind, penalties):
     """At any weights, the bound must be at least the distance to the optimum."""
-    d, sites = problem(seed, *kind, n=10)
+    d, sites = problem(seed, kind, n=10)
     l1, l2 = (np.full(d.size, penalty_weight) for penalty_weight in penalties)
     best = fit_crf(d, sites, l1, l2, tolerance=1e-8)
     loss = LogLoss(d, sites)
@@ -259,7 +258,7 @@ def test_the_crfs_gap_bounds_what_is_missing(seed, kind, penalties):
 def check_crf_gap(seed):
     """The gap is not below the distance to the optimum over all labelings, at drawn scales and tolerances."""
     rng = np.random.default_rng(seed)
-    shape = {"tied": bool(rng.integers(2)), "missing": float(rng.choice([0.0, 0.25]))}
+    shape = {"missing": float(rng.choice([0.0, 0.25]))}
     d, sites = problem(seed, **shape, n=int(rng.integers(3, 7)), size=int(rng.integers(2, 4)), features=2)
     sites = LabelledSites(sites.x * 10.0 ** rng.choice([-3, 0, 0, 3]), sites.labels)
     penalty, tolerance = np.full(d.size, 10.0 ** rng.integers(-4, 3)), 10.0 ** rng.integers(-12, -1)
@@ -318,19 +317,19 @@ def test_a_search_goes_on_where_the_square_of_a_gradient_is_zero():
 def test_a_crf_without_edges_is_logistic_regression():
     linear = pytest.importorskip("sklearn.linear_model")
     _, sites = problem(12, n=60)
-    d = Discriminant.of_species(edgeless(4), 3)
+    d = Discriminant(edgeless(4), 3)
     found = fit_crf(d, sites, np.zeros(d.size), np.full(d.size, 0.5), tolerance=1e-12)
     for s in range(4):
         other = linear.LogisticRegression(C=2.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
-        expected = other.fit(sites.x[:, 0], sites.labels[:, s]).coef_[0]
+        expected = other.fit(sites.x, sites.labels[:, s]).coef_[0]
         np.testing.assert_allclose(found.weights[3 * s : 3 * s + 3], expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("c", [1e-4, 1.0, 1e5])
-def test_newton_and_quasi_newton_find_the_same_weights_at_any_strength(monkeypatch, tied, missing, c):
+def test_newton_and_quasi_newton_find_the_same_weights_at_any_strength(monkeypatch, missing, c):
     """Newton's steps are what makes weak regularisation affordable: a handful, where the others need hundreds."""
-    d, sites = problem(15, tied, missing, n=40)
+    d, sites = problem(15, missing, n=40)
     penalties = np.zeros(d.size), np.full(d.size, 1 / c)
     newton = fit_crf(d, sites, *penalties, tolerance=1e-9)
     assert newton.status == "converged"

@@ -510,10 +510,8 @@ def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, pl
 def test_visits_to_one_site_are_held_out_together_where_c_is_chosen(monkeypatch) -> None:
     """Noise that is the same at every visit: with visits on both sides, any C would seem to predict it."""
     seen = []
-    before = tuning.cross_validate_settings
-    monkeypatch.setattr(
-        tuning, "cross_validate_settings", lambda *words, **how: seen.append(words[5]) or before(*words, **how)
-    )
+    before = tuning.Trials.draw_folds
+    monkeypatch.setattr(tuning.Trials, "draw_folds", lambda trials: seen.append(before(trials)) or seen[-1])
     rng = np.random.default_rng(3)
     site = np.repeat(np.arange(20), 4)
     x, y = rng.normal(size=(20, 2))[site], (rng.random((20, 3)) < 0.5).astype(int)[site]

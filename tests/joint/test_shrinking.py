@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from joint import brute
-from joint.brute import KINDS, features_of, problem
+from joint.brute import MISSING, features_of, problem
 from scipy.optimize import linprog, minimize_scalar
 
 from sdm.errors import OptionError
@@ -43,10 +43,10 @@ def by_linear_program(d, sites, c, slope):
     return linprog(np.concatenate([slope, slope, np.full(sites.n, c)]), left, right).fun
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("c", [0.05, 0.5, 20.0])
-def test_l1_m3n_is_the_linear_program(tied, missing, c):
-    d, sites = problem(4, tied, missing, n=14)
+def test_l1_m3n_is_the_linear_program(missing, c):
+    d, sites = problem(4, missing, n=14)
     scale = np.random.default_rng(1).choice([1.0, 10.0], d.size)
     found = fit_l1_m3n(d, sites, c, scale, tolerance=ROOM)
     slope = 0.5 / np.sqrt(scale)
@@ -75,10 +75,10 @@ def test_l1_m3n_leaves_weights_of_no_use_at_zero():
     assert 0 < np.count_nonzero(few) < d.size == np.count_nonzero(many)
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
-def test_the_variational_posterior_is_the_exact_one_of_other_constants(tied, missing):
+@pytest.mark.parametrize("missing", MISSING)
+def test_the_variational_posterior_is_the_exact_one_of_other_constants(missing):
     """Run to convergence, its means are those of the exact posterior with 2C and 4λ: two ways, one optimum."""
-    d, sites = problem(6, tied, missing, n=20)
+    d, sites = problem(6, missing, n=20)
     c, lam, one = 0.4, 5.0, np.ones(d.size)
     found = fit_laplace(d, sites, c, lam, one, tolerance=ROOM, max_steps=500)
     exact = fit_laplace(d, sites, 2 * c, 4 * lam, one, method="exact", tolerance=ROOM, max_steps=500)
@@ -141,7 +141,7 @@ def certified_fits(seed):
     """Yield a fit of every max-margin learner to a drawn problem, at drawn scales and tolerances: the penalty in
     extended precision, and its slopes."""
     rng = np.random.default_rng(seed)
-    shape = {"tied": bool(rng.integers(2)), "missing": float(rng.choice([0.0, 0.25]))}
+    shape = {"missing": float(rng.choice([0.0, 0.25]))}
     d, sites = problem(seed, **shape, n=int(rng.integers(3, 7)), size=int(rng.integers(2, 4)), features=2)
     sites = LabelledSites(sites.x * 10.0 ** rng.choice([-3, 0, 0, 3]), sites.labels)
     c, tolerance, lam = 10.0 ** rng.integers(-3, 6), 10.0 ** rng.integers(-9, -1), 10.0 ** rng.integers(-1, 4)
@@ -238,9 +238,9 @@ def test_gaps_at_a_tight_tolerance_and_a_large_penalty():
         check_tight_gaps(seed)
 
 
-@pytest.mark.parametrize("tied, missing", KINDS)
-def test_margins_are_those_of_all_other_labelings(tied, missing):
-    d, sites = problem(2, tied, missing, n=12)
+@pytest.mark.parametrize("missing", MISSING)
+def test_margins_are_those_of_all_other_labelings(missing):
+    d, sites = problem(2, missing, n=12)
     w = np.random.default_rng(3).normal(size=d.size)
     for found, x, own, state in zip(site_margins(d, sites, w), sites.x, sites.labels, sites.states):
         others = [w @ features_of(d, x, y) for y in brute.labelings(state) if np.any(y != own)]

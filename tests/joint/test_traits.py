@@ -76,8 +76,8 @@ def test_slope_and_curvature_are_those_of_the_loss():
     rng = np.random.default_rng(2)
     labels = (rng.random((30, 3)) < 0.5).astype(np.int8)
     labels[0, 1] = -1
-    sites = LabelledSites(np.concatenate([rng.normal(size=(30, 1, 4)), np.ones((30, 1, 1))], axis=2), labels)
-    d = Discriminant.of_species(chain(3), 5).with_traits(rng.normal(size=(3, 2)), 1)
+    sites = LabelledSites(np.column_stack([rng.normal(size=(30, 4)), np.ones(30)]), labels)
+    d = Discriminant(chain(3), 5).with_traits(rng.normal(size=(3, 2)), 1)
     w, step = rng.normal(size=d.size) * 0.5, 1e-5
     assert d.size == 15 + 2 + 6
     loss = LogLoss(d, sites)

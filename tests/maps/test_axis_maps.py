@@ -16,6 +16,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.maps.group import write_axis_maps, write_group_maps
+from sdm.maps.passes import MapPass
 from sdm.models.group import GroupModel
 
 
@@ -118,13 +119,13 @@ def test_no_prediction_outside_the_training_range_or_the_study_area_if_asked_for
     model = made(cells)
     (tmp_path / "none").mkdir()
     (tmp_path / "area").mkdir()
-    write_axis_maps(model, stack, tmp_path / "none", extrapolation="none")
+    write_axis_maps(model, stack, tmp_path / "none", MapPass("none"))
     lo, hi = model.limits
     with np.errstate(invalid="ignore"):
         inside = ((cells >= lo[:, None, None]) & (cells <= hi[:, None, None])).all(axis=0)
     np.testing.assert_array_equal(read(tmp_path / "none" / "axis_1.tif").mask, ~inside)
     west = StudyArea((shapely.box(0, 40, 1.6, 60),), "EPSG:4326")
-    write_axis_maps(model, stack, tmp_path / "area", study_area=west)
+    write_axis_maps(model, stack, tmp_path / "area", MapPass(study_area=west))
     outside = read(tmp_path / "area" / "axis_1.tif").mask
     assert outside[:, 161:].all()
     assert not outside[40:, :159].any()

@@ -20,6 +20,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.estimators.community import JointModel
 from sdm.maps.community import OF_ONE_MODEL, RICHNESS, JointMaps, JointPlaces, write_maps
+from sdm.maps.passes import MapPass
 from sdm.models.community import FittedJoint
 
 SPECIES = 25
@@ -61,7 +62,7 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
             tracemalloc.start()
         try:
             # One thread: how many windows are at work at once must not depend on the load of the machine.
-            found = write_maps(*models, stack, places(tmp_path / name, models[0]), threads=1)
+            found = write_maps(*models, stack, places(tmp_path / name, models[0]), MapPass(threads=1))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

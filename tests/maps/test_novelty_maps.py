@@ -15,6 +15,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.maps.novelty import MEASURES, Novelty, NoveltyMaps, novelty_places, read_measures
 from sdm.maps.outside import Outside
+from sdm.maps.passes import MapPass
 from sdm.maps.species import predict_raster
 from sdm.models.species import Model
 
@@ -59,7 +60,7 @@ def model() -> Model:
 def written(model: Model, stack: Stack, path: Path, **ways):
     places = novelty_places(tuple(MEASURES), path)
     novelty = NoveltyMaps(model, places, tuple(MEASURES), "cloglog")
-    predict_raster(model, stack, path, novelty=novelty, **ways)
+    predict_raster(model, stack, path, MapPass(**ways), novelty=novelty)
     bands = {}
     for name, place in places.items():
         with rasterio.open(place) as data:
@@ -156,7 +157,7 @@ def test_maps_of_variables_say_which_number_is_which(model: Model, layers: Stack
 
 @pytest.mark.parametrize("extrapolation", ["clamp", "free", "none", "fade", "lower"])
 def test_extrapolation(extrapolation: str, model: Model, layers: Stack, values, tmp_path: Path) -> None:
-    predict_raster(model, layers, tmp_path / "map.tif", extrapolation=extrapolation)
+    predict_raster(model, layers, tmp_path / "map.tif", MapPass(extrapolation))
     flat = values.reshape(3, -1).T.astype(float)
     clamped, free = model.predict(flat), model.predict(flat, clamp=False)
     outside = model.training_range.outside(list(flat.T))

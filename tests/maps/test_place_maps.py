@@ -17,6 +17,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError
 from sdm.estimators.shared import SharedMaxent
 from sdm.maps.novelty import MEASURES, NoveltyMaps, novelty_places
+from sdm.maps.passes import MapPass
 from sdm.maps.species import PlannedMap, predict_raster, predict_rasters, write_spread_maps
 from sdm.models.species import Model
 
@@ -94,7 +95,7 @@ def test_a_study_area_leaves_the_rest_as_it_is(world, tmp_path: Path) -> None:
     stack = open_stack(folder, names=model.names)
     left, _, right, top = stack.bounds
     area = StudyArea((box(left, stack.xy(79, 0)[1], (left + right) / 2, top),), "area")
-    predict_raster(model, stack, tmp_path / "map.tif", study_area=area)
+    predict_raster(model, stack, tmp_path / "map.tif", MapPass(study_area=area))
     found, truth = band_of(tmp_path / "map.tif"), expected(model, table)
     assert np.isnan(found[:, 110:]).all()
     assert np.isnan(found[85:]).all()
@@ -165,7 +166,7 @@ def test_novelty_leaves_place_out(world, tmp_path: Path) -> None:
     clamping = band_of(tmp_path / "placed" / "map_clamping.tif")
     assert np.all(clamping[inside] == 0)
     assert np.nanmax(clamping) > 0
-    predict_raster(model, open_stack(folder, names=model.names), tmp_path / "none.tif", extrapolation="none")
+    predict_raster(model, open_stack(folder, names=model.names), tmp_path / "none.tif", MapPass("none"))
     np.testing.assert_array_equal(~np.isnan(band_of(tmp_path / "none.tif")), inside)
 
 

@@ -17,6 +17,7 @@ from sdm import Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OutputError
 from sdm.maps import rasters as predict
+from sdm.maps.passes import MapPass
 from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.species import Model
 
@@ -63,7 +64,7 @@ def test_the_map_does_not_depend_on_windows_or_threads(layers: Path, model: Mode
     content = set()
     for k, (threads, budget) in enumerate([(1, 32 << 20), (2, 200_000), (3, 60_000)]):
         monkeypatch.setattr(sdm.data.rasters.stack.Stack.windows, "__kwdefaults__", {"budget": budget})
-        summary = predict_raster(model, stack, tmp_path / f"{k}.tif", threads=threads)
+        summary = predict_raster(model, stack, tmp_path / f"{k}.tif", MapPass(threads=threads))
         content.add((tmp_path / f"{k}.tif").read_bytes())
         assert (len(stack.windows()) > 1) == (budget < 1 << 20)
     assert len(content) == 1
@@ -72,7 +73,7 @@ def test_the_map_does_not_depend_on_windows_or_threads(layers: Path, model: Mode
 
 def test_every_cell_is_predicted(layers: Path, model: Model, tmp_path: Path) -> None:
     stack = stack_of(layers, model)
-    predict_raster(model, stack, tmp_path / "map.tif", scale="logistic", extrapolation="free")
+    predict_raster(model, stack, tmp_path / "map.tif", MapPass("free"), scale="logistic")
     with stack.reader() as reader:
         values = reader.read(Window(0, 0, 420, 300)).reshape(3, -1).astype(np.float64)
     expected = model.predict(values.T, "logistic", clamp=False)
@@ -88,7 +89,7 @@ def test_memory_is_a_few_windows_whatever_the_raster(model: Model, tmp_path: Pat
     stack = stack_of(write_layers(tmp_path / "layers", size, size), model)
     tracemalloc.start()
     try:
-        predict_raster(model, stack, tmp_path / "map.tif", threads=2)
+        predict_raster(model, stack, tmp_path / "map.tif", MapPass(threads=2))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -97,7 +98,9 @@ def test_memory_is_a_few_windows_whatever_the_raster(model: Model, tmp_path: Pat
 
 def test_progress_is_told(layers: Path, model: Model, tmp_path: Path) -> None:
     steps: list[tuple[int, int, str]] = []
-    predict_raster(model, stack_of(layers, model), tmp_path / "a.tif", progress=lambda *step: steps.append(step))
+    predict_raster(
+        model, stack_of(layers, model), tmp_path / "a.tif", MapPass(progress=lambda *step: steps.append(step))
+    )
     windows = [(done, total) for done, total, text in steps if text == "map"]
     assert windows == [(done, len(windows) - 1) for done in range(len(windows))]
     assert steps[-2:] == [(0, 1, "map, files"), (1, 1, "map, files")]
@@ -133,7 +136,7 @@ def test_gdal_has_one_thread_to_write_a_map(layers: Path, model: Model, tmp_path
         real(*places, **options)
 
     monkeypatch.setattr(rasterio.shutil, "copy", copy)
-    predict_raster(model, stack_of(layers, model), tmp_path / "map.tif", threads=4)
+    predict_raster(model, stack_of(layers, model), tmp_path / "map.tif", MapPass(threads=4))
     assert used == [1]
 
 
@@ -194,7 +197,7 @@ def spread_paths(folder: Path) -> dict[str, Path]:
 def test_maps_over_replicates_are_numpys_over_their_maps(layers: Path, replicates, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sdm.maps.species.SPREAD", 1000)  # 200 cells at a time
     stack = stack_of(layers, replicates[0])
-    summaries = write_spread_maps(replicates, stack, spread_paths(tmp_path), threads=2)
+    summaries = write_spread_maps(replicates, stack, spread_paths(tmp_path), MapPass(threads=2))
     maps = []
     for k, model in enumerate(replicates):
         predict_raster(model, stack, tmp_path / f"{k}.tif")

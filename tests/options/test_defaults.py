@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent
-from sdm.maps.classes import write_class_maps
-from sdm.maps.community import write_maps
+from sdm.maps.passes import MapPass
 from sdm.maps.species import predict_raster
 from sdm.options.applies import applies
 from sdm.options.fitting import FitOptions
@@ -54,9 +53,7 @@ def test_estimators_and_runs_have_the_same_defaults(estimator: type) -> None:
                 assert known[word] == default, f"{estimator.__name__}({word}=…) and {leaf.dotted}"
 
 
-@pytest.mark.parametrize(
-    "function", [predict_files, evaluate_files, predict_raster, write_class_maps, write_maps], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("function", [predict_files, evaluate_files, predict_raster, MapPass], ids=lambda f: f.__name__)
 def test_functions_and_runs_have_the_same_defaults(function: Any) -> None:
     for name, value in defaults_of(function).items():
         if name in OPTIONS and value is not None:

@@ -11,10 +11,10 @@ from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.profiles import Surface
 from sdm.models.colours import read_colour
-from sdm.report.charts import Chart, calibration_chart, importance_chart, jackknife_charts
+from sdm.report.charts import COLOURS, Chart, calibration_chart, importance_chart, jackknife_charts
 from sdm.report.figures import assessment as figures
 from sdm.report.figures.charts import draw_charts
-from sdm.report.figures.style import COLOURS, Paper
+from sdm.report.paper import Paper
 
 NAMES = ("a$b", "🦥 soil", "a name that is much longer than any picture has room for, and then some")
 PERMUTATION = [Permutation(name, 20.0 * k, 2.0, 0.01 * k, 0.001) for k, name in enumerate(NAMES, start=1)]
@@ -46,9 +46,9 @@ GROUP = np.arange(40) % 3
 
 SMALL = Paper(("png",), 72)
 DRAWN = {
-    "folds": lambda path: figures.draw_folds(XY, GROUP, NAMES, path, title="a$b", paper=SMALL),
+    "folds": lambda path: figures.draw_folds(figures.FoldPlaces(XY, GROUP, NAMES), path, title="a$b", paper=SMALL),
     "divided": lambda path: figures.draw_folds(
-        XY, GROUP, NAMES, path, background=XY[::-1], background_group=GROUP - 1, geographic=True, paper=SMALL
+        figures.FoldPlaces(XY, GROUP, NAMES, XY[::-1], GROUP - 1, True), path, paper=SMALL
     ),
     "tuning": lambda path: figures.draw_tuning(TUNED, "loss.val.avg", 4, path, paper=SMALL),
     "learning": lambda path: figures.draw_curves(POINTS[::3], "learning", path, "a$b", paper=SMALL),
@@ -102,7 +102,7 @@ def test_the_chosen_setting_is_marked(tmp_path: Path) -> None:
 
 
 def test_every_fold_has_its_colour(tmp_path: Path) -> None:
-    seen = picture(figures.draw_folds(XY, GROUP, ["1", "2", "3"], tmp_path / "a.png"))
+    seen = picture(figures.draw_folds(figures.FoldPlaces(XY, GROUP, ["1", "2", "3"]), tmp_path / "a.png"))
     for colour in COLOURS[:3]:
         rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
         assert np.count_nonzero((seen == rgb).all(axis=2)) > 50

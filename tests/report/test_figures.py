@@ -16,7 +16,7 @@ from sdm.report.charts import ColumnChart, LineChart, Range, ResponseCurve, curv
 from sdm.report.figures.charts import plot_curve
 from sdm.report.figures.maps.axes import scale_bar
 from sdm.report.figures.maps.drawn import draw_map
-from sdm.report.figures.maps.plan import MapFrame, suitability
+from sdm.report.figures.maps.plan import MapFrame, Marks, suitability
 from sdm.report.figures.style import own_axes
 from sdm.report.pages.drawing.svg import svg_file
 from sdm.report.paper import Paper
@@ -108,8 +108,7 @@ def test_the_map_has_records_where_they_are_and_true_proportions(tmp_path: Path)
         *(raster, tmp_path / "map.png"),
         title="sp",
         shades=suitability("cloglog"),
-        x=np.array([12.0]),
-        y=np.array([61.0]),
+        marks=Marks({"training record": (np.array([12.0]), np.array([61.0]))}),
     )
     pixels = read(picture).astype(int)
     # the upper third is without data: 4 degrees wide and 2 high, at 63° N as high as 4.4 at the equator
@@ -135,9 +134,7 @@ def test_maps_of_any_scale_and_shape(tmp_path: Path, scale: str, crs) -> None:
             tmp_path / f"{k}.png",
             title="$🦥" * 60,
             shades=suitability(scale),
-            x=none,
-            y=none,
-            test=(none, none),
+            marks=Marks({"training record": (none, none), "test record": (none, none)}),
         )
         assert max(read(tmp_path / f"{k}.png").shape) <= 3000
 

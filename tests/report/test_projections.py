@@ -26,8 +26,8 @@ from sdm.kinds.pages import make_page, make_pages
 from sdm.kinds.registry import read_results
 from sdm.report.figures.projection.scenarios import draw_scenarios, extrapolated_cells, hatch, spanned
 from sdm.report.figures.projection.shifts import draw_change
-from sdm.report.figures.style import Paper
 from sdm.report.pages.maps.scenario_panel import AROUND, LEVELS, panel
+from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture, resized
 from sdm.report.projection import StoredProjection, find_projections
 

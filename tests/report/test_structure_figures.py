@@ -10,7 +10,7 @@ from terminal import picture
 from benchmarks.tools.figures import draw_convergence
 from sdm.assess.structure import FamilyShare, Structure
 from sdm.maxent.penalty_search import PenaltySetting
-from sdm.report.figures.structure import draw_prices
+from sdm.report.figures.assessment import draw_prices
 
 
 @pytest.fixture

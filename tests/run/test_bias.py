@@ -13,8 +13,7 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.kinds.registry import task_for
 from sdm.kinds.species.fit import fit_species, fit_variables, measure_species
-from sdm.kinds.species.inputs import Prepared, prepare_species
-from sdm.kinds.species.plan import plan_species
+from sdm.kinds.species.inputs import Prepared, SpeciesPrepared, prepare_species
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 
@@ -109,7 +108,7 @@ def test_prior_with_constant_effort_is_the_plain_fit(biased: Biased, tmp_path: P
     fits = []
     for more in ({}, {"bias": same, "bias_treatment": "prior"}):
         options = biased.options(points=points, species=name, features="lqh", **more)
-        fits.append(fit_species(plan_species(prepare_species(options).tables[name], options), options))
+        fits.append(fit_species(prepare_species(options), name, options))
     plain, prior = fits
     np.testing.assert_allclose(prior.model.weights, plain.model.weights, rtol=0, atol=1e-9)
     for scale in ("raw", "cloglog", "cumulative"):
@@ -163,18 +162,20 @@ def replace_species(options, biased: Biased):
     return options.model_copy(update={"occurrences": own})
 
 
+def fold_rows_of(table: SampleTable, options):
+    prepared = SpeciesPrepared({table.species: table})
+    fitted = fit_species(prepared, table.species, options)
+    return measure_species(fitted, prepared, options).numbers["cross_validation"]["rows"]
+
+
 @pytest.mark.parametrize("how", ["sample", "prior"])
 def test_cross_validation_knows_effort(biased: Biased, how: str) -> None:
     """Every fold is fitted with the effort of its own presences' cells, not with that of all."""
     options = replace_species(biased.options(bias=biased.raster, bias_treatment=how, points=900, folds=3), biased)
     table = next(iter(prepare_species(options).tables.values()))
-    found = measure_species(fit_species(plan_species(table, options), options), options).numbers["cross_validation"][
-        "rows"
-    ]
+    found = fold_rows_of(table, options)
     blind = replace(table, weights=None, presence_base=None)
-    other = measure_species(fit_species(plan_species(blind, options), options), options).numbers["cross_validation"][
-        "rows"
-    ]
+    other = fold_rows_of(blind, options)
     assert [row["training_presences"] for row in found] == [row["training_presences"] for row in other]
     if how == "prior":
         assert [row["auc.val"] for row in found] != [row["auc.val"] for row in other]

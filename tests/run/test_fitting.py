@@ -11,8 +11,7 @@ from sdm.data.table import SampleTable
 from sdm.errors import DataError
 from sdm.kinds.mapping import threshold_on_scale
 from sdm.kinds.species.fit import MeasuredSpecies, fit_species, measure_species
-from sdm.kinds.species.inputs import prepare_species
-from sdm.kinds.species.plan import plan_species
+from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.words import species_info_lines
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
@@ -32,7 +31,8 @@ def quick(**more):
 
 
 def fitted_to(table: SampleTable, options: RunOptions) -> MeasuredSpecies:
-    return measure_species(fit_species(plan_species(table, options), options), options)
+    prepared = SpeciesPrepared({table.species: table})
+    return measure_species(fit_species(prepared, table.species, options), prepared, options)
 
 
 def test_numbers_by_their_definitions(table: SampleTable) -> None:
@@ -67,7 +67,7 @@ def test_records_set_aside_are_neither_lost_nor_used_twice(table: SampleTable) -
     fitted = fitted_to(table, quick(test_percent=30))
     assert fitted.fit.test is not None
     assert len(fitted.fit.test) == 15
-    both = np.vstack([fitted.table.presence, fitted.fit.test])
+    both = np.vstack([fitted.fit.table.presence, fitted.fit.test])
     np.testing.assert_array_equal(both[np.lexsort(both.T)], table.presence[np.lexsort(table.presence.T)])
     raw = fitted.fit.model.predict(fitted.fit.test, "raw")
     assert fitted.numbers["log_loss_test"] == pytest.approx(-np.log(raw).mean())

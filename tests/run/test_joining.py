@@ -11,7 +11,7 @@ from sdm.assess.measures.community import measure_community
 from sdm.assess.splits.methods import random_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.community import JointModel
-from sdm.kinds.community.fit import MeasuredCommunity, fit_community, measure_joint, plan_community, survivors
+from sdm.kinds.community.fit import MeasuredCommunity, survivors
 from sdm.kinds.community.inputs import read_community, read_graph
 from sdm.kinds.community.outputs import evaluation_rows
 from sdm.kinds.registry import task_for
@@ -26,13 +26,15 @@ def options_for(path: Path, **more):
 
 def fit(options) -> MeasuredCommunity:
     """Read, divide, fit and measure, as a run does."""
-    community = read_community(options)
-    return measure_joint(fit_community(community, plan_community(community, options, None), options), options)
+    task, quiet = task_for("community"), None
+    prepared = task.prepare(options)
+    return task.measure(task.fit(prepared, "joint", options, quiet), prepared, options, quiet)
 
 
 def divide(options):
     """The folds of the sites, and the number of every row's site."""
-    plan = plan_community(read_community(options), options, None)
+    task = task_for("community")
+    plan = task.plan(task.prepare(options), "joint", options)
     return plan.split, plan.table.group
 
 
@@ -86,7 +88,7 @@ def test_a_species_that_a_fold_cannot_learn_is_left_out_there_and_said(tmp_path:
 
 def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
     options = options_for(sites, split="block", block_size=60, folds=3)
-    community, (split, _) = read_community(options), divide(options)
+    community, (split, _) = read_community(options).tables["joint"], divide(options)
     middle = np.radians(community.sites.y)
     east = 111.195 * (community.sites.x - community.sites.x.mean()) * np.cos(middle)
     north = 111.195 * community.sites.y
@@ -154,9 +156,10 @@ def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
     frame = draw_community()
     frame.loc[[1, 4], "heat"] = np.nan
     options = options_for(write_community(tmp_path, frame), environment="heat,soil", categorical="soil")
-    community = read_community(options)
+    prepared = read_community(options)
+    community = prepared.tables["joint"]
     assert len(community.sites) == len(community.environment) == 158
-    assert "2 sites without a value of every variable left out" in community.notes
+    assert "2 sites without a value of every variable left out" in prepared.notices
     run = fit(options)
     assert any("soil=peat" in name for name in run.fit.joint.feature_names)
 

@@ -23,10 +23,10 @@ from sdm.data.rasters.strata import SquareDivision, make_division, square_km, su
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.kinds.registry import task_for
-from sdm.kinds.species.inputs import prepare_species
+from sdm.kinds.species.fit import plan_species
+from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.methods.method import species_estimator
-from sdm.kinds.species.plan import SpeciesPlan, plan_species
-from sdm.kinds.splitting import with_default_folds
+from sdm.kinds.splitting import RecordPlan, with_default_folds
 from sdm.maxent.paths.homotopy import solve_relaxation
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
@@ -70,8 +70,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(folder)
 
 
-def divided(table: SampleTable, options: RunOptions, stack: Stack | None = None) -> SpeciesPlan:
-    return plan_species(table, with_default_folds(options), stack=stack)
+def divided(table: SampleTable, options: RunOptions, stack: Stack | None = None) -> RecordPlan:
+    prepared = SpeciesPrepared({table.species: table}, stack=stack)
+    return plan_species(prepared, table.species, with_default_folds(options))
 
 
 def chosen_multiplier(options: RunOptions) -> Chosen:

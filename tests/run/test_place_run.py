@@ -33,6 +33,7 @@ from sdm.run.evaluating import evaluate_files
 from sdm.run.job import Job
 from sdm.run.predicting import predict_files
 from sdm.run.projecting.projection import project_models
+from sdm.run.projecting.tables import PredictionSettings
 from sdm.simulate.world import Simulation, simulate
 from sdm.storage.files import safe_name
 
@@ -156,9 +157,9 @@ def test_species_mapped_together_have_the_same_maps(made: Simulation, tmp_path: 
     chosen = options(made, curves=False)
     prepared = prepare_species(chosen)
     job = Job(task_for("species"), chosen)
-    measured = [(job.fit(prepared, name).measured, prepared) for name in prepared.tables]
-    maps = map_species_together(measured, chosen, tmp_path, None)
-    for (one, _), made_maps in zip(measured, maps, strict=True):
+    fits = [(job.fit(prepared, name).fit, prepared) for name in prepared.tables]
+    maps = map_species_together(fits, chosen, tmp_path, None)
+    for (one, _), made_maps in zip(fits, maps, strict=True):
         table, valid = cells(made, one.model)
         found = band_of(made_maps.folder / made_maps.files["map"])
         np.testing.assert_allclose(found[valid], one.model.predict(table[valid]), rtol=1e-5, atol=1e-8)
@@ -234,14 +235,15 @@ def test_choosing_variables_keeps_place(made: Simulation, tmp_path: Path) -> Non
     for more in ({"drop_correlated": 0.01}, {"reduce_to": 1, "repeats": 2}):
         chosen = options(made, species=made.species[0].name, curves=False, map=False, **more)
         ready = Job(task_for("species"), chosen).fit(prepare_species(chosen), made.species[0].name)
-        assert ready.measured.model.names[-2:] == ("place_x", "place_y")
-        assert ready.begun.prepared.stack.names == ready.measured.model.names
-        assert len(ready.measured.model.names) < 6
+        names = ready.fit.model.names
+        assert names[-2:] == ("place_x", "place_y")
+        assert ready.prepared.stack.names == names
+        assert len(names) < 6
 
 
 def test_predict_maps_its_own_region_and_no_other(made: Simulation, run: Results, tmp_path: Path) -> None:
     layers = made.folder / "layers"
-    predict_files(run.model, [str(layers)], tmp_path / "again.tif", novelty="mess,clamping")
+    predict_files(run.model, [str(layers)], tmp_path / "again.tif", PredictionSettings(novelty="mess,clamping"))
     np.testing.assert_array_equal(band_of(tmp_path / "again.tif"), band_of(run.model.with_suffix(".tif")))
     away = tmp_path / "away"
     away.mkdir()
@@ -274,7 +276,9 @@ def test_a_table_is_predicted_by_its_columns_or_its_coordinates(made: Simulation
     points = some.rename(columns=names[1])[["longitude", "latitude"]]
     points.to_csv(tmp_path / "points.csv", index=False)
     layers = [str(made.folder / "layers")]
-    predict_files(run.model, [str(tmp_path / "points.csv")], tmp_path / "points_out.csv", values_from=layers)
+    predict_files(
+        run.model, [str(tmp_path / "points.csv")], tmp_path / "points_out.csv", PredictionSettings(values_from=layers)
+    )
     np.testing.assert_allclose(pd.read_csv(tmp_path / "points_out.csv")["cloglog"], truth, rtol=1e-6)
 
 
@@ -308,8 +312,8 @@ def test_longitude_and_latitude_are_brought_to_the_coordinates_of_the_fit(made: 
     assert np.ptp(truth) > 0.1
     for names, xy in ((("longitude", "latitude"), (lon, lat)), (("x", "y"), (x, y)), (("x", "y"), (lon, lat))):
         pd.DataFrame({"elevation": 0.5, **dict(zip(names, xy))}).to_csv(tmp_path / "t.csv", index=False)
-        typed = {"crs": "EPSG:4326"} if names[0] == "x" and xy[0] is lon else {}
-        predict_files(tmp_path / "m.npz", [str(tmp_path / "t.csv")], tmp_path / "o.csv", overwrite=True, **typed)
+        settings = PredictionSettings(crs="EPSG:4326" if names[0] == "x" and xy[0] is lon else None, overwrite=True)
+        predict_files(tmp_path / "m.npz", [str(tmp_path / "t.csv")], tmp_path / "o.csv", settings)
         np.testing.assert_allclose(pd.read_csv(tmp_path / "o.csv")["cloglog"], truth, rtol=1e-6)
     with pytest.raises(DataError, match="those of the fit were in EPSG:32632"):
         predict_files(tmp_path / "m.npz", [str(made.folder / "layers")], tmp_path / "x.tif")
@@ -387,7 +391,9 @@ def test_maps_of_a_group_know_where_they_are(made: Simulation, tmp_path: Path) -
     group = SharedMaxent(features="lq", strength=0.3).fit(frame, species).model_
     group = replace(group, meta={**group.meta, "region": first.region.as_dict()})
     save_model(group, tmp_path / "group.npz")
-    found = predict_files(tmp_path / "group.npz", [str(made.folder / "layers")], tmp_path / "maps", novelty="mess")
+    found = predict_files(
+        tmp_path / "group.npz", [str(made.folder / "layers")], tmp_path / "maps", PredictionSettings(novelty="mess")
+    )
     table, valid = cells(made, group)
     truth = group.values(table[valid])
     for k, name in enumerate(group.species):
@@ -395,7 +401,9 @@ def test_maps_of_a_group_know_where_they_are(made: Simulation, tmp_path: Path) -
         np.testing.assert_allclose(band_of(file)[valid], truth[:, k], rtol=1e-5, atol=1e-8)
     plain = SharedMaxent(features="lq", strength=0.3).fit(frame[names[:-2]], species).model_
     save_model(plain, tmp_path / "plain.npz")
-    other = predict_files(tmp_path / "plain.npz", [str(made.folder / "layers")], tmp_path / "plain", novelty="mess")
+    other = predict_files(
+        tmp_path / "plain.npz", [str(made.folder / "layers")], tmp_path / "plain", PredictionSettings(novelty="mess")
+    )
     np.testing.assert_array_equal(band_of(tmp_path / "maps" / "mess.tif"), band_of(tmp_path / "plain" / "mess.tif"))
     assert other.numbers["outside"] == found.numbers["outside"]
     with pytest.raises(OptionError, match="species are projected one by one"):

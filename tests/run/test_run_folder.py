@@ -3,14 +3,11 @@
 import json
 import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
-from sdm.run.batch import Batch
 from sdm.run.journal import JOURNAL, Journal, append_lines
-from sdm.run.run_folder import NAME, RunFolder
+from sdm.run.run_folder import NAME, RunFolder, results_place
 from sdm.storage.written_files import LISTED, read_list, write_list
 
 
@@ -71,11 +68,9 @@ def test_a_run_that_goes_on_lists_no_files_of_the_users(tmp_path: Path, ends_ear
         (tmp_path / name).write_text("text")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "mine.txt").write_text("mine too")
-    planned = SimpleNamespace(written=["summary.csv", "effort.tif", "b/"], in_place=True)
-    options = SimpleNamespace(output=SimpleNamespace(overwrite=False))
 
     def work() -> None:
-        with Batch.folder(cast(Any, SimpleNamespace(plan=planned, options=options)), tmp_path) as place:
+        with results_place(tmp_path, ["summary.csv", "effort.tif", "b/"], in_place=True, overwrite=False) as place:
             (place / "b").mkdir()
             if ends_early:
                 raise KeyboardInterrupt

@@ -1,12 +1,10 @@
 """`sdm status` of a batch, from another terminal: whether to wait, to worry, or to resume."""
 
-from pathlib import Path
-
 from sdm.run.status import BatchStatus
 
 
 def status_lines(done, failed, running, planned, seconds, ended, since) -> list[str]:
-    return BatchStatus(Path(), planned, done, failed, running, seconds, ended, since).lines
+    return BatchStatus(planned, done, failed, running, seconds, ended, since).lines
 
 
 def test_a_batch_at_work() -> None:

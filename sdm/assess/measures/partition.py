@@ -25,7 +25,7 @@ def log_odds_parts(
     """Return the parts of every species' log-odds given the others, `(n, S)` each: variables, the random effect if
     there is one, then associations."""
     d, terms = model.discriminant, model.features.terms
-    f = model.features.evaluate(values)[:, 0]
+    f = model.features.evaluate(values)
     weights = model.scale * d.split(model.weights)[0]
     out = {}
     for v, name in enumerate(model.encoder.names):

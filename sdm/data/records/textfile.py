@@ -229,7 +229,7 @@ class TextTable:
                 del texts
         said = " ".join(str(warning.message) for warning in caught)
         self.too_long = [int(number) for number in re.findall(r"Skipping line (\d+)", said)]
-        columns: Numbers = {}
+        columns: dict[Any, Any] = {}
         for name in list(parts[0]):
             pieces = [part.pop(name) for part in parts]
             if len(pieces) == 1:
@@ -238,7 +238,7 @@ class TextTable:
                 columns[name] = pd.api.types.union_categoricals([piece.array for piece in pieces])
             elif len({pd.api.types.is_numeric_dtype(piece) for piece in pieces if piece.notna().any()}) > 1:
                 if name not in as_numbers:
-                    return self._read_chunks(encoding, kinds | {name: str}, options, as_numbers)
+                    return self._read_chunks(encoding, {**kinds, str(name): str}, options, as_numbers)
                 columns[name] = pd.Series(np.concatenate([piece.to_numpy(dtype=object) for piece in pieces]))
             else:
                 columns[name] = pd.concat(pieces, ignore_index=True)

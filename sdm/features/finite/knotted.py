@@ -81,9 +81,7 @@ class ThresholdFamily(KnottedFamily):
     def expectations(self, measure: Measure) -> Array:
         """Sum each variable's marginal from its top."""
         mean = np.empty(self.size)
-        for knots, values in self.spans():
-            above = np.cumsum(measure.marginals[values][::-1])[::-1]
-            mean[knots] = above[self._first[knots] - values.start]
+        _suffix_sums(self.domain.start, measure.marginals, self.start, self._first, mean)
         return mean
 
     def profile(self, j: int, x: Array) -> Array:
@@ -92,10 +90,7 @@ class ThresholdFamily(KnottedFamily):
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the staircase of the thresholds in use."""
-        for knots, values in self.spans():
-            if np.any(weights[knots]):
-                steps = np.bincount(self._first[knots] - values.start, weights[knots], values.stop - values.start)
-                table[values] += np.cumsum(steps)
+        _staircase(self.domain.start, self.start, self._first, weights, table)
 
     def terms(self) -> Terms:
         """Return the definition of every feature."""
@@ -131,9 +126,10 @@ class HingeFamily(KnottedFamily):
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the piecewise linear sum of the hinges in use."""
-        slopes = weights * self._inverse_span
+        slopes, in_use = weights * self._inverse_span, np.flatnonzero(weights)
         for knots, values in self.spans():
-            used = knots.start + np.flatnonzero(slopes[knots])[:: int(self.sign)]
+            first, last = np.searchsorted(in_use, (knots.start, knots.stop))
+            used = in_use[first:last][:: int(self.sign)]
             if used.size:
                 bends = self.sign * np.append(self.knots[used], self.end[self.var[used[0]]])
                 heights = np.cumsum(np.cumsum(slopes[used]) * np.diff(bends))
@@ -149,6 +145,31 @@ class HingeFamily(KnottedFamily):
     def rebuild(self, knots: Sequence[NDArray[np.float64]]) -> Self:
         """Return this family with other knots."""
         return type(self)(self.domain, knots, self.direction)
+
+
+@jit
+def _suffix_sums(start, mass, knot_start, first, out):  # type: ignore[no-untyped-def]
+    """out[k] = mass on the distinct values from `first[k]` to the end of its variable."""
+    for v in range(start.size - 1):
+        d, total = start[v + 1] - 1, 0.0
+        for k in range(knot_start[v + 1] - 1, knot_start[v] - 1, -1):
+            while d >= first[k]:
+                total += mass[d]
+                d -= 1
+            out[k] = total
+
+
+@jit
+def _staircase(start, knot_start, first, weights, table):  # type: ignore[no-untyped-def]
+    """table[d] += Σ weights[k] over the knots with first[k] ≤ d."""
+    for v in range(start.size - 1):
+        k, end, height = knot_start[v], knot_start[v + 1], 0.0
+        if k < end:
+            for d in range(first[k], start[v + 1]):
+                while k < end and first[k] <= d:
+                    height += weights[k]
+                    k += 1
+                table[d] += height
 
 
 @jit

@@ -26,7 +26,7 @@ class ProductFamily(Family):
         check_products(domain, domain.continuous, self.letter)
         first, second = np.triu_indices(domain.continuous.size, k=1)
         a, b = domain.centre[first], domain.centre[second]
-        values, ranges = np.ascontiguousarray(domain.centred.T), np.empty((first.size, 2))
+        values, ranges = domain.centred.T, np.empty((first.size, 2))
         for j, (u, v) in enumerate(zip(first, second)):
             varies = _varies(values[u], values[v], a[j], b[j])
             ranges[j] = product_range(float(varies.min()), float(varies.max()), float(a[j]), float(b[j]))
@@ -83,8 +83,10 @@ class ProductFamily(Family):
         theta -= slope @ self._low[used]
 
         def add(start: int) -> None:
-            part = centred[start : start + _BLOCK]
-            theta[start : start + _BLOCK] += np.einsum("ij,ij->i", np.dot(part, pairs) + linear, part)
+            part = centred[start : start + _BLOCK].T
+            slopes = np.dot(pairs.T, part) + linear[:, None]
+            slopes *= part
+            theta[start : start + _BLOCK] += slopes.sum(axis=0)
 
         for _ in over_cells(add, range(0, len(centred), _BLOCK), len(centred)):
             pass

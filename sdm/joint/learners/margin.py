@@ -100,11 +100,10 @@ class MarginProblem:
     @cached_property
     def sizes(self) -> Array:
         """The sum over sites of the largest absolute value that each weight is multiplied by."""
-        d, states = self.discriminant, self.sites.states
-        largest = replace(d, pair=np.full(d.pair.shape, np.abs(d.pair).max()))
-        nodes, edges = np.ones(states.shape), np.ones((self.sites.n, len(d.forest.edges)))
-        nodes[states < 0] = 0.0
-        return largest.moments(np.abs(self.sites.x), nodes, edges, states)
+        known = (self.sites.labels >= 0).astype(np.float64)
+        first, second = self.discriminant.forest.edges.T
+        of_edges = (known[:, first] * known[:, second]).sum(axis=0)
+        return np.concatenate([(known.T @ np.abs(self.sites.x)).ravel(), of_edges])
 
     def _primal(self, weights: Array, slack: float) -> float:
         return 0.5 * float(weights @ (weights / self.variance)) + self.c * slack

@@ -25,8 +25,7 @@ C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # to try, from str
 
 C_FIRST = C_PATH.index(0.1)  # where a CRF begins: stronger regularisation is tried if it is best
 
-# Penalties on a weight in Zhu & Xing 2009, §7.1.1, as C = 1/penalty, and 8 of their λ between 1 and 268.
-C_RANGE = (0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0)
+# To try: 8 of the λ between 1 and 268 of Zhu & Xing 2009, §7.1.1.
 LAMBDA_RANGE = (1.0, 9.0, 25.0, 49.0, 81.0, 121.0, 196.0, 268.0)
 NATS, WRONG = 1e-4, 1e-3  # the largest gap by default, per species and site, of a CRF and of a max-margin model
 SAME = 0.02  # a posterior variance that differs by less from that of a weight of zero repeats the prior

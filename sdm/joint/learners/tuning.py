@@ -4,9 +4,8 @@ That is the joint log loss for a conditional random field, and the share of wron
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,53 +19,57 @@ from sdm.joint.learners.registry import Learner
 from sdm.joint.levels import SPREADS, Levels
 from sdm.joint.likelihood import LogLoss
 from sdm.progress.telling import StepCount
-from sdm.types import AnyArray, Array, Progress
+from sdm.types import AnyArray, Array, Index, Progress, Row
 
 log = logging.getLogger("sdm")
 
-Loss = Callable[[Learner, Discriminant, Array, LabelledSites], float]
 BY_LOG_LOSS, BY_HAMMING = "log loss per site", "wrong labels"
 
 
-def predict_labels(discriminant: Discriminant, weights: Array, x: Array) -> NDArray[np.int8]:
-    """Return every site's best labeling."""
-    unary, table = discriminant.unary(weights, x), discriminant.table(weights)
-    return maximise(discriminant.forest, unary, table, free_states(*unary.shape))[0]
+@dataclass(frozen=True)
+class Trials:
+    """What all trial fits of a model share: sites that are held out in folds, those of a group together."""
+
+    discriminant: Discriminant
+    sites: LabelledSites
+    bias: NDArray[np.bool_]
+    folds: int
+    seed: int
+    group: AnyArray | None = None
+    title: str = "joint model"
+    progress: Progress | None = None
+
+    def draw_folds(self) -> Index:
+        """Return a random fold of every site."""
+        member, groups = number_sites(np.zeros(self.sites.n, dtype=np.int64), self.group)
+        return np.asarray(np.random.default_rng(self.seed).permutation(groups.size)[member] % self.folds)
 
 
 def held_out_loss(learner: Learner, discriminant: Discriminant, weights: Array, test: LabelledSites) -> float:
     """Return the criterion of the choice, summed over sites: joint log loss of a CRF, wrong labels of the others."""
     if learner.is_crf:
         return float(LogLoss(discriminant, test).details(weights).site_losses.sum())
-    return hamming(test.labels, predict_labels(discriminant, weights, test.x)) * np.count_nonzero(test.labels >= 0)
+    unary, table = discriminant.unary(weights, test.x), discriminant.table(weights)
+    predicted = maximise(discriminant.forest, unary, table, free_states(*unary.shape))[0]
+    return hamming(test.labels, predicted) * np.count_nonzero(test.labels >= 0)
 
 
 def cross_validate_settings(
-    learner: Learner,
-    grid: Sequence[tuple[float, float]],
-    discriminant: Discriminant,
-    sites: LabelledSites,
-    bias: NDArray[np.bool_],
-    folds: NDArray[np.integer],
-    *,
-    loss: Loss = held_out_loss,
-    patience: int | None = None,
-    first: int = 0,
-    title: str = "joint model",
-    progress: Progress | None = None,
+    trials: Trials, learner: Learner, grid: Sequence[tuple[float, float]], patience: int | None = None, first: int = 0
 ) -> Array:
     """Return the held-out loss of every `(C, λ)` in `grid`, summed over all folds.
 
     Each setting starts from where the one before ended, so grids are best given from strong regularisation to weak.
     When `patience` settings in a row are worse than the best, the rest is not tried, and its loss is NaN. Those before
     the `first` are tried backwards, and only if it is the best of the others. Fits that do not converge are named in a
-    warning, with the `title` of the model.
+    warning, with the title of the model.
     """
+    sites, title, folds = trials.sites, trials.title, trials.draw_folds()
     parts = [(sites.take(folds != fold), sites.take(folds == fold)) for fold in np.unique(folds)]
     starts: list[LearnedWeights | None] = [None] * len(parts)
     total = np.full(len(grid), np.nan)
     open_ends: list[str] = []
-    fits = StepCount(progress, f"penalties, {title}", len(grid) * len(parts))
+    fits = StepCount(trials.progress, f"penalties, {title}", len(grid) * len(parts))
     tried: list[int] = []
     for k in (*range(first, len(grid)), *reversed(range(first))):
         best = int(np.nanargmin(total)) if tried else k
@@ -77,10 +80,10 @@ def cross_validate_settings(
         (c, lam), tried = grid[k], [*tried, k]
         total[k], prior = 0.0, f", lambda {lam:g}" if learner.name == "laplace" else ""
         for i, (train, test) in enumerate(parts):
-            solution = replace(learner, c=c, lam=lam).fit(discriminant, train, bias, starts[i])
+            solution = replace(learner, c=c, lam=lam).fit(trials.discriminant, train, trials.bias, starts[i])
             if solution.status != "converged":
                 open_ends.append(f"C {c:g}{prior} in part {i + 1} at a gap of {solution.gap:.2g} per site")
-            total[k] += loss(learner, discriminant, solution.weights, test)
+            total[k] += held_out_loss(learner, trials.discriminant, solution.weights, test)
             starts[i] = solution
             fits.step()
         log.info("%s: C %g%s: held-out loss %.5g per site", title, c, prior, total[k] / sites.n)
@@ -95,23 +98,10 @@ def cross_validate_settings(
 
 
 def choose_regularization(
-    learner: Learner,
-    grid: Sequence[tuple[float, float]],
-    discriminant: Discriminant,
-    sites: LabelledSites,
-    bias: NDArray[np.bool_],
-    folds: int = 5,
-    seed: int = 0,
-    group: AnyArray | None = None,
-    **limits: Any,
-) -> tuple[Learner, list[dict[str, Any]]]:
-    """Return the learner with the best setting of `grid` (the first, where several are), and the loss of each.
-
-    Sites of one `group` are never divided; `limits` are passed on to `cross_validate_settings`.
-    """
-    member, groups = number_sites(np.zeros(sites.n, dtype=np.int64), group)
-    parts = np.random.default_rng(seed).permutation(groups.size)[member] % folds
-    total = cross_validate_settings(learner, grid, discriminant, sites, bias, parts, **limits)
+    trials: Trials, learner: Learner, grid: Sequence[tuple[float, float]], patience: int | None = None, first: int = 0
+) -> tuple[Learner, list[Row]]:
+    """Return the learner with the best setting of `grid` (the first of equal ones), and the loss of each."""
+    sites, total = trials.sites, cross_validate_settings(trials, learner, grid, patience, first)
     c, lam = grid[int(np.nanargmin(total))]
     measure, scale = (BY_LOG_LOSS, sites.n) if learner.is_crf else (BY_HAMMING, np.count_nonzero(sites.labels >= 0))
     record = [
@@ -128,34 +118,21 @@ def hamming(labels: NDArray[np.int8], predicted: NDArray[np.integer]) -> float:
     return float(np.mean(labels[known] != predicted[known])) if known.any() else 0.0
 
 
-def choose_spread(
-    learner: Learner,
-    discriminant: Discriminant,
-    sites: LabelledSites,
-    bias: NDArray[np.bool_],
-    levels: Levels,
-    folds: int,
-    seed: int,
-    held: AnyArray | None = None,
-    *,
-    patience: int,
-    title: str = "joint model",
-    progress: Progress | None = None,
-) -> tuple[float, list[dict[str, Any]]]:
+def choose_spread(trials: Trials, learner: Learner, levels: Levels, patience: int) -> tuple[float, list[Row]]:
     """Return the best σ of those to try, and the loss of each; no more are tried when `patience` in a row were worse.
 
-    `sites` have the features of the environment, `discriminant` and `bias` also one per level. Sites with one number
-    in `held` are held out together.
+    The sites of the trials are without levels.
     """
-    tried: list[dict[str, Any]] = []
+    tried: list[Row] = []
     best = 0
     for spread in SPREADS:
-        own = levels.beside(sites, spread, learner.c)
-        at = (learner, [(learner.c, learner.lam)], discriminant, own, bias, folds, seed, held)
-        said: dict[str, Any] = {"title": f"{title}, random spread {spread:g}", "progress": progress}
-        tried.append({**choose_regularization(*at, **said)[1][0], "random spread": spread})
+        beside = levels.beside(trials.sites, spread, learner.c)
+        at_spread = replace(trials, sites=beside, title=f"{trials.title}, random spread {spread:g}")
+        _, (row,) = choose_regularization(at_spread, learner, [(learner.c, learner.lam)])
+        tried.append({**row, "random spread": spread})
         best = int(np.argmin([row["loss"] for row in tried]))
         if len(tried) - 1 - best >= patience:
             break
-    log.info("%s: spread %g of the random effect chosen by held-out %s", title, SPREADS[best], tried[best]["measure"])
+    measure = tried[best]["measure"]
+    log.info("%s: spread %g of the random effect chosen by held-out %s", trials.title, SPREADS[best], measure)
     return SPREADS[best], tried

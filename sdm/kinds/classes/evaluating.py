@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from sdm.data.variables import said_variables
 from sdm.data.vectors import VECTOR, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.kinds.classes.points import read_class_points, selected
-from sdm.kinds.inputs import row_rules
-from sdm.kinds.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.kinds.inputs import check_columns, open_for, open_text, row_rules, values_at
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.classes import ClassModel
 from sdm.options.definitions import RunOptions
@@ -35,7 +34,7 @@ def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOp
     notices: list[str] = []
     where = _where(model, given.class_column, given.proportions)
     file = Path(str(options.occurrences.file))
-    chosen: Any = given.select or _selection(model, file, notices)
+    chosen = cast(dict[str, str], given.select or _selection(model, file, notices))
     column, shares = where.get("class_column"), where.get("proportions") or []
     classes = ClassOptions(column=column, proportions=shares, select=chosen)
     options = options.model_copy(update={"classes": classes})
@@ -161,4 +160,4 @@ def _targets(model: ClassModel, target: AnyArray, rows: Index, source: str, noti
     codes = np.array([place[label] for label in target.tolist()])
     for c in sorted(set(range(len(model.labels))) - set(codes.tolist())):
         notices.append(f"no point of class '{model.labels[c]}': nothing is known of how well it is found")
-    return np.eye(len(model.labels))[codes].T.copy()
+    return np.asarray(np.eye(len(model.labels))[:, codes])

@@ -1,6 +1,5 @@
 """One class model: fitted, tested, and every number, curve and cutoff gathered."""
 
-import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,16 +13,16 @@ from sdm.assess.class_assessor import CLASSES, targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
 from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
-from sdm.assess.profiles import Band, Profile, Surface, marginal
+from sdm.assess.profiles import Profile, marginal
 from sdm.assess.splits.folds import Split
-from sdm.assess.validation import CrossValidation
-from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import ClassSample
 from sdm.errors import OptionError
 from sdm.estimators.classes import ConditionalMaxent
-from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, read_pairs, varying
+from sdm.kinds.assessing import AssessedFit, AssessedModel, assess, make_bands, make_surfaces, read_pairs, varying
 from sdm.kinds.classes.inputs import ClassPrepared
-from sdm.kinds.splitting import set_sites_aside, split_sites
+from sdm.kinds.inputs import check_features
+from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
+from sdm.kinds.task import estimator_of
 from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
@@ -35,81 +34,43 @@ log = logging.getLogger("sdm")
 
 # Of Java Maxent's thresholds, those that have a meaning for a probability of presence.
 CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
-RENAMED = {"folds": "penalty_folds"}  # parameters of the estimator whose options have another name
+
+
+ClassPlan = Plan[ClassSample, ClassSample]
+"""The sites of one model, divided."""
 
 
 @dataclass(frozen=True)
-class ClassPlan:
-    """The sites of one model, divided: what trains, what tests, and the folds."""
+class ClassFit(AssessedFit[ClassSample, ClassSample, ConditionalMaxent, ClassModel]):
+    """A class model with its certificate; its thresholds are cutoffs of the probability of presence."""
 
-    table: ClassSample
-    test: ClassSample | None
-    split: Split | None
-
-
-@dataclass(frozen=True)
-class ClassFit:
-    """A class model with its certificate: all that maps depend on, and that measures begin with."""
-
-    name: str
-    table: ClassSample  # what it was fitted to
-    test: ClassSample | None
-    split: Split | None
-    base: ConditionalMaxent  # the estimator of the options, not fitted
-    fitted: ConditionalMaxent
-    model: ClassModel
-    presence: PresenceOf | None  # where the classes are presence and absence
-    thresholds: list[Threshold]  # cutoffs of the probability of presence
-    roc: list[dict[str, float]]  # omission and false presences against the cutoff
+    presence: PresenceOf | None = None  # where the classes are presence and absence
+    roc: list[dict[str, float]] = field(default_factory=list)  # omission and false presences against the cutoff
 
 
-@dataclass
-class MeasuredClasses:
+@dataclass(kw_only=True)
+class MeasuredClasses(AssessedModel[ClassFit]):
     """A fitted class model, measured."""
 
-    fit: ClassFit
     measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
-    numbers: Numbers
-    notes: list[str]
-    assessed: Assessed
     profiles: list[ClassProfile] = field(default_factory=list)  # of all classes
     curves: list[Profile] = field(default_factory=list)  # of presence alone
-    bands: list[Band] = field(default_factory=list)
-    surfaces: list[Surface] = field(default_factory=list)
-    scale: str = "probability"
-
-    @property
-    def name(self) -> str:
-        """The title of the classes, or the species."""
-        return self.fit.name
-
-    @property
-    def table(self) -> ClassSample:
-        """The training sites."""
-        return self.fit.table
 
 
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
     """Return the estimator that the options describe."""
-    fit = options.fit
-    given: Numbers = {"features": fit.feature_text, "seed": options.seed, "categorical": list(categorical)}
-    for name in inspect.signature(ConditionalMaxent).parameters:
-        given.setdefault(name, getattr(fit, RENAMED.get(name, name), None))
-    # What has no value here has the estimator's own default.
-    return ConditionalMaxent(**{name: value for name, value in given.items() if value is not None})
+    values = {"features": options.fit.feature_text, "categorical": list(categorical)}
+    return estimator_of(ConditionalMaxent, options, values)
 
 
-def plan_classes(
-    sample: ClassSample,
-    options: RunOptions,
-    test: ClassSample | None = None,
-    stack: Stack | None = None,
-    whole: ClassSample | None = None,
-) -> ClassPlan:
+def plan_classes(prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
     """Divide the sites; what cannot work is refused before anything is fitted.
 
-    `whole` are the training sites with all variables, where some were left out: folds depend on all of them.
+    Where variables were left out, folds depend on all of them.
     """
+    sample, test = prepared.tables[name], prepared.tests.get(name)
+    every = prepared.chosen[name].table if name in prepared.chosen else None
+    check_features(options, (sample if every is None else every).names)
     if options.predict.threshold is not None:
         check_cutoff(sample.class_names, "predict.threshold")
     if options.output.surfaces:
@@ -118,7 +79,7 @@ def plan_classes(
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
-    return ClassPlan(sample, test, split_sites(sample if whole is None else whole, options, stack))
+    return ClassPlan(sample, test, split_sites(sample if every is None else every, options, prepared.stack))
 
 
 def check_cutoff(labels: Sequence[str], option: str) -> None:
@@ -128,8 +89,10 @@ def check_cutoff(labels: Sequence[str], option: str) -> None:
         raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
-def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
+def fit_classes(prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
     """Fit one class model; of presence and absence, find its cutoffs."""
+    with going_on(progress, "dividing the sites"):
+        plan = plan_classes(prepared, name, options)
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
     base = class_estimator(options, table.categorical)
@@ -138,41 +101,30 @@ def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, p
     model = _with_record(fitted.model_, table, prepared, options)
     here = presence_class(model.labels)
     if here is None:
-        return ClassFit(table.title, table, test, plan.split, base, fitted, model, None, [], [])
+        return ClassFit(table.title, table, test, plan.split, base, fitted, model, [])
     curve, absences = _presence_curve(PresenceOf(model, here), table, test)
     thresholds = [cutoff for cutoff in curve.thresholds(0.0) if cutoff.key in CUTOFFS]
     model = replace(model, meta={**model.meta, "thresholds": {cutoff.key: cutoff.raw for cutoff in thresholds}})
-    presence = PresenceOf(model, here)
-    roc = _roc(curve, absences)
-    return ClassFit(table.title, table, test, plan.split, base, fitted, model, presence, thresholds, roc)
+    certified = (table.title, table, test, plan.split, base, fitted, model, thresholds)
+    return ClassFit(*certified, PresenceOf(model, here), _roc(curve, absences))
 
 
 def measure_class_model(
     fit: ClassFit,
+    prepared: ClassPrepared,
     options: RunOptions,
     progress: Progress | None,
     nested: tuple[ClassSample, Split] | None = None,
-    validated: CrossValidation | None = None,
 ) -> MeasuredClasses:
-    """Measure a class model; `nested` and `validated` as for `assess`."""
+    """Measure a class model; `nested` as for `assess`."""
     table, test, model, fitted = fit.table, fit.test, fit.model, fit.fitted
     notes, solution = list(fitted.notes_), fitted.solution_
     if solution.status != CONVERGED:
         notes.append(f"{solution.status}: {solution.message}")
     if np.isinf(fitted.multiplier_):
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
-    bases = fit.base, _as_chosen(fit.base, fitted)
-    assessed = assess(
-        table,
-        options,
-        *bases,
-        fit.split,
-        assessor=CLASSES,
-        test=test,
-        nested=nested,
-        validated=validated,
-        progress=progress,
-    )
+    single = _as_chosen(fit.base, fitted)
+    assessed = assess(fit, single, prepared, options, nested, progress, assessor=CLASSES)
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))
@@ -194,7 +146,9 @@ def measure_class_model(
             seed=options.seed,
             progress=progress,
         )
-    result = MeasuredClasses(fit, measures, {}, notes, assessed)
+    result = MeasuredClasses(
+        fit=fit, measures=measures, numbers={}, notes=notes, assessed=assessed, scale="probability"
+    )
     if fit.presence is not None:
         _measure_presence(result, fit.presence, out, options)
     if options.output.curves:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from sdm.assess.assessor import Assessor
 from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
 from sdm.estimators.classes import ConditionalMaxent
@@ -26,10 +27,16 @@ from sdm.kinds.classes.fit import (
     plan_classes,
 )
 from sdm.kinds.classes.inputs import ClassPrepared, prepare_classes
-from sdm.kinds.classes.outputs import CLASS_TABLES, draw_class_maps, map_classes, write_classes
-from sdm.kinds.classes.projected import ProjectedClasses, ProjectedPresence
+from sdm.kinds.classes.outputs import (
+    CLASS_TABLES,
+    ProjectedClasses,
+    ProjectedPresence,
+    draw_class_maps,
+    map_classes,
+    write_classes,
+)
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
-from sdm.kinds.inputs import check_features, check_layers, narrowed, open_layers
+from sdm.kinds.inputs import check_layers, narrowed, open_layers
 from sdm.kinds.mapping import publish_value_map
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.task import FEW, CheckedVariables, Findings, Task
@@ -40,7 +47,6 @@ from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
-from sdm.progress.telling import going_on
 from sdm.types import Array, Numbers, Progress, Row
 
 BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
@@ -57,7 +63,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     called: ClassVar[str] = "a class model"
     command: ClassVar[str] = "sdm classify"
     artefacts: ClassVar[Catalogue] = (*CLASS_TABLES, *ASSESSMENT)
-    assessor: ClassVar[Any] = CLASSES
+    assessor: ClassVar[Assessor] = CLASSES
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("threshold", "extrapolation", "novelty")
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
@@ -65,6 +71,8 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     evaluation_lines = staticmethod(class_evaluation_lines)
     info_lines = staticmethod(class_info_lines)
     prepare = staticmethod(prepare_classes)
+    plan = staticmethod(plan_classes)
+    fit = staticmethod(fit_classes)
     estimator = staticmethod(class_estimator)
     make_maps = staticmethod(map_classes)
     draw_maps = staticmethod(draw_class_maps)
@@ -76,24 +84,12 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         refuse_rectified(options.fit.features)
         class_estimator(options, []).check_options()
 
-    def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
-        """Divide the sites of one model."""
-        whole = prepared.chosen[name].table if name in prepared.chosen else None
-        check_features(options, (prepared.tables[name] if whole is None else whole).names)
-        return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
-
-    def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
-        """Fit one class model."""
-        with going_on(progress, "dividing the sites"):
-            plan = self.plan(prepared, name, options)
-        return fit_classes(plan, prepared, options, progress)
-
     def measure(
         self, fit: ClassFit, prepared: ClassPrepared, options: RunOptions, progress: Progress | None
     ) -> MeasuredClasses:
         """Measure one class model."""
         nested = chosen_in_folds(self, prepared, fit.name, fit.split, options, progress)
-        return measure_class_model(fit, options, progress, nested, prepared.validated.get(fit.name))
+        return measure_class_model(fit, prepared, options, progress, nested)
 
     def narrow(self, prepared: ClassPrepared, name: str, variables: Sequence[str]) -> ClassPrepared:
         """Return the inputs with some of the variables of one model."""
@@ -180,7 +176,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         with publishing_maps([*files.values(), *places.values()]) as staged:
             novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), given.novelty)
             paths = dict(zip(files, staged))
-            maps = write_class_maps(model, stack, paths, novelty=novelty, tags=tags, **given.arguments)
+            maps = write_class_maps(model, stack, paths, given.how, novelty=novelty, tags=tags)
         numbers = maps.numbers(model.labels)
         shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])

@@ -1,11 +1,13 @@
-"""Everything that a class model leaves behind."""
+"""Everything that a class model leaves behind, and its maps on scenarios."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm.assess.class_assessor import targets_of
 from sdm.data.rasters.stack import Stack
@@ -14,37 +16,34 @@ from sdm.kinds.assessment_tables import write_assessment
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
 from sdm.kinds.mapping import Tags, threshold_on_scale, write_value_map, write_value_maps
 from sdm.kinds.model_task import MapOptions
-from sdm.kinds.task import REPLICATES, Files, ModelMaps, Prepared
-from sdm.maps.classes import map_codes, write_class_maps
+from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps, Prepared
+from sdm.maps.classes import map_codes, no_class, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.projection.targets import Present, ProjectedModel, ProjectedTargets
+from sdm.maps.rasters import Raster
+from sdm.models.classes import ClassModel, shannon
 from sdm.models.colours import hex_colour
+from sdm.models.extrapolation import extrapolated
 from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
 from sdm.report.tables import curve_rows
 from sdm.storage.files import safe_name, safe_names
-from sdm.types import Progress, Row
+from sdm.types import AnyArray, Array, Progress, Row
 
 
-def write_classes(
-    measured: MeasuredClasses,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: Files,
-    progress: Progress | None,
-) -> list[str]:
+def write_classes(measured: MeasuredClasses, prepared: Prepared, to: Destination) -> list[str]:
     """Write a class model, its pictures and other maps into a folder, and note their names."""
-    from sdm.report.figures.classes import draw_confusion
+    from sdm.report.figures.assessment import draw_confusion
 
     name, model = safe_name(measured.name), measured.fit.model
-    write_assessment(measured, model, prepared.stack, options, folder, files)
+    write_assessment(measured, model, prepared.stack, to)
     kind, measures = list(measured.measures.items())[-1]
-    picture, title, paper = folder / f"{name}_confusion.png", f"Confusion ({kind})", paper_of(options.output)
+    picture, title, paper = to.folder / f"{name}_confusion.png", f"Confusion ({kind})", paper_of(to.options.output)
     drawn = draw_confusion(measures.confusion, model.labels, picture, title=title, paper=paper)
-    files["confusion picture"] = drawn.name
-    if "class map" in files:
-        _write_other_maps(measured, prepared, options, folder, files, progress)
+    to.files["confusion picture"] = drawn.name
+    if "class map" in to.files:
+        _write_other_maps(measured, prepared, to)
     return []
 
 
@@ -56,7 +55,7 @@ def map_classes(
         return ModelMaps(folder, {}, {})
     given, counted = MapOptions.of_run(options, prepared.study_area, progress), NoveltyMaps(fit.model)
     paths, tags = _class_paths(folder / f"{safe_name(fit.name)}.tif"), _map_tags(fit)
-    made = write_class_maps(fit.model, prepared.stack, paths, novelty=counted, tags=tags, **given.arguments)
+    made = write_class_maps(fit.model, prepared.stack, paths, given.how, novelty=counted, tags=tags)
     files = {f"{what} map": path.name for what, path in paths.items()}
     return ModelMaps(folder, files, {**counted.numbers, "map": made.numbers(fit.model.labels)})
 
@@ -72,18 +71,12 @@ def _map_tags(fit: ClassFit) -> Tags:
     return {"title": fit.name} | ({} if fit.presence is None else {"species": fit.name})
 
 
-def _write_other_maps(
-    measured: MeasuredClasses,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: Files,
-    progress: Progress | None,
-) -> None:
+def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destination) -> None:
     """Write presence and absence by a cutoff, and the maps of the replicates."""
+    folder, options, files = to.folder, to.options, to.files
     stack, raster, replicates = cast(Stack, prepared.stack), folder / files["class map"], measured.assessed.replicates
     model, presence, tags = measured.fit.model, measured.fit.presence, _map_tags(measured.fit)
-    given = replace(MapOptions.of_run(options, prepared.study_area, progress), scale=PresenceOf.scale)
+    given = replace(MapOptions.of_run(options, prepared.study_area, to.progress), scale=PresenceOf.scale)
     if presence is not None:
         wanted = replace(given, threshold=options.predict.threshold)
         if wanted.threshold is not None:
@@ -99,7 +92,7 @@ def _write_other_maps(
         if presence is not None:
             write_value_map(PresenceOf(one, presence.c), stack, place, given, tags)
         else:
-            write_class_maps(one, stack, _class_paths(place), tags=tags, **given.arguments)
+            write_class_maps(one, stack, _class_paths(place), given.how, tags=tags)
 
 
 def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
@@ -115,10 +108,10 @@ def draw_rasters(
 ) -> Files:
     """Draw the rasters of classes, of their entropy, and of two classes the probability of one, each beside it."""
     from sdm.report.figures.maps.drawn import draw_map
-    from sdm.report.figures.maps.plan import Shades, entropy, probability
+    from sdm.report.figures.maps.plan import UNNAMED, Shades, entropy, probability
 
     c, shown = shown_class(labels) if len(labels) == 2 else (0, "")
-    rasters: list[tuple[str, Shades | None, int]] = [("class", None, 1), ("entropy", entropy(len(labels)), 1)]
+    rasters: list[tuple[str, Shades, int]] = [("class", UNNAMED, 1), ("entropy", entropy(len(labels)), 1)]
     if shown:
         rasters.append(("probability", probability(shown), c + 1))
     drawn = Files()
@@ -203,13 +196,67 @@ def _profile_rows(measured: MeasuredClasses) -> list[Row]:
 
 
 CLASS_TABLES: tuple[Artefact[MeasuredClasses], ...] = (
-    Artefact("classes", "{name}_classes.csv", _class_rows, section="classes"),
-    Artefact("confusion", "{name}_confusion.csv", _confusion_rows, section="classes"),
-    Artefact("multipliers", "{name}_multipliers.csv", lambda m: m.numbers["multiplier_search"], section="tuning"),
+    Artefact("classes", "{name}_classes.csv", _class_rows),
+    Artefact("confusion", "{name}_confusion.csv", _confusion_rows),
+    Artefact("multipliers", "{name}_multipliers.csv", lambda m: m.numbers["multiplier_search"]),
     Artefact("weights", "{name}_weights.csv", _weight_rows),
-    Artefact("sites", "{name}_sites.csv", _site_rows, section="map"),
-    Artefact("roc", "{name}_roc.csv", lambda m: m.fit.roc, section="roc"),
+    Artefact("sites", "{name}_sites.csv", _site_rows),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.fit.roc),
     # Presence has curves of its own, as a species; then those of all classes are beside them.
-    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.curves) or _profile_rows(m), section="curves"),
+    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.curves) or _profile_rows(m)),
     Artefact("class curves", "{name}_classCurves.csv", lambda m: _profile_rows(m) if m.curves else []),
 )
+
+
+class ProjectedPresence(ProjectedModel):
+    """A model of presence and absence."""
+
+    @cached_property
+    def value_model(self) -> PresenceOf:
+        """The probability of presence."""
+        return PresenceOf.of(cast("ClassModel", self.model))
+
+    @property
+    def shown_scale(self) -> str:
+        """The scale of its map."""
+        return "probability"
+
+    @property
+    def band(self) -> int:
+        """The band of presence."""
+        return self.value_model.c
+
+
+class ProjectedClasses(ProjectedTargets):
+    """A model of several classes: the most probable one is present."""
+
+    rule: ClassVar[str] = "most_probable"
+
+    @cached_property
+    def codes(self) -> list[int]:
+        """The codes of the classes in a map."""
+        return list(map_codes(cast("ClassModel", self.model)))
+
+    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+        """Return the probabilities, those of the map, and where each class is the most probable one."""
+        base = self.model.column_values(columns, None, self.extrapolation != "free")
+        shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)
+        best = np.where(np.isnan(shown).any(axis=0), -1, np.argmax(np.nan_to_num(shown, nan=-1.0), axis=0))
+        return base, shown, [best == np.arange(len(shown))[:, None]]
+
+    @cached_property
+    def together(self) -> dict[str, Raster]:
+        """The most probable class, and the entropy."""
+        colours = dict(zip(self.codes, cast("ClassModel", self.model).colours))
+        most = Raster(Path(), "uint8", no_class(self.codes), colours=colours)
+        return {"class": most, "entropy": Raster(Path())}
+
+    def together_tags(self, name: str) -> dict[str, str]:
+        """Return what the values of such a map are."""
+        labels = self.model.bands if name == "class" else ()
+        return {"what": name, **{f"class_{code}": label for code, label in zip(self.codes, labels)}}
+
+    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, AnyArray]:
+        """Return the codes of the most probable classes, and the entropies."""
+        codes = np.array(self.codes, dtype=np.uint8)
+        return {"class": codes[np.argmax(present[0], axis=0)], "entropy": shannon(shown)}

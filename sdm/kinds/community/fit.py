@@ -12,7 +12,6 @@ from sdm.assess.measures.community import marginal_loss
 from sdm.assess.measures.partition import partition_variance
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.encode import Encoder
-from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import CommunitySample
 from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
@@ -22,7 +21,8 @@ from sdm.joint.levels import RandomEffect
 from sdm.joint.pairs import SURE, PairAssociations, pair_associations
 from sdm.kinds.community.inputs import Community, Graph
 from sdm.kinds.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
-from sdm.kinds.splitting import set_sites_aside, split_sites
+from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
+from sdm.kinds.task import Prepared, estimator_of
 from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
@@ -37,12 +37,8 @@ MOST_PAIRS = 30  # in the numbers of a run
 FEATURES = "lq"  # what 'auto' means to a joint model
 
 
-@dataclass(frozen=True)
-class CommunityPlan:
-    """The sites of a community, and how they are divided."""
-
-    table: CommunitySample
-    split: Split | None
+CommunityPlan = Plan[CommunitySample, CommunitySample]
+"""All sites of a community, and how they are divided."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +75,18 @@ class MeasuredCommunity:
         return self.fit.name
 
 
-def plan_community(
-    community: Community, options: RunOptions, stack: Stack | None, whole: CommunitySample | None = None
-) -> CommunityPlan:
+def plan_community(prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
     """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted.
 
-    `whole` are the sites with all variables, where some were left out: folds depend on all of them.
+    Where variables were left out, folds depend on all of them.
     """
-    sample = community.sample()
+    sample = prepared.tables[name].sample()
     if not options.test.percent:
-        return CommunityPlan(sample, split_sites(sample if whole is None else whole, options, stack))
+        divided = prepared.chosen[name].table if name in prepared.chosen else sample
+        return CommunityPlan(sample, None, split_sites(divided, options, prepared.stack))
     train = set_sites_aside(sample, options)
     fold = Fold("1", np.flatnonzero(train), np.flatnonzero(~train))
-    return CommunityPlan(sample, Split("percent", (fold,), None, None, "full"))
+    return CommunityPlan(sample, None, Split("percent", (fold,), None, None, "full"))
 
 
 def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress | None = None) -> dict[str, float]:
@@ -112,26 +107,22 @@ def make_model(
     options: RunOptions, graph: Graph, categorical: Sequence[str], traits: "pd.DataFrame | None" = None
 ) -> JointModel:
     """Return the model that the options ask for, not fitted; `traits` are those of its species."""
-    own, fit = options.joint, options.fit
-    limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
-    random = (
-        {} if own.random_effect is None else {"random_effect": own.random_effect, "random_spread": own.random_spread}
-    )
-    # What has no value here has the estimator's own default.
-    chosen: Numbers = {name: value for name, value in limits.items() if value is not None} | random
-    return JointModel(
-        own.learner,
-        graph,
-        feature_classes(options),
-        c=own.cost,
-        lam=own.shrinkage,
-        method=own.posterior,
-        rounds=own.rounds,
-        categorical=list(categorical),
-        seed=options.seed,
-        traits=traits,
-        **chosen,
-    )
+    own = options.joint
+    values = {
+        "learner": own.learner,
+        "graph": graph,
+        "features": feature_classes(options),
+        "c": own.cost,
+        "lam": own.shrinkage,
+        "method": own.posterior,
+        "rounds": own.rounds,
+        "categorical": list(categorical),
+        "traits": traits,
+        "random_effect": own.random_effect,
+        "random_spread": None if own.random_effect is None else own.random_spread,
+        "folds": None,  # those of the choice of a penalty are of other kinds
+    }
+    return estimator_of(JointModel, options, values)
 
 
 def feature_classes(options: RunOptions) -> str:
@@ -139,10 +130,10 @@ def feature_classes(options: RunOptions) -> str:
     return FEATURES if options.fit.features == "auto" else options.fit.features
 
 
-def fit_community(
-    community: Community, plan: CommunityPlan, options: RunOptions, progress: Progress | None = None
-) -> JointFit:
+def fit_community(prepared: Prepared, name: str, options: RunOptions, progress: Progress | None = None) -> JointFit:
     """Fit with edges, without, and a GLM to all sites."""
+    community: Community = prepared.tables[name]
+    plan = plan_community(prepared, name, options)
     x, y, group, traits = community.predictors, community.sites.labels, community.sites.group, community.traits
     with going_on(progress, f"fitting the {WHAT['joint']}"):
         joint = make_model(options, community.edges, community.categorical, traits)
@@ -154,14 +145,16 @@ def fit_community(
             stacked.fit(x, y, groups=group, title=WHAT["stacked"], progress=progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
-        model.model_.meta.update(_record(options, community))
+        model.model_.meta.update(_record(options, prepared, community))
     glm = fit_glm(plan.table.values, labels, joint.model_.encoder, joint.species_)
     for model in (joint, stacked):
         model.model_.meta["at_training"] = at_training(model.model_, plan.table.values, labels, community.sites.level)
-    return JointFit("joint", community, plan, (joint, stacked), labels, joint.model_, stacked.model_, glm)
+    return JointFit(name, community, plan, (joint, stacked), labels, joint.model_, stacked.model_, glm)
 
 
-def measure_joint(fit: JointFit, options: RunOptions, progress: Progress | None = None) -> MeasuredCommunity:
+def measure_joint(
+    fit: JointFit, prepared: Prepared, options: RunOptions, progress: Progress | None = None
+) -> MeasuredCommunity:
     """Measure the models at the sites that they were fitted to, and fits without the sites of each fold at these."""
     community, joint, labels, glm = fit.community, fit.joint, fit.labels, fit.glm
     values, levels, split = fit.plan.table.values, community.sites.level, fit.plan.split
@@ -204,18 +197,18 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
     return measure_folds(split, refit, community.edges, values, labels, joint.species, progress, levels)
 
 
-def _record(options: RunOptions, community: Community) -> Numbers:
+def _record(options: RunOptions, prepared: Prepared, community: Community) -> Numbers:
     graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
     record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
     if options.joint.presence_above is not None:
         record["presence_above"] = options.joint.presence_above
-    return {**record, "source": Path(community.sites.source).name, **_category_names(community)}
+    return {**record, "source": Path(community.sites.source).name, **_category_names(prepared, community)}
 
 
-def _category_names(community: Community) -> Numbers:
+def _category_names(prepared: Prepared, community: Community) -> Numbers:
     """Return the names that the layers' files have for the categories of the sites, by variable and code."""
     out = {}
-    for name, known in ({} if community.stack is None else community.stack.titles).items():
+    for name, known in ({} if prepared.stack is None else prepared.stack.titles).items():
         codes = [code for code in np.unique(community.environment[name]).tolist() if code == round(code)]
         if any(code in known for code in codes):
             out[name] = dict(zip((str(int(code)) for code in codes), category_titles(codes, known)))

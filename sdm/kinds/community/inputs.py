@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +22,17 @@ from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.untagged import blank_codes, refuse_codes, refuse_values
 from sdm.data.variables import hint_columns, said_variables
-from sdm.errors import DataError, OptionError
-from sdm.joint.labels import species_names
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.joint import graph as graphs
+from sdm.joint.inference import States
+from sdm.joint.labels import check_labels, read_labels, species_names
+from sdm.joint.traits import Traits
 from sdm.kinds.inputs import is_swd, open_layers, row_rules
+from sdm.kinds.task import FEW, CheckedVariables, Findings, Prepared
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
 
+NAME = "joint"  # what the one model of a run, and its files, are called
 Graph = str | list[tuple[str, str]]
 """The name of a graph, or its edges."""
 
@@ -38,12 +43,8 @@ class Community:
 
     sites: SiteTable  # those with a value of every variable
     environment: pd.DataFrame
-    stack: Stack | None = None  # where the environment comes from layers
     edges: Graph = "tree"  # the graph, as `JointModel` takes it
-    notes: list[str] = field(default_factory=list)
-    fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # every row of the table of sites, and its fate
     categorical: tuple[str, ...] = ()  # variables whose values are categories
-    warnings: list[str] = field(default_factory=list)
     random: str | None = None  # the column of the random effect, if there is one
     traits: pd.DataFrame | None = None  # one row per species, which the index names
 
@@ -61,8 +62,9 @@ class Community:
         )
 
 
-def read_community(options: RunOptions, names: Sequence[str] | None = None) -> Community:
-    """Read the sites, their environment, and the graph. `names` are the variables of a model that is there already."""
+def read_community(options: RunOptions, names: Sequence[str] | None = None) -> Prepared:
+    """Read the sites, their environment, and the graph: the one table is a `Community`. `names` are the variables of a
+    model that is there already."""
     if names is not None:
         own_layers = options.layers.model_copy(update={"variables": list(names), "exclude": []})
         options = options.model_copy(update={"layers": own_layers})
@@ -119,8 +121,8 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
         notes.append(_said_levels(own.random_effect, sites.level))
     graph = read_graph(own.graph)
     traits = None if own.traits is None else read_traits(own.traits)
-    beside = (own.random_effect, traits)
-    return Community(sites, environment, stack, graph, notes, fate, categorical, warnings, *beside)
+    community = Community(sites, environment, graph, categorical, own.random_effect, traits)
+    return Prepared({NAME: community}, stack=stack, notices=notes, warnings=warnings, fate=fate)
 
 
 def _said_levels(column: str, level: np.ndarray) -> str:
@@ -204,3 +206,50 @@ def read_graph(graph: str) -> Graph:
     if bad.size:
         raise DataError(f"file '{path.name}', row {row[bad[0]]}: expected two names of species, got one")
     return [(unquoted(str(a).strip()), unquoted(str(b).strip())) for a, b in frame[names].itertuples(index=False)]
+
+
+def check_community(options: RunOptions, found: Findings) -> None:
+    """Check sites, environment and graph of a joint model."""
+    prepared = found.attempt(lambda: read_community(options))
+    if prepared is None:
+        return
+    community: Community = prepared.tables[NAME]
+    found.facts += prepared.notices
+    found.warnings += prepared.warnings
+    labels, names = community.sites.labels, tuple(community.sites.labels.columns)
+    found.facts.append(f"{Path(community.sites.source).name}: {len(labels):,} usable sites")
+    edges = community.edges
+    if not isinstance(edges, str):
+        found.attempt(lambda: graphs.forest_of_edges(edges, names))
+        found.facts.append(f"graph: {len(edges)} edges")
+    if (traits := community.traits) is not None:
+        found.facts += found.attempt(lambda: Traits.learn(traits).check(names)) or []
+        found.facts.append(f"traits: {', '.join(map(str, traits.columns))}")
+    states = found.attempt(lambda: read_labels(labels, names, len(labels)))
+    if states is not None:
+        _check_species(states, names, found)
+    found.attempt(lambda: _check_environment(community, options, found))
+    names_of = list(community.environment.columns)
+    found.variables = CheckedVariables(names_of, community.categorical, prepared.notices)
+
+
+def _check_species(states: States, names: tuple[str, ...], found: Findings) -> None:
+    """Look at the labels of one species after the other: every one that cannot be learned is listed."""
+    for s, name in enumerate(names):
+        try:
+            check_labels(states[:, [s]], [name])
+        except SdmError as error:
+            found.problems.append(str(error))
+            continue
+        present, absent = (int(np.count_nonzero(states[:, s] == label)) for label in (1, 0))
+        if min(present, absent) < FEW:
+            few = f"{present:,} presences and {absent:,} absences"
+            found.warnings.append(f"{name}: only {few}; results will be rough below {FEW} of either")
+
+
+def _check_environment(community: Community, options: RunOptions, found: Findings) -> None:
+    """Look for constant variables."""
+    sample = community.sample()
+    for name, column in zip(sample.names, sample.values.T):
+        if (column == column[0]).all():
+            found.warnings.append(f"variable '{name}' has one value at all sites: it cannot tell them apart")

@@ -1,7 +1,11 @@
-"""Everything that a run of a joint model leaves behind."""
+"""Everything that a run of a joint model leaves behind, and its maps on scenarios."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sdm.assess.measures.partition import ASSOCIATIONS
 from sdm.assess.variables.variogram import Autocorrelation
@@ -9,29 +13,25 @@ from sdm.kinds.artefacts import Artefact
 from sdm.kinds.community.fit import JointFit, MeasuredCommunity, prevalence
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.model_task import MapOptions
-from sdm.kinds.task import Files, ModelMaps, Prepared
+from sdm.kinds.task import Destination, Files, ModelMaps, Prepared
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.projection.targets import Present, ProjectedTargets
+from sdm.maps.rasters import NODATA, Raster
 from sdm.models.community import FittedJoint
+from sdm.models.extrapolation import extrapolated
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.report.paper import Paper, paper_of
-from sdm.types import Array, Numbers, Progress, Row
+from sdm.types import AnyArray, Array, Numbers, Progress, Row
 
 
-def write_joint(
-    measured: MeasuredCommunity,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: Files,
-    progress: Progress | None,
-) -> list[str]:
+def write_joint(measured: MeasuredCommunity, prepared: Prepared, to: Destination) -> list[str]:
     """Write the model and its pictures into a folder, and note their names."""
-    paper, fit = paper_of(options.output), measured.fit
-    files["model"] = save_model(fit.joint, folder / "joint.npz").name
-    shares = prevalence(fit.community)
-    files |= draw_community(fit.joint, shares, measured.variance, folder, paper) | _draw_tables(measured, folder, paper)
+    paper, fit, folder = paper_of(to.options.output), measured.fit, to.folder
+    drawn = draw_community(fit.joint, prevalence(fit.community), measured.variance, folder, paper)
+    model = save_model(fit.joint, folder / "joint.npz").name
+    to.files.update({"model": model, **drawn, **_draw_tables(measured, folder, paper)})
     return []
 
 
@@ -81,18 +81,15 @@ JOINT_TABLES: tuple[Artefact[MeasuredCommunity], ...] = (
         "associations.csv",
         lambda m: m.numbers["associations"],
         ("first", "second", "weight", "sd"),
-        section="network",
     ),
-    Artefact("effects", "effects.csv", lambda m: m.effects, section="features"),
-    Artefact("evaluation", "evaluation.csv", evaluation_rows, section="measures"),
+    Artefact("effects", "effects.csv", lambda m: m.effects),
+    Artefact("evaluation", "evaluation.csv", evaluation_rows),
     Artefact("tuning", "tuning.csv", _tuning_rows),
-    Artefact("variance", "variance.csv", lambda m: m.variance, section="variance"),
-    Artefact("random effects", "random_effects.csv", _level_rows, section="random"),
-    Artefact("random spread", "random_spread.csv", _spread_rows, section="random"),
-    Artefact("fourth corner", "fourth_corner.csv", lambda m: m.numbers.get("fourth corner", []), section="traits"),
-    Artefact(
-        "all associations", "all_associations.csv", lambda m: m.pairs.rows() if m.pairs else [], section="network"
-    ),
+    Artefact("variance", "variance.csv", lambda m: m.variance),
+    Artefact("random effects", "random_effects.csv", _level_rows),
+    Artefact("random spread", "random_spread.csv", _spread_rows),
+    Artefact("fourth corner", "fourth_corner.csv", lambda m: m.numbers.get("fourth corner", [])),
+    Artefact("all associations", "all_associations.csv", lambda m: m.pairs.rows() if m.pairs else []),
     Artefact("variograms", "variograms.csv", lambda m: blocks.rows() if (blocks := _blocks(m)) else []),
 )
 
@@ -140,7 +137,7 @@ def map_joint(
     fit: JointFit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the maps on the layers; there are none of tables."""
-    stack = fit.community.stack
+    stack = prepared.stack
     if stack is None or not options.output.map:
         return ModelMaps(folder, {}, {})
     given = MapOptions.of_run(options, None, progress)
@@ -148,7 +145,7 @@ def map_joint(
     wanted = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
     places = JointPlaces.within(folder, fit.joint.species, wanted)
     counted = NoveltyMaps(fit.joint)
-    numbers = write_maps(fit.joint, fit.stacked, stack, places, novelty=counted, **given.arguments).numbers
+    numbers = write_maps(fit.joint, fit.stacked, stack, places, given.how, novelty=counted).numbers
     files: Files = {
         kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
         for kind, those in (("species", places.species), (PRESENT, places.present))
@@ -172,3 +169,36 @@ def draw_richness_maps(folder: Path, files: Files, x: Array, y: Array, paper: Pa
 
     rasters = {name: folder / file for name, file in files.items() if isinstance(file, str) and file.endswith(".tif")}
     return draw_richness(rasters, folder / "richness.png", x, y, paper)
+
+
+NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
+
+
+class ProjectedCommunity(ProjectedTargets):
+    """A joint model."""
+
+    rule: ClassVar[str] = "labeled"
+
+    @property
+    def together(self) -> dict[str, Raster]:
+        """The richness, expected and in the best labeling."""
+        return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
+
+    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+        """Return the probability of every species, the same on the map, and whether it is in the best labeling."""
+        joint = cast("FittedJoint", self.model)
+        values = np.full((len(self.targets), len(known)), np.nan)
+        present = np.zeros(values.shape, dtype=bool)
+        step = max(1, NUMBERS // (joint.features.size + 8 * len(self.targets)))
+        where = np.flatnonzero(known)
+        for first in range(0, len(where), step):
+            cells = where[first : first + step]
+            x = np.column_stack([np.asarray(column[cells], dtype=np.float64) for column in columns])
+            labels, probability = joint.predict_both(x, clamp=self.extrapolation != "free")
+            values[:, cells], present[:, cells] = probability.T, labels.T.astype(bool)
+        shown = extrapolated(joint, values, lambda: values, columns, self.extrapolation)
+        return values, shown, [present]
+
+    def together_values(self, shown: Array, present: Sequence[Present]) -> dict[str, AnyArray]:
+        """Return the sums over species."""
+        return {"richness": shown.sum(axis=0), "labeled_richness": present[0].sum(axis=0)}

@@ -9,14 +9,13 @@ from sdm.errors import OptionError
 from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.group.tables import GROUP_TABLES
 from sdm.kinds.group.words import group_info_lines
-from sdm.kinds.mapping import refuse_one_map
+from sdm.kinds.mapping import Tags, publish_maps, refuse_one_map
 from sdm.kinds.model_task import EvaluationOptions, MapOptions, MapResult, ModelTask
-from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import write_group_maps
+from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
-from sdm.storage.commit import staging
 from sdm.storage.files import safe_names
 from sdm.types import Array, Numbers
 
@@ -45,20 +44,14 @@ class GroupTask(ModelTask[GroupModel]):
         scale = given.scale or MAP_SCALES[0]
         if scale not in MAP_SCALES:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
-        beside = {name: f"{name}.tif" for name in novelty_places(given.novelty, output)}
-        names = safe_names(model.species, taken=[*beside])
-        with staging(output, overwrite=given.overwrite, keep=True) as stage:
-            paths = {name: stage / file for name, file in beside.items()}
-            novelty = NoveltyMaps(model, paths, given.novelty, scale)
+        names = safe_names(model.species, taken=[*novelty_places(given.novelty, output)])
+
+        def write(stage: Path, novelty: NoveltyMaps) -> list[tuple[Tags, RasterSummary]]:
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
-            maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **given.arguments)
-            style_folder(stage)
-        # By the names of files: a species may have the name of another map.
-        files = {path.name: output / path.name for path in places.values()}
-        lines = [f"written: {output / one.path.name} ({one.text})" for one in maps.values()]
-        numbers = {one.path.name: {"what": scale, "species": name, **one.numbers} for name, one in maps.items()}
-        beside_maps = {name: output / file for name, file in beside.items()}
-        return MapResult(files, {"maps": numbers}, lines).with_novelty(novelty, beside_maps)
+            maps = write_group_maps(model, stack, places, given.how, scale=scale, novelty=novelty)
+            return [({"what": scale, "species": name}, one) for name, one in maps.items()]
+
+        return publish_maps(model, output, given, write, scale)
 
     def projected(self, model: GroupModel, name: str) -> NoReturn:
         """Refuse: species are projected one by one."""

@@ -5,23 +5,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdm.kinds.artefacts import write_artefacts
-from sdm.kinds.group.charts import CHART_FILES, group_charts
 from sdm.kinds.group.kind import GroupTask
-from sdm.kinds.group.tables import GROUP_TABLES, strength_rows
-from sdm.kinds.task import Files
+from sdm.kinds.group.tables import CHART_FILES, GROUP_TABLES, group_charts, strength_rows
+from sdm.kinds.task import Destination, Files
 from sdm.kinds.writing import versions, write_numbers, write_run
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import axis_title, write_axis_maps
+from sdm.maps.passes import MapPass
 from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
-from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.chart_files import write_charts
 from sdm.report.paper import Paper, paper_of
 from sdm.report.results import GROUP, Results
 from sdm.storage.files import safe_names
-from sdm.types import Numbers, Progress
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
@@ -33,10 +32,7 @@ FEW_SPECIES = 5  # below which axes are hardly those of a group
 def write_group(
     model: GroupModel,
     stack: "Stack | None",
-    folder: Path,
-    files: Files,
-    options: RunOptions,
-    progress: Progress | None = None,
+    to: Destination,
     *,
     folders: Mapping[str, str] | None = None,
     area: "StudyArea | None" = None,
@@ -48,10 +44,8 @@ def write_group(
     ----------
     stack
         The layers; None where there are none to map.
-    folder
-        Such as `group/` in the folder of a run over several species.
-    files
-        Gets the names of the files, by what they are.
+    to
+        A folder such as `group/` in that of a run over several species; its files get their names.
     folders
         The folder of every species beside this one, which the page links to; those of a run that has these species and
         no others, unless given.
@@ -60,13 +54,14 @@ def write_group(
     command
         What the user typed.
     """
+    folder, files, options = to.folder, to.files, to.options
     files |= {"run": "run.yaml", "command": "command.txt"}
     files["model"] = save_model(model, folder / f"{GROUP}.npz").name
-    with going_on(progress, "axes of the group"):
+    with going_on(to.progress, "axes of the group"):
         files |= write_artefacts(GROUP_TABLES, model, folder)
-        _draw(folder, files, paper_of(options.output))
+        files |= draw_group(Results(folder, GROUP, GROUP, {"files": files}, {}, "", ""), paper_of(options.output))
     if options.output.map and stack is not None:
-        _write_maps(model, stack, folder, files, options, area, progress)
+        _write_maps(model, stack, to, area)
     style_folder(folder)
     write_run(GroupTask(), options, folder, command)
     numbers = {"kind": model.kind, **group_numbers(model), "versions": versions(), "files": files}
@@ -75,7 +70,7 @@ def write_group(
     files["numbers"] = f"{GROUP}.json"
     if options.output.report:
         files["page"] = f"{GROUP}.html"
-    write_numbers(numbers, folder, files, options)
+    write_numbers(numbers, to)
 
 
 def group_numbers(model: GroupModel) -> Numbers:
@@ -124,38 +119,24 @@ def group_warnings(model: GroupModel) -> list[str]:
     return found
 
 
-def _draw(folder: Path, files: Files, paper: Paper) -> None:
-    """Draw the biplot, the curves and the path from their tables, as the page does."""
-    results = Results(folder, GROUP, GROUP, {"files": files}, {}, "", "")
-    charts = group_charts(results)
-    write_charts(charts, folder, paper)
-    files |= {what: f"{name}.svg" for name, what in CHART_FILES.items() if name in charts}
-    if "path" in files:
+def draw_group(results: Results, paper: Paper) -> Files:
+    """Draw the biplot, the curves and the path of strengths from their tables; return the names of the pictures."""
+    charts, strengths = group_charts(results), results.table("path")
+    write_charts(charts, results.folder, paper)
+    files: Files = {what: f"{name}.svg" for name, what in CHART_FILES.items() if name in charts}
+    if strengths:
         from sdm.report.figures.axes import draw_strengths
 
-        files["path picture"] = draw_strengths(results.table("path"), folder / "path.png", paper).name
+        files["path picture"] = draw_strengths(strengths, results.folder / "path.png", paper).name
+    return files
 
 
-def _write_maps(
-    model: GroupModel,
-    stack: "Stack",
-    folder: Path,
-    files: Files,
-    options: RunOptions,
-    area: "StudyArea | None",
-    progress: Progress | None,
-) -> None:
+def _write_maps(model: GroupModel, stack: "Stack", to: Destination, area: "StudyArea | None") -> None:
     """Write the maps of the axes, one by one and as colours, with their pictures."""
+    folder, files, options, progress = to.folder, to.files, to.options, to.progress
     word = options.predict.extrapolation
-    made = write_axis_maps(
-        model,
-        stack,
-        folder,
-        extrapolation="clamp" if word in BOTH else word,
-        study_area=area,
-        threads=options.threads,
-        progress=progress,
-    )
+    how = MapPass("clamp" if word in BOTH else word, area, options.threads, progress)
+    made = write_axis_maps(model, stack, folder, how)
     if made.colours is None:
         return
     titles = [axis_title(model, k) for k in range(len(made.axes))]

@@ -4,10 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sdm.assess.axes import RELATIVES
-from sdm.kinds.group.charts import CURVED, MOST_BARS, curve_charts, group_charts, place_bars, stored_biplot
-from sdm.kinds.group.tables import axis_name
+from sdm.kinds.group.tables import CURVED, MOST_BARS, axis_name, curve_charts, place_bars, stored_biplot
 from sdm.maps.group import axis_title
-from sdm.report.chart_files import write_charts
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import convergence, stored_warnings
@@ -119,12 +117,9 @@ FIT_WORDS = (
 
 def draw_group_again(results: Results, paper: Paper) -> None:
     """Draw the biplot, the curves, the path of strengths, and the maps of the axes again."""
-    from sdm.kinds.group.outputs import draw_axis_maps
-    from sdm.report.figures.axes import draw_strengths
+    from sdm.kinds.group.outputs import draw_axis_maps, draw_group
 
-    write_charts(group_charts(results), results.folder, paper)
-    if results.table("path"):
-        draw_strengths(results.table("path"), results.folder / "path.png", paper)
+    draw_group(results, paper)
     if "colours" in results.files:
         model, axes = cast("GroupModel", results.model), sum(key.startswith("map of axis") for key in results.files)
         draw_axis_maps(results.folder, results.files, [axis_title(model, k) for k in range(axes)], paper)

@@ -1,7 +1,10 @@
-"""Tables of a group of species on shared axes, as rows."""
+"""Tables of a group of species on shared axes as rows, and charts from the stored tables: pages and pictures show the
+same.
+
+In the biplot species are arrows along two axes, sites are points, and names stand where there is room for them.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +13,11 @@ from sdm.assess.profiles import Profile
 from sdm.kinds.artefacts import Artefact
 from sdm.maps.group import MOST_AXES
 from sdm.models.group import GroupModel
-from sdm.types import Row
+from sdm.report.charts import BarChart, Bars, Biplot, Chart, ColumnChart, LineChart, NamedTip, curve_chart, short
+from sdm.report.results import Results, column, number, rows_by
+from sdm.report.results import Row as StoredRow
+from sdm.report.stored_charts import stored_curve
+from sdm.types import Array, Numbers, Row
 
 PATH = ("strength", "penalty", "rank", "loss", "held_out", "held_out_se", "gap", "chosen", "supported")
 
@@ -75,7 +82,7 @@ def axis_curve_rows(profiles: Mapping[int, Sequence[Profile]]) -> list[Row]:
     ]
 
 
-def strength_rows(meta: Mapping[str, Any]) -> list[Row]:
+def strength_rows(meta: Numbers) -> list[Row]:
     """Return the fits along the path of strengths, the weakest first."""
     rows = [row for row in meta.get("path") or () if isinstance(row, dict)]
     known = [{key: "" if row.get(key) is None else row[key] for key in PATH} for row in rows]
@@ -95,20 +102,132 @@ def site_rows(model: GroupModel, axes: int) -> list[Row]:
 
 
 GROUP_TABLES: tuple[Artefact[GroupModel], ...] = (
-    Artefact("axes", "axes.csv", axis_rows, section="axes"),
+    Artefact("axes", "axes.csv", axis_rows),
     Artefact(
         "species axes",
         "species_axes.csv",
         lambda model: species_axis_rows(model, response_shares(model)),
-        section="each",
     ),
-    Artefact("relatives", "relatives.csv", relative_rows, section="each"),
+    Artefact("relatives", "relatives.csv", relative_rows),
     Artefact(
         "axis curves",
         "axis_curves.csv",
         lambda model: axis_curve_rows(axis_profiles(model, range(min(model.rank, MOST_AXES)))),
-        section="curves",
     ),
-    Artefact("sites", "site_axes.csv", lambda model: site_rows(model, MOST_AXES), section="biplot"),
-    Artefact("path", "path.csv", lambda model: strength_rows(model.meta), section="path"),
+    Artefact("sites", "site_axes.csv", lambda model: site_rows(model, MOST_AXES)),
+    Artefact("path", "path.csv", lambda model: strength_rows(model.meta)),
 )
+
+
+MOST_BARS = 20
+CURVED = 3  # axes whose curves are drawn together
+CHART_FILES = {"biplot": "biplot", "axis_curves": "curves picture"}  # what the files of charts are
+
+
+def group_charts(results: Results) -> dict[str, Sequence[Chart]]:
+    """Return the charts of a group by the names of their files: the biplot, or the species along the only axis, and the
+    curves of the axes."""
+    species, explained = results.table("species axes"), column(results.table("axes"), "explained")
+    found: dict[str, Sequence[Chart]] = {}
+    if explained:
+        single = len(explained) == 1
+        sites = results.table("sites")
+        found["biplot"] = [place_bars(species) if single else stored_biplot(sites, species, explained)]
+    curves = curve_charts(results.table("axis curves"))
+    return found | ({"axis_curves": curves} if curves else {})
+
+
+def curve_charts(rows: list[StoredRow]) -> list[LineChart | ColumnChart]:
+    """Return one chart per variable with the curves of the first axes; variables that do nothing have none."""
+    charts = list[LineChart | ColumnChart]()
+    shown = [row for row in rows if int(row["axis"]) <= CURVED]
+    for variable, own in rows_by(shown, "variable").items():
+        if max(map(abs, column(own, "effect")), default=0.0) <= 1e-9:
+            continue
+        curves = {axis_name(int(k) - 1): stored_curve(part, "effect") for k, part in rows_by(own, "axis").items()}
+        title = f"What {variable} does to the axes"
+        charts.append(curve_chart(variable, curves, title=title, y_label="Effect (deviations)"))
+    return charts
+
+
+def stored_biplot(sites: list[StoredRow], species: list[StoredRow], explained: list[float]) -> Biplot:
+    """Return the biplot of the first two axes from the tables of sites and of species."""
+    names, axes = [row["species"] for row in species], range(2)
+    places = _columns(species, axes)
+    return biplot(names, places, _columns(sites, axes) if sites else np.empty((2, 0)), explained)
+
+
+def _columns(rows: list[StoredRow], axes: range) -> Array:
+    return np.array([column(rows, axis_name(k)) for k in axes])
+
+
+def place_bars(rows: list[StoredRow]) -> BarChart:
+    """Return the places of species on the only axis as bars; of many the farthest from the middle."""
+    ranked = sorted(rows, key=lambda row: -abs(number(row.get(axis_name(0))) or 0.0))[:MOST_BARS]
+    ranked.sort(key=lambda row: -(number(row.get(axis_name(0))) or 0.0))
+    label = "Slope along axis 1 (nats per deviation)"
+    values = [number(row.get(axis_name(0))) for row in ranked]
+    names = [row["species"] for row in ranked]
+    return BarChart("Species along axis 1", label, names, [Bars(label, values)], species=True)
+
+
+LONGEST = 26  # letters of a name
+MOST_NAMES = 60
+LETTER, LINE = 0.0131, 0.030  # width of a letter and height of a line, as shares of the side of the plot
+SHORTEST = 0.15  # of the way to the edge, of an arrow with a name: shorter ones lie on one another
+FAR = 0.86  # how far the longest arrow goes, as a share of the way to the edge
+ALONE = 3.0  # deviations to either side, where no site is known
+
+
+def biplot(
+    names: Sequence[str], places: Array, sites: Array, explained: Sequence[float], first: int = 0, second: int = 1
+) -> Biplot:
+    """Return the biplot of species (`places`, (axes, species)) and sites ((axes, sites)) on two of the axes.
+
+    Both directions have one scale, so that angles between arrows are those of the responses. All arrows are stretched
+    by one factor: the longest nearly reaches the edge.
+    """
+    tips, dots = places[[first, second]], sites[[first, second]]
+    reach = 1.08 * float(np.quantile(np.abs(dots), 0.995)) if dots.size else ALONE
+    length = np.hypot(*tips)
+    longest = float(length.max(initial=0.0))
+    factor = FAR * reach / longest if longest > 0 else 1.0
+    inside = np.all(np.abs(dots) <= reach, axis=0)
+    across, up = (f"Axis {k + 1} ({100 * explained[k]:.0f} % of the species' responses)" for k in (first, second))
+    return Biplot(
+        f"{len(names)} species and the sites on axes {first + 1} and {second + 1}",
+        across,
+        up,
+        dots[:, inside].T.tolist(),
+        (factor * tips).T.tolist(),
+        _named(names, factor * tips / reach, reach),
+        reach,
+        longest,
+    )
+
+
+def _named(names: Sequence[str], tips: Array, reach: float) -> list[NamedTip]:
+    """Return the species whose names are shown, with the longest arrows first: no name lies on another, or runs out of
+    the plot. `tips` are shares of the way to the edge."""
+    taken: list[tuple[float, float, float, float]] = []
+    out = []
+    for s in np.argsort(-np.hypot(*tips), kind="stable").tolist():
+        if np.hypot(*tips[:, s]) < SHORTEST:
+            break
+        text = short(names[s], LONGEST)
+        x, y = tips[:, s].tolist()
+        wide, high = 2 * LETTER * len(text), 2 * LINE
+        for right in (x >= 0, x < 0):
+            left = x + 0.015 if right else x - 0.015 - wide
+            low = y - 0.5 * high + np.sign(y) * 0.3 * high
+            box = (left, left + wide, low, low + high)
+            free = all(box[1] < a or b < box[0] or box[3] < c or d < box[2] for a, b, c, d in taken)
+            if free and max(map(abs, box)) <= 1:
+                taken.append(box)
+                out.append(
+                    NamedTip(s, text, (x + (0.015 if right else -0.015)) * reach, (low + 0.3 * high) * reach, right)
+                )
+                break
+        if len(out) == MOST_NAMES:
+            break
+    return out

@@ -17,8 +17,7 @@ from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
 from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
-from sdm.kinds.inputs import row_rules
-from sdm.kinds.model_inputs import check_region, open_for, values_at
+from sdm.kinds.inputs import check_region, open_for, row_rules, values_at
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions

@@ -12,15 +12,26 @@ from sdm.assess.measures.basic import auc, auc_deviation, log_loss
 from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
-from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
+from sdm.assess.profiles import Profile, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
-from sdm.assess.validation import CrossValidation
-from sdm.data.table import SampleTable, Survey
+from sdm.data.table import SampleTable
+from sdm.errors import DataError
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.assessing import Assessed, assess, make_bands, make_surfaces, varying
+from sdm.kinds.assessing import (
+    Assessed,
+    AssessedFit,
+    AssessedModel,
+    assess,
+    make_bands,
+    make_surfaces,
+    read_pairs,
+    varying,
+)
+from sdm.kinds.inputs import check_features
+from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.methods.method import Additions, method_of, species_estimator
-from sdm.kinds.species.plan import SpeciesPlan
+from sdm.kinds.splitting import RecordPlan, make_split, set_aside
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
@@ -32,66 +43,53 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SpeciesFit:
-    """The model of one species with its certificate: all that maps depend on, and that measures begin with."""
+class SpeciesFit(AssessedFit[SampleTable, Array, SpeciesEstimator, Model]):
+    """The model of one species with its certificate."""
 
-    table: SampleTable  # what it was fitted on: the training part
-    test: Array | None  # (k, V), values at test records
-    test_xy: tuple[Array, Array] | None  # and their coordinates
-    split: Split | None
-    base: SpeciesEstimator  # the estimator of the options, not fitted
-    fitted: SpeciesEstimator
-    model: Model
+    test_xy: tuple[Array, Array] | None  # the coordinates of the test records
     numbers: Numbers
     curve: Curve
-    thresholds: list[Threshold]
     added: Additions
 
-    @property
-    def name(self) -> str:
-        """The species."""
-        return self.table.species
 
-
-@dataclass
-class MeasuredSpecies:
+@dataclass(kw_only=True)
+class MeasuredSpecies(AssessedModel[SpeciesFit]):
     """A fitted species, measured."""
 
-    fit: SpeciesFit
     options: RunOptions
-    numbers: Numbers  # everything measured, for `sp.json`
     omission: list[dict[str, float]]  # omission and area against the cumulative threshold
     roc: list[dict[str, float]]  # the same against thresholds on the map's scale, closely enough to draw
-    profiles: list[Profile]
-    notes: list[str]
-    assessed: Assessed
-    bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
-    surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
+    profiles: list[Profile] = field(default_factory=list)
 
-    @property
-    def name(self) -> str:
-        """The species."""
-        return self.fit.name
 
-    @property
-    def table(self) -> SampleTable:
-        """The training part of its records."""
-        return self.fit.table
+def plan_species(prepared: SpeciesPrepared, name: str, options: RunOptions) -> RecordPlan:
+    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
 
-    @property
-    def scale(self) -> str:
-        """The scale of its map and surfaces."""
-        return self.options.predict.scale
+    Where variables were left out, folds depend on all of them.
+    """
+    table, points = prepared.tables[name], prepared.tests.get(name)
+    if table.n_presences < 2:
+        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
+    if points is None:
+        table, test = set_aside(table, options)
+    else:
+        test = np.asarray(points.values, dtype=np.float64), points.x, points.y
+    read_pairs(options.output.surfaces, table.names)
+    divided = prepared.chosen[name].table if name in prepared.chosen else table
+    check_features(options, divided.names)
+    return RecordPlan(table, test, make_split(divided, options, prepared.stack))
 
 
 def fit_species(
-    plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, group: "GroupFits | None" = None
+    prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None = None
 ) -> SpeciesFit:
-    """Fit one species, and find its thresholds; `group` are the axes that it shares with others."""
+    """Fit one species, and find its thresholds."""
+    with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
+        plan = plan_species(prepared, name, options)
     table, test, places = plan.table, None, None
     if plan.test is not None:
         test, places = plan.test[0], plan.test[1:]
-    method = method_of(options)
+    method, group = method_of(options), prepared.group
     placed = () if group is None else group.placed(table.species, options)
     base = method.estimator(options, table.categorical, placed)
     with going_on(progress, "fitting"):
@@ -105,34 +103,22 @@ def fit_species(
         model = model.with_meta(structure=added.structure.summary())
     if added.bound is not None:
         model = model.with_meta(performance_bound=asdict(added.bound))
-    return SpeciesFit(table, test, places, plan.split, base, fitted, model, numbers, curve, thresholds, added)
+    certified = (table.species, table, test, plan.split, base, fitted, model, thresholds)
+    return SpeciesFit(*certified, places, numbers, curve, added)
 
 
 def measure_species(
     fit: SpeciesFit,
+    prepared: SpeciesPrepared,
     options: RunOptions,
     progress: Progress | None = None,
-    *,
-    survey: Survey | None = None,
     nested: tuple[SampleTable, Split] | None = None,
-    validated: CrossValidation | None = None,
-    group: "GroupFits | None" = None,
 ) -> MeasuredSpecies:
-    """Measure a fitted species, also on the sites of a survey; `nested` and `validated` as for `assess`, and `group`
-    are the axes that it shares with others."""
+    """Measure a fitted species, also on the sites of a survey; `nested` as for `assess`."""
     table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
-    assessed = assess(
-        table,
-        options,
-        fit.base,
-        species_estimator(chosen, table.categorical),
-        fit.split,
-        start=fitted.warm_start(),
-        test=fit.test,
-        nested=nested,
-        validated=validated,
-        progress=progress,
-    )
+    survey, group = prepared.surveys.get(fit.name), prepared.group
+    single = species_estimator(chosen, table.categorical)
+    assessed = assess(fit, single, prepared, options, nested, progress, start=fitted.warm_start())
     if options.test.importance:
         assessed.permutation = permutation_importance(
             model,
@@ -149,14 +135,14 @@ def measure_species(
     scale, clamped = options.predict.scale, options.predict.clamped
     shown = options.output.curve_scale(scale)
     measured = MeasuredSpecies(
-        fit,
-        options,
-        _all_numbers(fit, assessed, group),
-        fit.curve.table(),
-        fit.curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
-        [],
-        [*table.notes, *fitted.notes_],
-        assessed,
+        fit=fit,
+        options=options,
+        numbers=_all_numbers(fit, assessed, group),
+        omission=fit.curve.table(),
+        roc=fit.curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
+        notes=[*table.notes, *fitted.notes_],
+        assessed=assessed,
+        scale=scale,
     )
     if "temperature_note" in model.meta:
         measured.notes.append(model.meta["temperature_note"])

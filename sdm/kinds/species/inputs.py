@@ -33,7 +33,6 @@ from sdm.kinds.inputs import (
     open_layers,
     read_area,
     row_rules,
-    with_layers,
 )
 from sdm.kinds.species import sampling
 from sdm.kinds.task import Prepared
@@ -166,7 +165,7 @@ def open_species_layers(options: RunOptions, records: Occurrences | None, *, ref
             raise DataError("the window cannot be made, since no records could be read")
         stack = window_stack(records, own.bounds, own.cells, options.occurrences.crs)
         with naming_features(options):
-            return with_layers(stack, choice_of(options).of(stack.names, "variable"))
+            return cast(Stack, narrowed(stack, choice_of(options).of(stack.names, "variable")))
     stack = open_layers(options, refuse=refuse)
     return stack.with_place() if options.fit.spatial else stack
 

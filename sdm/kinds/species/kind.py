@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-import numpy as np
-
-from sdm.assess.assessor import PRESENCE_ONLY
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.estimators.species import SpeciesEstimator
@@ -18,7 +16,7 @@ from sdm.kinds.mapping import publish_value_map
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
-from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species
+from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species, plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange, prepare_species
 from sdm.kinds.species.methods.method import method_of, species_estimator
 from sdm.kinds.species.outputs import (
@@ -29,14 +27,13 @@ from sdm.kinds.species.outputs import (
     write_shared,
     write_species,
 )
-from sdm.kinds.species.plan import SpeciesPlan, plan_species
 from sdm.kinds.species.words import species_evaluation_lines, species_info_lines, species_result_lines
+from sdm.kinds.splitting import RecordPlan
 from sdm.kinds.task import Fit, Measured, Prepared, Task
 from sdm.models.extrapolation import EXTRAPOLATIONS
 from sdm.models.species import SCALES, Model
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
-from sdm.progress.telling import going_on
 from sdm.types import Array, Numbers, Progress, Row
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
@@ -48,14 +45,14 @@ SINGLE_KNOTS = 50  # of models of one variable, for its gain: four times faster 
 IN_SUMMARY_OF_FOLDS = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
 
 
-class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
+class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
     """Presences compared with a background, one model per species."""
 
     kind: ClassVar[str] = "species"
     called: ClassVar[str] = "a model of one species"
     command: ClassVar[str] = "sdm fit"
     artefacts: ClassVar[Catalogue] = (*SPECIES_TABLES, *ASSESSMENT)
-    assessor: ClassVar[Any] = PRESENCE_ONLY
+    assessor: ClassVar[Assessor] = PRESENCE_ONLY
     chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold", "extrapolation", "novelty")
     extrapolates_with: ClassVar[tuple[str, ...]] = EXTRAPOLATIONS
@@ -64,6 +61,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
     evaluation_lines = staticmethod(species_evaluation_lines)
     info_lines = staticmethod(species_info_lines)
     prepare = staticmethod(prepare_species)
+    plan = staticmethod(plan_species)
     check = staticmethod(check_species_run)
     estimator = staticmethod(species_estimator)
     write = staticmethod(write_species)
@@ -83,9 +81,9 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
         """Fit the axes that all species share, or read those of an earlier run."""
         if not options.fit.shares_axes:
             return prepared
-        from sdm.kinds.species.methods.shared import SharedMethod, gather_axes
+        from sdm.kinds.species.methods.shared import gather_axes
 
-        return gather_axes(cast(SharedMethod, method_of(options)), prepared, options, self.plan, progress)
+        return gather_axes(prepared, options, progress)
 
     def fits_together(self, options: RunOptions) -> bool:
         """Whether species share axes that are fitted in this run."""
@@ -97,39 +95,21 @@ class SpeciesTask(Task[Model, SpeciesPrepared, SpeciesPlan, Any, Any]):
 
     def check_gathered(self, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
         """Raise if there are no axes that the species could share."""
-        if not options.fit.shares_axes:
-            return
-        from sdm.kinds.species.methods.shared import SharedMethod, check_gathered
+        if options.fit.shares_axes:
+            from sdm.kinds.species.methods.shared import check_gathered
 
-        check_gathered(cast(SharedMethod, method_of(options)), prepared, names, options)
-
-    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
-        """Divide the records of one species."""
-        points = prepared.tests.get(name)
-        test = None if points is None else (np.asarray(points.values, dtype=np.float64), points.x, points.y)
-        every = prepared.chosen[name].table if name in prepared.chosen else None
-        return plan_species(prepared.tables[name], options, test, stack=prepared.stack, every=every)
+            check_gathered(prepared, names, options)
 
     def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Fit:
         """Fit the model of one species."""
-        with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
-            plan = self.plan(prepared, name, options)
-        return fit_species(plan, options, progress, group=prepared.group)
+        return fit_species(prepared, name, options, progress)
 
     def measure(
         self, fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None
     ) -> Measured:
         """Measure the model of one species."""
-        name = fit.name
-        return measure_species(
-            fit,
-            options,
-            progress,
-            survey=prepared.surveys.get(name),
-            nested=chosen_in_folds(self, prepared, name, fit.split, options, progress),
-            validated=prepared.validated.get(name),
-            group=prepared.group,
-        )
+        nested = chosen_in_folds(self, prepared, fit.name, fit.split, options, progress)
+        return measure_species(fit, prepared, options, progress, nested)
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""

@@ -21,12 +21,12 @@ from sdm.kinds.mapping import rule_tag, threshold_on_scale, write_value_map, wri
 from sdm.kinds.model_task import MapOptions
 from sdm.kinds.species.fit import MeasuredSpecies, SpeciesFit
 from sdm.kinds.species.inputs import SpeciesPrepared
-from sdm.kinds.task import REPLICATES, Files, ModelMaps
+from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.ranges import write_range
-from sdm.maps.rasters import NODATA, write_cog
+from sdm.maps.rasters import NODATA, Raster, write_rasters
 from sdm.maps.species import PlannedMap, predict_rasters
 from sdm.maps.vectors import write_points
 from sdm.options.definitions import RunOptions
@@ -43,30 +43,23 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
 
 
-def write_species(
-    measured: MeasuredSpecies,
-    prepared: SpeciesPrepared,
-    options: RunOptions,
-    folder: Path,
-    files: Files,
-    progress: Progress | None,
-) -> list[str]:
+def write_species(measured: MeasuredSpecies, prepared: SpeciesPrepared, to: Destination) -> list[str]:
     """Write the model of one species, its pictures and other maps into a folder; return notes."""
-    model, structure = measured.fit.model, measured.fit.added.structure
-    write_assessment(measured, model, prepared.stack, options, folder, files)
+    model, structure, predict = measured.fit.model, measured.fit.added.structure, to.options.predict
+    write_assessment(measured, model, prepared.stack, to)
     if prepared.areas:
-        write_background(measured.table, prepared, options, folder, files)
+        write_background(measured.fit.table, prepared, to)
     if structure is not None and structure.search:
-        from sdm.report.figures.structure import draw_prices
+        from sdm.report.figures.assessment import draw_prices
 
-        draw_prices(structure, make_plots(folder, files) / "prices.png", paper_of(options.output))
-    if "map" not in files:
+        draw_prices(structure, make_plots(to.folder, to.files) / "prices.png", paper_of(to.options.output))
+    if "map" not in to.files:
         return []
-    notes, raster = list[str](), folder / str(files["map"])
-    if model.alpha > 1.0 and options.predict.range:
-        with going_on(progress, "range polygons"):
-            notes += _write_range(measured, raster, options.predict.min_patch, files)
-    _write_other_maps(measured, prepared, options, raster, files, progress)
+    notes, raster = list[str](), to.folder / str(to.files["map"])
+    if model.alpha > 1.0 and predict.range:
+        with going_on(to.progress, "range polygons"):
+            notes += _write_range(measured, raster, predict.min_patch, to.files)
+    _write_other_maps(measured, prepared, raster, to)
     return notes
 
 
@@ -89,7 +82,7 @@ def _background_rows(measured: MeasuredSpecies) -> list[Row]:
     """Return the predictions at the background points, if they are wanted, under the names of Java Maxent."""
     if not measured.options.output.background_predictions:
         return []
-    table, model = measured.table, measured.fit.model
+    table, model = measured.fit.table, measured.fit.model
     scales = {"raw": "raw", "cumulative": "cumulative", "Cloglog": "cloglog"}
     columns = {"x": table.background_x, "y": table.background_y}
     columns |= {head: model.predict(table.background, scale) for head, scale in scales.items()}
@@ -122,24 +115,22 @@ def _penalty_rows(structure: Structure) -> list[Row]:
 
 SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
     Artefact("results", "maxentResults.csv", lambda m: [maxent_results(m.numbers, m.fit.thresholds)]),
-    Artefact("sample predictions", "{name}_samplePredictions.csv", _sample_rows, section="map"),
-    Artefact("omission", "{name}_omission.csv", lambda m: m.omission, section="omission"),
-    Artefact("roc", "{name}_roc.csv", lambda m: m.roc, section="roc"),
-    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles), section="curves"),
+    Artefact("sample predictions", "{name}_samplePredictions.csv", _sample_rows),
+    Artefact("omission", "{name}_omission.csv", lambda m: m.omission),
+    Artefact("roc", "{name}_roc.csv", lambda m: m.roc),
+    Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles)),
     Artefact(
         "families",
         "{name}_families.csv",
         _of_structure(lambda structure: [asdict(share) for share in structure.families]),
-        section="structure",
     ),
     Artefact(
         "rules",
         "{name}_rules.csv",
         _of_structure(lambda structure: [asdict(rule) for rule in structure.rules]),
-        section="structure",
     ),
-    Artefact("interactions", "{name}_interactions.csv", _of_structure(_interaction_rows), section="structure"),
-    Artefact("prices", "{name}_prices.csv", _of_structure(_penalty_rows), section="structure"),
+    Artefact("interactions", "{name}_interactions.csv", _of_structure(_interaction_rows)),
+    Artefact("prices", "{name}_prices.csv", _of_structure(_penalty_rows)),
     Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows),
 )
 
@@ -156,75 +147,66 @@ def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, file
     return [f"the range leaves out {size}"]
 
 
-def _write_other_maps(
-    measured: MeasuredSpecies,
-    prepared: SpeciesPrepared,
-    options: RunOptions,
-    raster: Path,
-    files: Files,
-    progress: Progress | None,
-) -> None:
+def _write_other_maps(measured: MeasuredSpecies, prepared: SpeciesPrepared, raster: Path, to: Destination) -> None:
     """Write the map of presence and absence, unless it was made with the map, and maps of the replicates."""
     model, replicates, stack = measured.fit.model, measured.assessed.replicates, cast("Stack", prepared.stack)
-    given, tags = MapOptions.of_run(options, prepared.area_of(measured.name), progress), {"species": measured.name}
-    presence = replace(given, threshold=options.predict.threshold)
+    predict, tags = to.options.predict, {"species": measured.name}
+    given = MapOptions.of_run(to.options, prepared.area_of(measured.name), to.progress)
+    presence = replace(given, threshold=predict.threshold)
     if presence.threshold is not None:
-        level = threshold_on_scale(model, presence.threshold, options.predict.scale)
-        measured.numbers["map_threshold"] = level
-    missing = given if "thresholded map" in files else presence
-    files |= write_value_maps(model, replicates, stack, raster, "map", missing, tags)
-    if options.output.replicate_maps:
+        measured.numbers["map_threshold"] = threshold_on_scale(model, presence.threshold, predict.scale)
+    missing = given if "thresholded map" in to.files else presence
+    to.files.update(write_value_maps(model, replicates, stack, raster, "map", missing, tags))
+    if to.options.output.replicate_maps:
         for k, one in enumerate(replicates, start=1):
             write_value_map(one, stack, raster.parent / REPLICATES / f"{raster.stem}_{k}.tif", given, tags)
 
 
-def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, files: Files) -> None:
+def write_shared(prepared: SpeciesPrepared, to: Destination) -> None:
     """Write what all species share: the background, unless each has its own, and effort that was estimated."""
     if prepared.tables and not prepared.areas:
-        write_background(next(iter(prepared.tables.values())), prepared, options, folder, files)
-    _write_effort(prepared, folder, files)
+        write_background(next(iter(prepared.tables.values())), prepared, to)
+    _write_effort(prepared, to)
     if prepared.group is not None and not prepared.group.placing:
         from sdm.kinds.group.outputs import write_group
 
-        made: Files = {}
-        typed = folder / "command.txt"  # of the run
+        typed = to.folder / "command.txt"  # of the run
         command = typed.read_text(encoding="utf-8").strip() if typed.is_file() else ""
-        group, area = prepared.group.model, prepared.study_area
-        with staging(folder / GROUP, overwrite=True) as stage:  # whole or not at all, whatever ends the run
-            write_group(group, prepared.stack, stage, made, options, area=area, command=command)
-        files["group"] = f"{GROUP}/{made.get('page', made['numbers'])}"
+        with staging(to.folder / GROUP, overwrite=True) as stage:  # whole or not at all, whatever ends the run
+            inside = Destination(stage, to.options)
+            write_group(prepared.group.model, prepared.stack, inside, area=prepared.study_area, command=command)
+        to.files["group"] = f"{GROUP}/{inside.files.get('page', inside.files['numbers'])}"
 
 
-def write_background(
-    table: SampleTable, prepared: SpeciesPrepared, options: RunOptions, folder: Path, files: Files
-) -> None:
+def write_background(table: SampleTable, prepared: SpeciesPrepared, to: Destination) -> None:
     """Write the background points, which are cells of layers; where all cells are background, there is no need."""
-    everywhere = options.background.points == "all" and options.background.file is None
-    if prepared.stack is None or everywhere or options.path.strata is not None:
+    drawn = to.options.background
+    everywhere = drawn.points == "all" and drawn.file is None
+    if prepared.stack is None or everywhere or to.options.path.strata is not None:
         return
     points = pd.DataFrame({"x": table.background_x, "y": table.background_y})
     if table.weights is not None:
         points["weight"] = table.weights
-    files["background"] = write_frame(folder / "background.csv", points).name
-    if options.output.gpkg:
-        files["package"] = write_points(points, folder / PACKAGE, "background", prepared.stack.crs).name
+    to.files["background"] = write_frame(to.folder / "background.csv", points).name
+    if to.options.output.gpkg:
+        to.files["package"] = write_points(points, to.folder / PACKAGE, "background", prepared.stack.crs).name
 
 
-def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None:
+def _write_effort(prepared: SpeciesPrepared, to: Destination) -> None:
     """Write effort that was estimated from a target group as a raster, so that it can be looked at; note its name."""
     effort, stack = prepared.effort, prepared.stack
     if not isinstance(effort, KernelEffort) or stack is None:
         return
 
-    def band(window: Window, _: np.ndarray) -> np.ndarray:
+    def bands(window: Window, _: np.ndarray) -> list[np.ndarray]:
         part = effort.window(window)
-        return np.where(np.isnan(part), NODATA, part).astype(np.float32)
+        return [np.where(np.isnan(part), NODATA, part).astype(np.float32)]
 
     first = replace(stack, layers=stack.layers[:1])  # whatever is read, the band does not depend on it
     tags = {"what": "sampling effort", "from": effort.name, "bandwidth_km": f"{effort.bandwidth:g}"}
-    write_cog(first, folder / "effort.tif", band, nodata=NODATA, dtype="float32", tags=tags)
-    write_styles(folder / "effort.tif")
-    files["effort"] = "effort.tif"
+    write_rasters(first, [Raster(to.folder / "effort.tif")], bands, [tags])
+    write_styles(to.folder / "effort.tif")
+    to.files["effort"] = "effort.tif"
 
 
 def map_species(
@@ -258,14 +240,8 @@ def map_species_together(
             level = threshold_on_scale(fit.model, own.threshold, own.scale)
             tags = tags | rule_tag(own.threshold)
             planned[k, "thresholded map"] = PlannedMap(fit.model, presence, level, area, tags)
-    made = predict_rasters(
-        list(planned.values()),
-        stack,
-        scale=own.scale,
-        extrapolation=own.extrapolation,
-        threads=options.threads,
-        progress=progress,
-    )
+    how = MapOptions.of_run(options, None, progress).how
+    made = predict_rasters(list(planned.values()), stack, how, scale=own.scale)
     maps = [ModelMaps(folder / str(k), {}, {}) for k in range(len(fits))]
     for ((k, what), plan), summary in zip(planned.items(), made):
         maps[k].files[what] = summary.path.name
@@ -279,20 +255,18 @@ def draw_species_maps(fit: SpeciesFit, maps: ModelMaps, prepared: SpeciesPrepare
     if "map" not in maps.files or not options.output.map_picture:
         return {}
     from sdm.report.figures.maps.drawn import draw_map
-    from sdm.report.figures.maps.plan import suitability
+    from sdm.report.figures.maps.plan import Marks, suitability
 
     raster = maps.folder / maps.files["map"]
+    records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
+    records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
     picture = draw_map(
         raster,
         raster.with_suffix(".png"),
         shades=suitability(options.predict.scale),
-        x=fit.table.presence_x,
-        y=fit.table.presence_y,
-        test=fit.test_xy,
         title=fit.name,
         species=True,
-        area=prepared.area_of(fit.name),
-        edges=fit.model.alpha > 1.0,
+        marks=Marks(records, prepared.area_of(fit.name), fit.model.alpha > 1.0),
         paper=paper_of(options.output),
     )
     return {"picture": picture.name}

@@ -31,7 +31,7 @@ def map_format(path: Path, bands: int = 1) -> str:
     if ending in ("tif", "tiff", ""):
         return COG
     known = raster_driver_extensions()
-    driver = known.get(ending)
+    driver: str | None = known.get(ending)
     if driver is None or driver in _NOT:
         good = ", ".join(f".{name}" for name in ("tif", "asc", "img", "nc", "bil", "grd", "sdat") if name in known)
         raise OptionError(f"{path.name} cannot be a map: expected one of the endings {good}")

@@ -11,6 +11,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.maps.projection.change import Ground
 from sdm.maps.ranges import patch_frame
 from sdm.maps.vectors import write_geopackage
+from sdm.types import Numbers
 
 PACKAGE = "results.gpkg"
 
@@ -27,7 +28,7 @@ def add_ranges(rasters: Mapping[str, Path], path: Path, tags: Mapping[str, str])
         frame, _ = patch_frame(raster, tags.get("species", name), 0.0)
         own = _own_tags(raster)
         middle, crs = presence_centroid(raster)
-        row: dict[str, Any] = {"map": name, **tags, **own, "patches": len(frame)}
+        row: Numbers = {"map": name, **tags, **own, "patches": len(frame)}
         row["area_km2"] = float(frame["area_km2"].sum()) if len(frame) else 0.0
         row |= {key: middle.get(key) if middle else None for key in ("lon", "lat")}
         rows.append((row, None if middle is None else shapely.Point(middle["x"], middle["y"])))

@@ -14,7 +14,7 @@ from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.maps.rasters import BLOCK, NODATA, Raster, write_rasters
-from sdm.types import AnyArray, Array, Progress
+from sdm.types import AnyArray, Array, Numbers, Progress
 
 STATISTICS = ("mean", "sd", "min", "max")
 NAMES = {"mean": "mean", "sd": "standard deviation", "min": "minimum", "max": "maximum"}  # in tags and descriptions
@@ -49,7 +49,7 @@ def write_agreement(
     *,
     threads: int = 2,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> Numbers:
     """Write mean, standard deviation (of n - 1), minimum and maximum over maps, and how many say present.
 
     Cells have a value where every map has one. `presence` may be empty; agreement is then not written.
@@ -86,7 +86,7 @@ def write_agreement(
         cutoff = _shared_tags(presence, ("threshold_rule", "threshold"))
         about.append({**common, **cutoff, "what": "agreement", "units": "scenarios"})
     summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True, doing=doing)
-    numbers: dict[str, Any] = {name: one.numbers for name, one in zip(STATISTICS, summaries)}
+    numbers: Numbers = {name: one.numbers for name, one in zip(STATISTICS, summaries)}
     if presence:
         km2 = sum((parts[key] for key in sorted(parts)), np.zeros(n + 1))
         numbers["agreement"] = {str(k): float(value) for k, value in enumerate(km2)}
@@ -143,7 +143,7 @@ def write_variance(
     *,
     threads: int = 2,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> Numbers:
     """Write the variance of maps that each source accounts for, and the rest; return means over the area and shares."""
     stack, doing = map_stack(grid, maps), "variance of scenarios"
     areas, names = grid.located, [*design.levels, REST]

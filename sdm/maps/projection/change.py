@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
-from sdm.types import AnyArray, Array, Colour
+from sdm.types import AnyArray, Array, Colour, Numbers
 
 CODES = ("stable_absent", "stable_present", "gain", "loss", "out_of_reach")
 STABLE_ABSENT, STABLE_PRESENT, GAIN, LOSS, OUT_OF_REACH = range(5)
@@ -19,7 +18,6 @@ COLOURS: dict[int, Colour] = {
     OUT_OF_REACH: (240, 215, 90),
 }  # fmt: skip  # that people tell apart who do not see red, green or blue
 UNKNOWN = 255
-DISPERSALS = ("unlimited", "none")
 _POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW")
 
 
@@ -96,18 +94,16 @@ class Change:
         return cls(tuple(map(int, total[:n])), tuple(map(float, total[n : 2 * n])))
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """The same as JSON values; a percentage of nothing is None."""
         before = self.km2[STABLE_PRESENT] + self.km2[LOSS]
-        parts: dict[str, Any] = {
-            name: {"cells": cells, "km2": km2} for name, cells, km2 in zip(CODES, self.cells, self.km2)
-        }
+        parts: Numbers = {name: {"cells": cells, "km2": km2} for name, cells, km2 in zip(CODES, self.cells, self.km2)}
         gain, loss = self.km2[GAIN], self.km2[LOSS]
         shares = {"gain_percent": gain, "loss_percent": loss, "net_percent": gain - loss}
         return parts | {name: 100 * km2 / before if before else None for name, km2 in shares.items()}
 
 
-def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -> dict[str, Any] | None:
+def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -> Numbers | None:
     """Return how far and where to a centroid moved, along the shortest line on the ellipsoid; None if not known."""
     if before is None or now is None or "lon" not in before or "lon" not in now:
         return None

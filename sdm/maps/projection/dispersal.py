@@ -109,7 +109,7 @@ class Reach:
         after = np.minimum.accumulate(np.where(there, columns, np.inf)[:, ::-1], axis=1)[:, ::-1]
         first, last = after[:, :1], before[:, -1:]
         round_left, round_right = first + self.turn - columns, columns + self.turn - last
-        nearest = np.minimum.reduce([columns - before, after - columns, round_left, round_right])
+        nearest: Array = np.minimum.reduce([columns - before, after - columns, round_left, round_right])
         return nearest.astype(np.float32)
 
     def limit(self, codes: NDArray[np.uint8], near: NDArray[np.float32], top: int, low: int) -> NDArray[np.uint8]:

@@ -30,7 +30,7 @@ from sdm.maps.projection.change import (
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.rasters import BINARY_NODATA, BLOCK, NODATA, Raster, write_rasters
 from sdm.storage.files import safe_names
-from sdm.types import AnyArray, Array, Progress
+from sdm.types import AnyArray, Array, Numbers, Progress
 
 SHARED = ("mess", "exdet", "mop")  # measures that depend on the environment of a model, not on what it predicts
 PRESENT = (STABLE_PRESENT, GAIN)
@@ -132,7 +132,7 @@ class ScenarioPass:
         novelty: bool = True,
         progress: Progress | None = None,
         doing: str = "scenario",
-    ) -> dict[str, Any]:
+    ) -> Numbers:
         """Write the maps of a scenario into a folder; return its numbers, JSON values, by model and by target.
 
         `stack` has the variables of all models, each once. `before` are the maps of presence in the reference, by the
@@ -282,12 +282,12 @@ class _Work:
         means = cells.sums(area, here[0])
         return made, np.concatenate([self.ground.tally(window, codes, PRESENT), *sizes, novel, means])
 
-    def numbers(self, summaries: Sequence[Any]) -> dict[str, Any]:
+    def numbers(self, summaries: Sequence[Any]) -> Numbers:
         """Return everything that was counted, in the order of the windows, whichever thread was first."""
         parts = [self._parts[key] for key in sorted(self._parts)]
         by_file = {summary.path: summary.numbers for summary in summaries}
-        models: dict[str, Any] = {}
-        targets: dict[str, Any] = {}
+        models: Numbers = {}
+        targets: Numbers = {}
         k_of = 0
         for k, one in enumerate(self.own.models):
             leader = self.leaders[k]
@@ -311,10 +311,10 @@ class _Work:
 
     def _target_numbers(
         self, one: ProjectedModel, target: Target, total: Array, by_file: Mapping[Path, Any]
-    ) -> dict[str, Any]:
+    ) -> Numbers:
         changed = target.title in self.before
-        files: dict[str, Any] = {"suitability": target.suitability, "presence": dict(target.presence)}
-        found: dict[str, Any] = {
+        files: Numbers = {"suitability": target.suitability, "presence": dict(target.presence)}
+        found: Numbers = {
             "name": target.name,
             "model": one.title,
             "fields": dict(one.fields),

@@ -135,10 +135,12 @@ def choose_members(state: State, penalty: Penalty, stretches: NDArray[np.int64])
     """Return, in ascending order, the weights in use and the worst violator of each of the worst stretches. A quadratic
     penalty spreads weight over neighbours, so there the worst of all join as well."""
     used = np.flatnonzero(state.lam)
-    violation = np.where(state.lam != 0.0, 0.0, np.abs(state.eps) / penalty.beta)
-    worst, ends = np.maximum.reduceat(violation, stretches), np.append(stretches[1:], violation.size)
+    violation = np.abs(state.eps) / penalty.beta
+    violation[used] = 0.0
+    worst = np.maximum.reduceat(violation, stretches)
     chosen = np.argsort(-worst, kind="stable")[: max(GROWTH, worst.size // 10)]
-    best = [stretches[k] + violation[stretches[k] : ends[k]].argmax() for k in chosen[worst[chosen] > 1.0]]
+    starts, ends = stretches.tolist(), [*stretches[1:].tolist(), violation.size]
+    best = [starts[k] + violation[starts[k] : ends[k]].argmax() for k in chosen[worst[chosen] > 1.0].tolist()]
     if np.any(penalty.ridge):
         most = min(max(GROWTH, used.size), violation.size)
         top = np.argpartition(-violation, most - 1)[:most]

@@ -12,7 +12,7 @@ from sdm.types import Array
 
 ROUNDING = 2.0 * float(np.finfo(np.float64).eps)  # of a sum, in units of its terms
 TURNS = 200  # at most; a few are enough unless features depend on each other
-SWEEPS = 10  # sweeps before each solve: cheap beside it, and they drop most weights that have to go
+SWEEPS = 40  # sweeps before each solve: cheap beside it, and they drop most weights that have to go
 
 
 def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance: float = 1e-10) -> tuple[Array, bool]:
@@ -35,12 +35,22 @@ def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance:
 def _optimal(h: Array, c: Array, beta: Array, z: Array, tolerance: float) -> bool:
     """Return whether `−(Hz + c)` is nowhere farther from the subdifferential of the penalty than `tolerance`, or than
     the rounding of this sum."""
-    r = h @ z + c
-    away = np.where(z != 0.0, np.abs(r + beta * np.sign(z)), np.abs(r) - beta)
-    if np.all(away <= tolerance):
-        return True
-    rounding = ROUNDING * (np.abs(c) + np.abs(h) @ np.abs(z))
-    return bool(np.all(away <= np.maximum(tolerance, rounding)))
+    return bool(_most_beyond(h, c, beta, z, h @ z + c, tolerance) <= 0.0)
+
+
+@jit
+def _most_beyond(h, c, beta, z, r, tolerance):  # type: ignore[no-untyped-def]
+    """Return how far `−r` is from the subdifferential at most, where that is beyond the tolerance and rounding."""
+    most = 0.0
+    for j in range(z.size):
+        away = abs(r[j] + beta[j] * np.sign(z[j])) if z[j] != 0.0 else abs(r[j]) - beta[j]
+        if away > max(tolerance, most):
+            size = abs(c[j])
+            for i in range(z.size):
+                size += abs(h[j, i] * z[i])
+            if away > ROUNDING * size:
+                most = away
+    return most
 
 
 @jit
@@ -66,13 +76,13 @@ def _sweep(h, beta, z, r, sweeps):  # type: ignore[no-untyped-def]
 
 def _settle(h: Array, c: Array, beta: Array, z: Array) -> bool:
     """Go to the minimiser for the present support and signs, or towards it. Return whether weights left the support."""
-    support = np.flatnonzero(z)
+    (support,) = z.nonzero()
     if not support.size:
         return False
-    a, old = h[np.ix_(support, support)], z[support]
+    a, old = h[support][:, support], z[support]
     slope = a @ old + c[support] + beta[support] * np.sign(old)
     step = -_solve(a, slope)
-    crossed = old * (old + step) <= 0.0
+    crossed = np.sign(old + step) != np.sign(old)
     if crossed.any():
         # Weights that would change sign go to zero all at once, if that is better than where they are. The change of
         # the objective comes from its slope: a difference of its values is lost in rounding.
@@ -88,13 +98,12 @@ def _settle(h: Array, c: Array, beta: Array, z: Array) -> bool:
 
 def _solve(a: Array, b: Array) -> Array:
     """Solve `A x = b` of a curvature; directions whose curvature is below rounding count as if they had that much."""
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg.lapack import dposv
 
+    _, x, failed = dposv(a, b, lower=1)
+    if not failed:
+        return np.asarray(x)
     diagonal = np.diagonal(a)
     scale = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)
-    unit = a * np.outer(scale, scale)
-    try:
-        return np.asarray(scale * cho_solve(cho_factor(unit, check_finite=False), scale * b, check_finite=False))
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(unit)
-        return np.asarray(scale * (vectors @ ((vectors.T @ (scale * b)) / np.maximum(values, ROUNDING))))
+    values, vectors = np.linalg.eigh(a * np.outer(scale, scale))
+    return np.asarray(scale * (vectors @ ((vectors.T @ (scale * b)) / np.maximum(values, ROUNDING))))

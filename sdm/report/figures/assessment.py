@@ -1,100 +1,73 @@
-"""Pictures of model performance: importance, jackknife, ROC, omission, folds on a map, calibration, tuning, bands."""
+"""Pictures of how a model was assessed: folds on a map, tuning, learning curves, surfaces, confusion, penalties."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from sdm.assess.curves import CurvePoint
 from sdm.assess.profiles import Surface
+from sdm.assess.structure import Structure
 from sdm.report.charts import (
+    COLOURS,
     SCALES,
     fold_colours,
 )
 from sdm.report.figures.maps.axes import label_axes, scale_bar
-from sdm.report.figures.maps.plan import MapFrame
-from sdm.report.figures.style import (
-    COLOURS,
-    COLUMN,
-    GREY,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    Paper,
-    drawable,
-    one_plot,
-    own_axes,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.maps.plan import MapFrame, Points
+from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy
+from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Numbers, Row
 
 LAND = (236, 233, 224, 255)
 MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
 
 
-def draw_folds(
-    presence: tuple[Array, Array],
-    group: Index,
-    names: Sequence[str],
-    path: Path,
-    *,
-    background: tuple[Array, Array] | None = None,
-    background_group: Index | None = None,
-    geographic: bool = False,
-    land: Picture | None = None,
-    outlines: Sequence[Array] = (),
-    title: str = "",
-    caption: str = "",
-    paper: Paper = PLAIN,
-) -> Path:
-    """Draw which fold each presence is held out in, over the land, with the lines between blocks; where the background
-    is divided too, its points lie below. The title, a species, is in italics, and the caption is below."""
-    frame = _fold_frame(presence, background, geographic, land)
-    width = COLUMN
-    figure, axes = one_plot(width, min(max(0.62 * width * frame.tall + 16.0, 45.0), 220.0), paper)
-    ways: dict[str, Any] = {"geographic": geographic, "land": land, "outlines": outlines}
-    plot_folds(presence, group, names, axes, background=background, background_group=background_group, **ways)
+@dataclass(frozen=True)
+class FoldPlaces:
+    """Presences with the number of their fold, over the land with the lines between blocks; where the background is
+    divided too, its points lie below."""
+
+    presence: Points
+    group: Index
+    names: Sequence[str]
+    background: Points | None = None
+    background_group: Index | None = None
+    geographic: bool = False
+    land: Picture | None = None
+    outlines: Sequence[Array] = ()
+
+    @property
+    def frame(self) -> MapFrame:
+        """The part of the ground that the map shows."""
+        if self.land is not None:
+            return MapFrame.of(self.land, [self.presence])
+        x, y = map(np.concatenate, zip(self.presence, self.background or self.presence))
+        more = 0.04 * max(float(np.ptp(x)), float(np.ptp(y)), 1e-9)
+        middle = np.radians(np.clip(float(np.mean(y)), -85, 85))
+        limits = (float(x.min()) - more, float(y.min()) - more, float(x.max()) + more, float(y.max()) + more)
+        return MapFrame(limits, 1.0 / float(np.cos(middle)) if self.geographic else 1.0, self.geographic)
+
+
+def draw_folds(folds: FoldPlaces, path: Path, *, title: str = "", caption: str = "", paper: Paper = PLAIN) -> Path:
+    """Draw the fold in which each presence is held out. The title, a species, is in italics, the caption is below."""
+    figure, axes = one_plot(COLUMN, min(max(0.62 * COLUMN * folds.frame.tall + 16.0, 45.0), 220.0), paper)
+    plot_folds(folds, axes)
     axes.set_title(caption, fontsize=TEXT)
     if title:
         figure.suptitle(safe_text(title, 40), fontsize=TEXT + 1, fontstyle="italic")
     return save(figure, path)
 
 
-def _fold_frame(
-    presence: tuple[Array, Array], background: tuple[Array, Array] | None, geographic: bool, land: Picture | None
-) -> MapFrame:
-    """Return the part of the ground that a map of folds shows."""
-    if land is not None:
-        return MapFrame.of(land, [presence])
-    x, y = (np.concatenate(both) for both in zip(presence, presence if background is None else background))
-    more = 0.04 * max(float(np.ptp(x)), float(np.ptp(y)), 1e-9)
-    middle = np.radians(np.clip(float(np.mean(y)), -85, 85))
-    limits = (float(x.min()) - more, float(y.min()) - more, float(x.max()) + more, float(y.max()) + more)
-    return MapFrame(limits, 1.0 / float(np.cos(middle)) if geographic else 1.0, geographic)
-
-
-def plot_folds(
-    presence: tuple[Array, Array],
-    group: Index,
-    names: Sequence[str],
-    ax: Axes | None = None,
-    *,
-    background: tuple[Array, Array] | None = None,
-    background_group: Index | None = None,
-    geographic: bool = False,
-    land: Picture | None = None,
-    outlines: Sequence[Array] = (),
-) -> Axes:
-    """Put the folds of presences on axes, over land, with the lines between blocks."""
-    x, y = presence
-    frame = _fold_frame(presence, background, geographic, land)
-    axes, colours = own_axes(ax), fold_colours(len(names))
+def plot_folds(folds: FoldPlaces, ax: Axes | None = None) -> Axes:
+    """Put the folds of presences on axes."""
+    (x, y), background, background_group, land = folds.presence, folds.background, folds.background_group, folds.land
+    axes, colours, frame = own_axes(ax), fold_colours(len(folds.names)), folds.frame
     if land is not None:
         left, bottom, right, top = land.bounds
         pale = np.zeros((*land.values.shape, 4), dtype=np.uint8)
@@ -105,10 +78,10 @@ def plot_folds(
         axes.scatter(*background, s=1.5, c=[shade[k + 1] for k in background_group], alpha=0.35, linewidths=0)
     elif background is not None and land is None:
         axes.scatter(*background, s=1.5, c="#c9ced2", alpha=0.5, linewidths=0)
-    for line in outlines:
+    for line in folds.outlines:
         axes.plot(*line.T, color="#444444", lw=0.5, alpha=0.8, zorder=2)
-    for k, name in enumerate(names):
-        mine = group == k
+    for k, name in enumerate(folds.names):
+        mine = folds.group == k
         label = f"fold {drawable(name, 18)} ({np.count_nonzero(mine):,})"
         dot: dict[str, Any] = {"mfc": colours[k], "mec": "white", "mew": 0.4, "ls": "none", "zorder": 3}
         axes.plot(x[mine], y[mine], "o" if k < len(COLOURS) else "s", ms=3.6, label=label, **dot)
@@ -121,18 +94,18 @@ def plot_folds(
     return axes
 
 
-def draw_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, path: Path, paper: Paper = PLAIN) -> Path:
+def draw_tuning(rows: Sequence[Row], by: str, best: int, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw a measure against the multiplier, a line for each of the other settings; the chosen one is ringed."""
     figure, axes = one_plot(PAGE if len({row["label"] for row in rows}) > 1 else COLUMN, 80.0, paper)
     plot_tuning(rows, by, best, axes)
     return save(figure, path)
 
 
-def plot_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, ax: Axes | None = None) -> Axes:
+def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None) -> Axes:
     """Put a measure against the multiplier on axes, with the standard error of its mean over folds where it is known:
     a row with `<measure>.sd` beside `<measure>.avg`, and `folds`, their number."""
     axes = own_axes(ax, PAGE, 80.0)
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Numbers]] = {}
     for row in rows:
         groups.setdefault(row["label"], []).append(row)
     places = np.unique([row["multiplier"] for row in rows])
@@ -174,7 +147,7 @@ def plot_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, ax: Axes 
     return axes
 
 
-def standard_error(row: Mapping[str, Any], by: str) -> float | None:
+def standard_error(row: Numbers, by: str) -> float | None:
     """Return the standard error of a mean over folds; None where it is not known."""
     spread, folds = row.get(f"{by.removesuffix('.avg')}.sd"), row.get("folds")
     known = by.endswith(".avg") and isinstance(spread, (int, float)) and np.isfinite(spread) and bool(folds)
@@ -228,4 +201,55 @@ def draw_surface(surface: Surface, scale: str, path: Path, paper: Paper = PLAIN)
                 mark(edge, color="white", ls="--", lw=0.9)
     tidy(axes, x=safe_text(surface.variables[0]), y=safe_text(surface.variables[1]))
     tidy(figure.colorbar(image, ax=axes).ax, y=SCALES[scale])
+    return save(figure, path)
+
+
+def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title: str, paper: Paper = PLAIN) -> Path:
+    """Draw the confusion matrix: shares of each class, with counts where they can be read."""
+    names = [safe_text(label, 20) for label in labels]
+    total = confusion.sum(axis=1, keepdims=True)
+    share = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
+    side = max(60.0, 36.0 + 7.0 * min(len(names), 40))
+    figure, axes = one_plot(side + 25.0, side, paper)
+    image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    if len(names) <= 20:
+        for (row, column), value in np.ndenumerate(confusion):
+            if value:
+                colour = "white" if share[row, column] > 0.55 else "black"
+                axes.text(column, row, f"{value:.4g}", ha="center", va="center", size=SMALL, color=colour)
+    step = -(-len(names) // 40)
+    axes.set_xticks(range(0, len(names), step), names[::step], rotation=90)
+    axes.set_yticks(range(0, len(names), step), names[::step])
+    tidy(axes, x="Most probable class", y="Class on record")
+    axes.set_title(title, fontsize=TEXT)
+    tidy(figure.colorbar(image, ax=axes, shrink=0.75).ax, y="Share of the class")
+    return save(figure, path)
+
+
+def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the held-out loss of every λ and β tried; the chosen one is marked."""
+    tried = structure.search
+    lambdas = sorted({s.lam for s in tried})
+    betas = sorted({s.beta for s in tried if np.isfinite(s.lam)})
+    table = np.full((len(betas), len(lambdas)), np.nan)
+    for s in tried:
+        row = betas.index(s.beta) if np.isfinite(s.lam) else slice(None)
+        table[row, lambdas.index(s.lam)] = s.loss
+    figure, axes = one_plot(max(COLUMN, 40.0 + 11.0 * len(lambdas)), 38.0 + 8.0 * len(betas), paper)
+    low = float(np.nanmin(table))
+    high = low + 1.0
+    image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r", vmin=low, vmax=high)
+    for (row, column), loss in np.ndenumerate(table):
+        if np.isfinite(loss):
+            colour = "black" if loss < 0.5 * (low + high) else "white"
+            axes.text(column, row, f"{loss + 0.0:.2f}", ha="center", va="center", size=SMALL, color=colour)
+    for row, beta in enumerate(betas):
+        if np.isinf(structure.lam) or beta == structure.beta:
+            corner = lambdas.index(structure.lam) - 0.5, row - 0.5
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec=ACCENT, lw=2))
+    axes.set_xticks(range(len(lambdas)), [f"{v:g}" if np.isfinite(v) else "none" for v in lambdas], rotation=45)
+    axes.set_yticks(range(len(betas)), [f"{v:.3g}" for v in betas])
+    tidy(axes, x="λ, by complexity (none: no trees or monomials)", y="β, for any feature")
+    axes.set_title("Held-out log loss less that of the background", fontsize=TEXT)
+    tidy(figure.colorbar(image, ax=axes).ax, y="nats")
     return save(figure, path)

@@ -11,30 +11,16 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.drawn import PIXELS, SIDE_PIXELS, paint
 from sdm.report.figures.maps.plan import MapFrame, Shades
-from sdm.report.figures.style import (
-    ACCENT,
-    COLUMN,
-    GREY,
-    INK,
-    NOWHERE,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    Paper,
-    few_ticks,
-    new_figure,
-    one_plot,
-    safe_text,
-    save,
-)
+from sdm.report.figures.style import ACCENT, GREY, INK, few_ticks, new_figure, one_plot, safe_text, save
+from sdm.report.paper import COLUMN, NOWHERE, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import read_picture
 from sdm.report.results import number
+from sdm.types import Row
 
 PRIMARIES = ("#d62728", "#2ca02c", "#1f5fd6")  # red, green and blue of a legend
 
 
-def draw_strengths(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
+def draw_strengths(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
     """Draw the loss of held-out records with its standard error (of a path without, the training loss) and the number
     of axes against the strength of the penalty; the chosen strength is marked."""
     strength = [number(row["strength"]) or np.nan for row in rows]

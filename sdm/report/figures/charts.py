@@ -18,13 +18,8 @@ from sdm.report.charts import RULE, SHADE, WHISKER, BarChart, Biplot, Chart, Col
 from sdm.report.figures.maps.drawn import class_keys
 from sdm.report.figures.style import (
     ACCENT,
-    COLUMN,
     GREY,
     INK,
-    PAGE,
-    SMALL,
-    TEXT,
-    Paper,
     Sheet,
     drawable,
     new_figure,
@@ -34,6 +29,7 @@ from sdm.report.figures.style import (
     save,
     tidy,
 )
+from sdm.report.paper import COLUMN, PAGE, SMALL, TEXT, Paper
 
 DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 BAR_COLOURS = (INK, ACCENT)

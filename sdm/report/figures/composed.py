@@ -11,42 +11,29 @@ from sdm.report.charts import BarChart, Bars, ColumnChart, LineChart
 from sdm.report.figures.charts import plot_bars, plot_curve
 from sdm.report.figures.maps.axes import label_axes, scale_bar
 from sdm.report.figures.maps.drawn import paint
-from sdm.report.figures.maps.plan import MapFrame, suitability
-from sdm.report.figures.style import (
-    PAGE,
-    PLAIN,
-    TITLE,
-    Paper,
-    lay_out,
-    new_figure,
-    safe_text,
-    save,
-    tidy,
-)
-from sdm.report.pictures import read_picture
-from sdm.types import Array
+from sdm.report.figures.maps.plan import UNMARKED, MapFrame, Marks, suitability
+from sdm.report.figures.style import lay_out, new_figure, safe_text, save, tidy
+from sdm.report.paper import PAGE, PLAIN, TITLE, Paper
+from sdm.report.pictures import Picture
 
 CURVES, MOST = 4, 8  # responses, and bars of importance
 PIXELS = 1200
 
 
 def draw_publication(
-    raster: Path,
+    picture: Picture,
     path: Path,
     *,
     species: str,
     scale: str,
     curves: Sequence[LineChart | ColumnChart],
     bars: BarChart,
-    records: tuple[Array, Array] | None = None,
-    band: int = 1,
-    edges: bool = False,
+    marks: Marks = UNMARKED,
     paper: Paper = PLAIN,
 ) -> Path:
     """Draw (a) the map with the records, (b) the first four curves, on one scale, and (c) the importance of the first
     variables, on the width of a page."""
-    picture = read_picture(raster, PIXELS, band)
-    frame = MapFrame.of(picture, [] if records is None else [records])
+    frame = MapFrame.of(picture, list(marks.records.values()))
     wide = paper.width or PAGE
     narrow = wide < 130.0
     groups = [_cut(group) for group in bars.groups]
@@ -60,8 +47,8 @@ def draw_publication(
         middle, bottom = np.ravel(side.subfigures(2, 1, height_ratios=[1.45, 1.0]))
     axes = top.add_subplot()
     shades = suitability(scale)
-    image = paint(axes, picture, shades, edges=edges)
-    if records is not None:
+    image = paint(axes, picture, shades, edges=marks.edges)
+    for records in marks.records.values():
         axes.plot(*records, "o", ms=1.9, mfc="white", mec="black", mew=0.35, ls="none")
     label_axes(axes, frame)
     strip = top.colorbar(image, ax=axes, location="bottom", shrink=0.8, aspect=30, pad=0.02)

@@ -12,25 +12,9 @@ from numpy.typing import NDArray
 from sdm.assess.paths.strata import PathValidation
 from sdm.maxent.paths.homotopy import RelaxationPath
 from sdm.maxent.paths.multiplier import CertifiedPath
-from sdm.report.figures.style import (
-    ACCENT,
-    COLOURS,
-    COLUMN,
-    GREY,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    log_ticks,
-    new_figure,
-    one_plot,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.charts import COLOURS
+from sdm.report.figures.style import ACCENT, GREY, INK, log_ticks, new_figure, one_plot, safe_text, save, tidy
+from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.types import Array
 
 LINES = 8  # atoms up to which the lines are drawn that the path breaks at
@@ -183,7 +167,7 @@ def draw_multipliers(
 
 def _near_weight(weights: Array) -> NDArray[np.bool_]:
     """Tell where a feature has a weight at this fit or at one beside it, so that a line starts and ends at zero."""
-    used = weights != 0
+    used: NDArray[np.bool_] = weights != 0
     out = used.copy()
     out[1:] |= used[:-1]
     out[:-1] |= used[1:]

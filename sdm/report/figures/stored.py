@@ -1,15 +1,17 @@
 """Pictures that are not charts, from stored results: folds on a map, and the choice of settings."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdm.report.charts import fold_names
-from sdm.report.figures.assessment import plot_folds, plot_tuning
-from sdm.report.figures.style import COLUMN, PAGE, Paper, one_plot, save
+from sdm.report.figures.assessment import FoldPlaces, plot_folds, plot_tuning
+from sdm.report.figures.style import one_plot, save
 from sdm.report.pages.maps.live_map import main_picture
+from sdm.report.paper import COLUMN, PAGE, Paper
 from sdm.report.results import Results, Row, column, number
+from sdm.types import Numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +24,8 @@ def plot_stored_folds(results: Results, ax: "Axes | None" = None) -> "Axes":
     group = np.array([names.index(row["fold"]) for row in rows], dtype=np.int64)
     land = main_picture(results)
     places = np.array(column(rows, "X")), np.array(column(rows, "Y"))
-    return plot_folds(places, group, names, ax, geographic=land is not None and land.geographic, land=land)
+    geographic = land is not None and land.geographic
+    return plot_folds(FoldPlaces(places, group, names, geographic=geographic, land=land), ax)
 
 
 def plot_stored_tuning(results: Results, by: str | None = None, ax: "Axes | None" = None) -> "Axes":
@@ -45,7 +48,7 @@ def draw_stored(results: Results, paper: Paper) -> None:
         save(figure, plots / "tune.png")
 
 
-def _setting(row: Mapping[str, str] | Row) -> dict[str, Any]:
+def _setting(row: Mapping[str, str] | Row) -> Numbers:
     """Return a row of what was tried with numbers, its multiplier, and what else it is."""
     words = [row[key] for key in ("fc",) if row.get(key)]
     words += [f"{key} {row[key]}" for key in ("entropy", "regularization", "lambda", "beta") if row.get(key)]

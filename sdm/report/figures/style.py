@@ -19,9 +19,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sdm.report.charts import COLOURS, short
-from sdm.report.paper import COLUMN, INCH, PLAIN, SMALL, TEXT, TITLE, Paper
-from sdm.report.paper import NOWHERE as NOWHERE
-from sdm.report.paper import PAGE as PAGE
+from sdm.report.paper import COLUMN, INCH, PLAIN, SMALL, TEXT, Paper
 
 INK, ACCENT = COLOURS[:2]
 GREY = "#8a8f94"
@@ -71,7 +69,7 @@ def own_axes(ax: Axes | None, width: float = COLUMN, height: float = 62.0) -> Ax
     return figure.add_subplot()
 
 
-def tidy(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> Axes:
+def tidy(axes: Axes, *, x: str = "", y: str = "") -> Axes:
     """Give axes their labels, and letters of the sizes that all figures have."""
     axes.tick_params(which="both", labelsize=SMALL, width=0.6)
     axes.tick_params(which="major", length=2.5)
@@ -82,8 +80,6 @@ def tidy(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> Axes:
         axes.set_xlabel(x, fontsize=TEXT)
     if y:
         axes.set_ylabel(y, fontsize=TEXT)
-    if title:
-        axes.set_title(title, fontsize=TITLE)
     return axes
 
 

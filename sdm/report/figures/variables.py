@@ -1,29 +1,16 @@
 """Pictures of variables: how they are correlated, how far they are alike, and what leaving some out costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from sdm.assess.variables.correlation import Collinearity, Merge, leaf_order
 from sdm.assess.variables.variogram import Autocorrelation, Variogram, kilometres
-from sdm.report.figures.style import (
-    ACCENT,
-    COLUMN,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    new_figure,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, tidy
+from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
+from sdm.types import Row
 
 MOST_NUMBERS = 16  # variables whose correlations are written into the cells
 ROW = 6.0  # millimetres per variable
@@ -117,7 +104,7 @@ def _dendrogram(axes: Axes, merges: Sequence[Merge], order: np.ndarray, limit: f
         axes.spines[edge].set_visible(False)
 
 
-def draw_reduction(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
+def draw_reduction(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
     """Draw held-out loss with its standard error, step by step, and AUC below; the choice is marked."""
     figure = new_figure(PAGE if len(rows) > 10 else COLUMN, 100.0, paper)
     loss, score = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FunctionLoader, TemplateError, Undefined
 from markupsafe import Markup
@@ -15,15 +14,15 @@ from sdm.errors import DataError
 from sdm.report.model_figures import draw_model
 from sdm.report.pages import words
 from sdm.report.pages.cautions import CautionsOf, cautions
-from sdm.report.pages.compiled_templates import compiled_templates
 from sdm.report.pages.drawing.theme import dark_charts
 from sdm.report.paper import Paper
 from sdm.report.results import Results
+from sdm.types import Numbers
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPT = "page.js"
 MAIN_FIGURES = 4  # that stand beside the map
-Context = dict[str, Any]
+Context = Numbers
 
 
 @dataclass(frozen=True)
@@ -113,9 +112,6 @@ def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FunctionLoader(_source), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.bytecode_cache = compiled_templates(
-        environment.autoescape, environment.trim_blocks, environment.lstrip_blocks
-    )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
     environment.globals["words"] = words
     for filter_ in (words.percent, words.small_share, words.figure, words.whole, words.file_name):

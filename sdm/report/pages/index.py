@@ -4,10 +4,9 @@ It is made of `summary.csv` alone, whatever the number of species: no folder of 
 inside the page; the browser draws those that are shown, and loads their pictures when they come into view.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from sdm.errors import DataError
 from sdm.report.pages.frame import MAIN_FIGURES, KeyFigure, render
@@ -21,6 +20,7 @@ from sdm.report.results import (
 )
 from sdm.report.summary import HEAD, SUMMARY, SUMMARY_PARQUET, TAIL, group_failures
 from sdm.storage.files import write_text
+from sdm.types import Numbers
 
 NAME = "index.html"
 SCRIPT = "index.js"
@@ -80,7 +80,7 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
         rows = read_rows(summary)
     failed = sum(row.get("status") == FAILED for row in rows)
     groups = group_failures(rows)
-    reasons: list[dict[str, Any]] = [{"text": group.reason, "count": len(group.species)} for group in groups]
+    reasons: list[Numbers] = [{"text": group.reason, "count": len(group.species)} for group in groups]
     columns = _columns(rows)
     context = {
         "group": f"{GROUP}/{GROUP}.html" if (folder / GROUP / f"{GROUP}.html").is_file() else None,
@@ -104,7 +104,7 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
     return render("index.html", context, [SCRIPT])
 
 
-def _index_figures(rows: Sequence[Row], columns: Sequence[Mapping[str, Any]], failed: int) -> list[KeyFigure]:
+def _index_figures(rows: Sequence[Row], columns: Sequence[Numbers], failed: int) -> list[KeyFigure]:
     """Return how many species were fitted, and the middle of what is known of them."""
     shown = [KeyFigure("Fitted", f"{len(rows) - failed:,}", f"of {len(rows):,} species")]
     for column in columns:
@@ -129,7 +129,7 @@ def _against(known: Iterable[str]) -> str | None:
     return "absences" if "training_presences" not in keys else "background"
 
 
-def _columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _columns(rows: Sequence[Row]) -> list[Numbers]:
     """Return the columns between the name and the status: those that are known first, then whatever else there is."""
     there = dict.fromkeys(key for row in rows for key, value in row.items() if value != "")
     keys = [key for key in COLUMNS if key in there]
@@ -143,8 +143,8 @@ def _columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _data(
-    rows: Sequence[Row], columns: Sequence[Mapping[str, Any]], groups: Sequence[Sequence[str]], reasons: Sequence[str]
-) -> dict[str, Any]:
+    rows: Sequence[Row], columns: Sequence[Numbers], groups: Sequence[Sequence[str]], reasons: Sequence[str]
+) -> Numbers:
     """Return the table by columns, as the script of the page reads it: short, for there are many rows.
 
     Names of folders and files that follow from the species' name are 1 there; statuses and messages are numbers of

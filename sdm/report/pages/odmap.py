@@ -7,13 +7,13 @@ element, Value.
 import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sdm.report.pages import words
 from sdm.report.pages.maps.live_map import main_picture
 from sdm.report.pages.words import figure, whole
 from sdm.report.pictures import Picture
 from sdm.report.results import SCALES, Results, number
+from sdm.types import Numbers
 
 ELEMENTS = Path(__file__).parents[1] / "templates" / "odmap.csv"
 """Every element of the protocol, and the rows of the page (the beginnings of section and name) that fill it in."""
@@ -148,7 +148,7 @@ def _assessment(results: Results) -> list[tuple[str, str]]:
             spread = "" if sd is None else f" ± {figure(sd, 2)} (DeLong's standard deviation)"
             rows.append(("On test records", _gain(results, "test", spread)))
     measures = results.tree("measures").items()
-    rows += [(f"On sites: {part}", _measured(values)) for part, values in measures if isinstance(values, Mapping)]
+    rows += [(f"On sites: {part}", _measured(values)) for part, values in measures if isinstance(values, dict)]
     if joint := (results.tree("test").get("mean") or results.tree("training")).get("joint"):
         rows.append(("On held-out sites" if results.tree("test") else "On training sites", _measured(joint)))
     if mean := results.tree("cross_validation").get("mean") or (tuning.get("best") if tuning.get("folds") else None):
@@ -165,7 +165,7 @@ def _gain(results: Results, part: str, spread: str) -> str:
     return text if loss is None and n.get("software") else f"{text}, log loss {figure(loss)}"
 
 
-def _measured(values: Mapping[str, Any]) -> str:
+def _measured(values: Numbers) -> str:
     shown = {name: value for name, value in values.items() if isinstance(value, float) and not name.endswith(".sd")}
     return ", ".join(f"{name.removesuffix('.avg').replace('_', ' ')} {figure(value)}" for name, value in shown.items())
 

@@ -1,7 +1,5 @@
 """Sections about projections: change in every scenario, extrapolation, and a panel to compare."""
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from sdm.report.charts import BarChart, Bars
@@ -21,7 +19,8 @@ from sdm.report.projection import (
     projection_of,
     read_projection,
 )
-from sdm.report.results import SCENARIOS, Results, number
+from sdm.report.results import SCENARIOS, Results, nested, number, tree_of
+from sdm.types import Numbers
 
 MOST_VARIABLES = 40
 REACH = "Out of reach (km²)"
@@ -143,17 +142,13 @@ def shift_section(results: Results) -> Context | None:
     for name in names:
         ends = []
         for key in ("shift", "where_suitable_shift"):
-            known = [v for case in stored.scenarios if (v := _of_variable(case, name, key)) is not None]
+            shifts = [number(nested(case.numbers, "variables", name, key)) for case in stored.scenarios]
+            known = [shift for shift in shifts if shift is not None]
             ends += [min(known, default=None), max(known, default=None)]
-        before = _of_variable(stored.reference, name, "mean") if stored.reference else None
+        before = number(nested(stored.reference.numbers, "variables", name, "mean")) if stored.reference else None
         rows.append({"name": name, "before": before, "ends": ends})
     told = [row for row in rows if row["ends"] != [None] * 4]
     return {"rows": told, "count": len(stored.scenarios)} if told else None
-
-
-def _of_variable(case: StoredCase, name: str, key: str) -> float | None:
-    own = case.tree("variables").get(name)
-    return number(own.get(key)) if isinstance(own, dict) else None
 
 
 def mapping_section(results: Results) -> Context | None:
@@ -191,18 +186,14 @@ def fitted_section(results: Results) -> Context | None:
     return {"links": links}
 
 
-def _said(results: Results) -> Mapping[str, Any]:
+def _said(results: Results) -> Numbers:
     cases = stored_projection(results).scenarios
     return {"mean": mean_change(cases), "outside": most_outside(cases)}
 
 
-def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
-    told = group.get("numbers")
-    own = told if isinstance(told, dict) else {}
-    parts: dict[str, dict[str, Any]] = {
-        key: found if isinstance(found := own.get(key), dict) else {} for key in ("mean", "sd", "agreement")
-    }
-    areas = {int(key): number(value) or 0.0 for key, value in parts["agreement"].items() if str(key).isdecimal()}
+def _group_row(group: Numbers) -> Numbers:
+    agreed = tree_of(group, "numbers", "agreement")
+    areas = {int(key): number(value) or 0.0 for key, value in agreed.items() if str(key).isdecimal()}
     most = int(number(group.get("cases")) or max(areas, default=0))
 
     def at_least(count: float) -> float | None:
@@ -211,8 +202,8 @@ def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": group_title(group),
         "cases": group.get("cases"),
-        "mean": parts["mean"].get("mean"),
-        "sd": parts["sd"].get("mean"),
+        "mean": nested(group, "numbers", "mean", "mean"),
+        "sd": nested(group, "numbers", "sd", "mean"),
         "any": at_least(1),
         "half": at_least(most / 2),
         "all": at_least(most),
@@ -225,15 +216,8 @@ def stored_projection(results: Results) -> StoredProjection:
 
 
 def _picture(stored: StoredProjection, key: str) -> str | None:
-    files = stored.numbers.get("files")
-    named = files.get("pictures") if isinstance(files, dict) else None
-    path = inside(stored.folder, named.get(key)) if isinstance(named, dict) else None
+    path = inside(stored.folder, nested(stored.numbers, "files", "pictures", key))
     return None if path is None else shown_picture(path)
-
-
-def _percent(share: Any) -> float | None:
-    found = number(share)
-    return None if found is None else 100 * found
 
 
 PANEL = ("map_view.js", "map_layers.js", "panel.js")

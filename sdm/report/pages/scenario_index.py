@@ -1,7 +1,6 @@
 """The page over the projections of several species: a map of the change of each, its area now, and how it changes."""
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from sdm.report.charts import TOP
@@ -18,6 +17,7 @@ from sdm.report.projection import (
 )
 from sdm.report.results import Results, number
 from sdm.storage.files import write_text
+from sdm.types import Numbers
 
 # Columns of figures: title, what it is of, and its digits (0: a whole number).
 COLUMNS = (
@@ -48,7 +48,7 @@ def projection_index(folder: Path) -> str:
     return render("projections.html", {**context, "scenarios": counts.pop() if len(counts) == 1 else None})
 
 
-def _entry(results: Results) -> dict[str, Any]:
+def _entry(results: Results) -> Numbers:
     stored = StoredProjection(results.folder, results.numbers)
     cases, now = stored.scenarios, stored.reference.km2 if stored.reference else None
     parts = [number(case.tree("suitable_outside").get("share")) for case in cases]

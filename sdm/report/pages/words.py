@@ -1,9 +1,9 @@
 """Facts of a run in words, for the templates: how records were cleaned, sampling bias, settings, and testing."""
 
 from pathlib import Path
-from typing import Any
 
 from sdm.report.results import Results, number
+from sdm.types import Numbers
 
 LEDGER = {
     "unreadable": "could not be read",
@@ -41,12 +41,7 @@ TREATMENTS = {
 }
 
 
-def count(value: Any) -> str:
-    """Return a whole number with separators."""
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def figure(value: Any, digits: int = 4) -> str:
+def figure(value: object, digits: int = 4) -> str:
     """Return a number with that many significant digits; a dash for what is none."""
     found = None if isinstance(value, bool) else number(value)
     if found is None:
@@ -55,19 +50,19 @@ def figure(value: Any, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
-def percent(value: Any) -> str:
+def percent(value: object) -> str:
     """Return a share in percent."""
     found = number(value)
     return "–" if found is None else f"{100 * found + 1e-9:.1f} %"  # halves go up, as in the live map
 
 
-def small_share(value: Any) -> str:
+def small_share(value: object) -> str:
     """Return a share in percent that may be very small, and is not nothing."""
     found = number(value)
     return "< 0.1 %" if found is not None and 0.0 < found < 0.0005 else percent(value)
 
 
-def whole(value: Any) -> str:
+def whole(value: object) -> str:
     """Return a whole number with separators; a dash for what is none."""
     found = number(value)
     return "–" if found is None else f"{round(found):,}"
@@ -79,7 +74,7 @@ def warnings(results: Results) -> list[str]:
     return [str(text) for text in found] if isinstance(found, list) else []
 
 
-def ledger(results: Results) -> list[tuple[str, Any]]:
+def ledger(results: Results) -> list[tuple[str, object]]:
     """Return the record cleaning summary, one row per reason that occurred."""
     found = results.tree("records")
     if not found:
@@ -126,7 +121,7 @@ def setting_rows(results: Results) -> list[tuple[str, str]]:
     return rows
 
 
-def plain_value(value: Any) -> str:
+def plain_value(value: object) -> str:
     """Return the value of an option as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -144,10 +139,10 @@ def partition(results: Results) -> str:
     told, found = [], results.tree("measures")
     if aside := n.get("test_presences") or (found.get("test") or {}).get("sites"):
         if option("test.file"):
-            told.append(f"{count(aside)} test {sites} from {file_name(option('test.file'))}")
+            told.append(f"{whole(aside)} test {sites} from {file_name(option('test.file'))}")
         else:
             share = f" ({figure(option('test.percent'))} %)" if number(option("test.percent")) else ""
-            told.append(f"{count(aside)} {sites} set aside{share and f' at random{share}'}")
+            told.append(f"{whole(aside)} {sites} set aside{share and f' at random{share}'}")
     folds = results.tree("cross_validation") or results.tree("test")
     if rows := folds.get("rows") or folds.get("folds"):
         background = _background(folds, ", measured on the ")
@@ -162,7 +157,7 @@ def partition(results: Results) -> str:
     return f"{said[0].upper()}{said[1:]}."
 
 
-def file_name(path: Any) -> str:
+def file_name(path: object) -> str:
     """Return the name of a file without its folders."""
     return Path(str(path)).name
 
@@ -189,10 +184,10 @@ def _chosen_in(results: Results) -> str:
     tuning = results.tree("tuning")
     if not tuning.get("folds"):
         return "on the training records, without folds"
-    return f"in {count(tuning['folds'])} folds ({tuning.get('method')}{_background(tuning, ', ')})"
+    return f"in {whole(tuning['folds'])} folds ({tuning.get('method')}{_background(tuning, ', ')})"
 
 
-def _background(folds: dict[str, Any], words: str) -> str:
+def _background(folds: Numbers, words: str) -> str:
     """Say on which background folds were measured; sites have none."""
     return f"{words}{folds['background']} background" if folds.get("background") else ""
 
@@ -202,7 +197,7 @@ def selection(results: Results) -> str:
     tuning, option = results.tree("tuning"), results.option
     if tuning.get("chosen"):
         rule = f"by {plain_value(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(results)}"
-        return f"{tuning['chosen']}, chosen of {count(tuning.get('settings'))} settings {rule}."
+        return f"{tuning['chosen']}, chosen of {whole(tuning.get('settings'))} settings {rule}."
     if results.numbers.get("multiplier_search"):
         found = figure(results.numbers.get("multiplier"))
         return f"The regularisation multiplier {found} was chosen by the log loss of held-out sites."
@@ -225,7 +220,7 @@ PENALTIES = {
 FAMILIES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 
 
-def penalty_text(regularization: Any) -> str:
+def penalty_text(regularization: object) -> str:
     """Return the penalty of a fit; that of Maxent unless another one is stored."""
     return PENALTIES.get(str(regularization), PENALTIES["l1"])
 
@@ -236,7 +231,7 @@ def feature_families(letters: str) -> str:
     return f"{', '.join(families)} features" if families else ""
 
 
-def order_text(order: Any) -> str:
+def order_text(order: object) -> str:
     """Return the order of the entropy after a comma; nothing for Shannon's."""
     return "" if order in (None, 1) else f", Tsallis entropy of order {figure(order)}"
 

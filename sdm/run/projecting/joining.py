@@ -3,18 +3,18 @@
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import step_by_step
+from sdm.report.projection import StoredCase
 from sdm.report.tables import write_rows
 from sdm.run.projecting.opening import Opened
-from sdm.run.projecting.summary import Case, SpeciesProjection
+from sdm.run.projecting.summary import SpeciesProjection
 from sdm.run.projecting.telling import COLUMNS, field_column, projection_rows, projection_warnings
-from sdm.storage.files import safe_name, safe_names, to_json
+from sdm.storage.files import remove_empty, safe_name, safe_names, to_json
 from sdm.types import Numbers, Progress
 
 
@@ -31,7 +31,7 @@ def write_projections(
     write_rows(stage / "mapping.csv", list(mapping))
     taken: set[str] = set()
     for one in species:
-        _write_across(one, options, opened, place, stage, progress, taken)
+        _write_across(one, options, opened, stage, progress, taken)
     columns = dict.fromkeys(field_column(name) for one in species for name in one.fields)
     rows = [row for one in species for row in projection_rows(one)]
     heads = [*COLUMNS[:2], *columns, *COLUMNS[2:]]
@@ -77,7 +77,6 @@ def _write_across(
     one: SpeciesProjection,
     options: RunOptions,
     opened: Opened,
-    place: Path,
     stage: Path,
     progress: Progress | None,
     taken: set[str],
@@ -88,39 +87,29 @@ def _write_across(
     if len(cases) < 2:
         return
     (stage / "across").mkdir(exist_ok=True)
-    common: dict[str, Any] = {"threads": options.threads, "progress": progress}
-    groups = one.groups()
-    for shared, chosen in groups:
+    common: Numbers = {"threads": options.threads, "progress": progress}
+    for shared, chosen in one.groups():
         title = "_".join(shared.values()) or "all"
-        maps, present = _maps(one, chosen, place)
+        maps, present = _maps(chosen)
         wanted = [*STATISTICS, *(["agreement"] if present else [])]
         files = _free_files(f"{one.page}_{title}", wanted, taken)
         tags = {"species": one.name, "scenario": title, "over": ", ".join(one.over), "group": title}
         places = {key: stage / name for key, name in files.items()}
         numbers = write_agreement(opened.grid, maps, present, places, tags, **common)
-        one.across.append(
-            {
-                "over": one.over,
-                "fields": shared,
-                "title": title,
-                "cases": len(chosen),
-                "numbers": numbers,
-                "files": files,
-            }
-        )
-    design = Design.of([case.numbers["fields"] for case in cases])
+        group = {"over": one.over, "fields": shared, "title": title}
+        one.across.append({**group, "cases": len(chosen), "numbers": numbers, "files": files})
+    design = Design.of([case.fields for case in cases])
     if len(design.levels) > 1:
         sources = [*design.levels, REST]
         files = _free_files(f"{one.page}_variance", sources, taken)
         places = {source: stage / name for source, name in files.items()}
-        maps, _ = _maps(one, cases, place)
+        maps, _ = _maps(cases)
         found = write_variance(opened.grid, maps, design, places, {"species": one.name}, **common)
         for row in found["sources"]:
             row["file"] = files[row["source"]]
         one.variance = found
     style_folder(stage / "across")
-    if not any((stage / "across").iterdir()):
-        (stage / "across").rmdir()
+    remove_empty([stage / "across"])
 
 
 def _free_files(head: str, ends: Sequence[str], taken: set[str]) -> dict[str, str]:
@@ -137,8 +126,8 @@ def _free_files(head: str, ends: Sequence[str], taken: set[str]) -> dict[str, st
     return files
 
 
-def _maps(one: SpeciesProjection, cases: Sequence[Case], place: Path) -> tuple[list[Path], list[Path]]:
+def _maps(cases: Sequence[StoredCase]) -> tuple[list[Path], list[Path]]:
     """Return the maps of suitability of cases, and those of presence by the first rule, if all of them have it."""
-    maps = [place / case.numbers["files"]["suitability"] for case in cases]
-    present = [case.numbers["files"]["presence"].get(one.rule) for case in cases]
-    return maps, [place / name for name in present if name is not None] if all(present) else []
+    maps = [path for case in cases if (path := case.raster("suitability"))]
+    present = [path for case in cases if (path := case.raster("presence"))]
+    return maps, present if len(present) == len(cases) else []

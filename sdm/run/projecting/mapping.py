@@ -29,10 +29,11 @@ from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml
 from sdm.progress.telling import StepCount, step_by_step
+from sdm.report.projection import StoredCase
 from sdm.run.projecting.joining import write_pages, write_projections
 from sdm.run.projecting.opening import REFERENCE, Opened, OpenScenario
 from sdm.run.projecting.scenarios import period_order
-from sdm.run.projecting.summary import Case, SpeciesProjection
+from sdm.run.projecting.summary import SpeciesProjection, case_numbers
 from sdm.run.projecting.telling import common_warnings, projection_lines
 from sdm.run.run_folder import RunFolder, load_job
 from sdm.storage.commit import staging
@@ -56,7 +57,6 @@ class ProjectionResult:
     notices: list[str]
     warnings: list[str]
     lines: list[str] = field(default_factory=list)
-    kept: int = 0  # scenarios that were there already
     index: Path | None = None
 
 
@@ -68,11 +68,6 @@ class Step:
     before: OpenScenario | None  # where dispersal begins: the period before, or the reference
     wave: int
     digest: str
-
-    @property
-    def title(self) -> str:
-        """The title of the scenario."""
-        return self.scenario.title
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ class Projection:
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
         """Map every scenario, then what concerns all of them."""
-        found, kept = self._map_all(place, resume)
+        found = self._map_all(place, resume)
         earlier_maps = {name for name in sdm_files(place) if name.startswith("across/")} if resume else set()
         with staging(place, overwrite=True, keep=True) as stage:
             species = self._together(found, place, stage)
@@ -132,7 +127,7 @@ class Projection:
         for name in earlier_maps:  # of other groups of scenarios
             (place / name).unlink(missing_ok=True)
         index = write_pages(species, place, self.progress) if self.options.output.report else None
-        result = ProjectionResult(target, species, self.opened.notices, [], kept=kept)
+        result = ProjectionResult(target, species, self.opened.notices, [])
         result.index = None if index is None else target / index
         result.warnings = common_warnings(species)
         result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
@@ -144,7 +139,7 @@ class Projection:
         first = self.opened.reference
         by_title = {one.title: one for one in self.opened.scenarios}
         pairs: list[tuple[OpenScenario, OpenScenario | None]] = [] if first is None else [(first, None)]
-        for title, earlier in period_order([one.scenario for one in self.opened.scenarios]):
+        for title, earlier in period_order(self.opened.scenarios):
             pairs.append((by_title[title], first if earlier is None else by_title[earlier]))
         done: dict[str, Step] = {}
         for one, before in pairs:
@@ -165,54 +160,54 @@ class Projection:
         everything = [
             __version__, models, predict.extrapolation, beside,
             None if area is None else [area, Path(area).stat().st_mtime_ns if Path(area).exists() else 0],
-            one.files, needed, [grid.width, grid.height, list(grid.transform)[:6], str(grid.crs)],
+            one.stack.files_state, needed, [grid.width, grid.height, list(grid.transform)[:6], str(grid.crs)],
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(everything, default=str).encode()).hexdigest()
 
-    def _map_all(self, place: Path, resume: bool) -> tuple[dict[str, Numbers], int]:
+    def _map_all(self, place: Path, resume: bool) -> dict[str, Numbers]:
         """Map every scenario that is not finished, several at a time where there are workers; return the numbers of all
-        of them in their order, and how many were finished."""
+        of them in their order."""
         steps = self.steps()
         count = StepCount(self.progress, "scenarios", len(steps))
         found: dict[str, Numbers] = {}
-        kept = 0
         with workers(self.options) as executor, self._calls(place, executor) as call:
             for wave in sorted({step.wave for step in steps}):
                 missing: dict[str, Step] = {}
                 for number, step in enumerate(steps, start=1):
                     if step.wave != wave:
                         continue
-                    text = f"{step.title} ({number} of {len(steps)})"
-                    known = finished(place / self.folders[step.title], step.digest) if resume else None
+                    text = f"{step.scenario.title} ({number} of {len(steps)})"
+                    known = finished(place / self.folders[step.scenario.title], step.digest) if resume else None
                     if known is None:
                         log.info(text)
                         missing[text] = step
                     else:
                         log.info("%s: kept, for nothing has changed", text)
-                        found[step.title], kept = known, kept + 1
+                        found[step.scenario.title] = known
                         count.step()
                 for title, numbers in self._retried(executor, call, missing):
                     found[title] = numbers
                     count.step()
-        return {step.title: found[step.title] for step in steps}, kept
+        return {step.scenario.title: found[step.scenario.title] for step in steps}
 
     def _retried(
         self, executor: Executor, call: Callable[[Step], Numbers], missing: Mapping[str, Step]
     ) -> Iterator[tuple[str, Numbers]]:
         """Yield the title and the numbers of each step as it is done; a worker that dies costs one try."""
-        left, tries = list(missing), Counter[str]()
-        while left:
-            broken = []
-            for k, future in as_done(executor, call, [(missing[text],) for text in left]):
+        pending, tries = list(missing), Counter[str]()
+        while pending:
+            again = []
+            for k, future in as_done(executor, call, [(missing[text],) for text in pending]):
+                text = pending[k]
                 try:
-                    yield missing[left[k]].title, future.result()
+                    yield missing[text].scenario.title, future.result()
                 except BrokenExecutor:
-                    tries[left[k]] += 1
-                    if tries[left[k]] > self.options.retries:
+                    tries[text] += 1
+                    if tries[text] > self.options.retries:
                         raise
-                    log.warning("%s: its worker died; it is tried again", left[k])
-                    broken.append(left[k])
-            left = broken
+                    log.warning("%s: its worker died; it is tried again", text)
+                    again.append(text)
+            pending = again
 
     @contextmanager
     def _calls(self, place: Path, executor: Executor) -> Iterator[Callable[[Step], Numbers]]:
@@ -231,12 +226,14 @@ class Projection:
 
     def make_scenario(self, step: Step, place: Path, before_commit: Callable[[], None] | None = None) -> Numbers:
         """Map one scenario into its folder in one step, and return its numbers; those that it needs are there."""
-        beside = self.opened.reference is not None and step.title != REFERENCE
+        beside = self.opened.reference is not None and step.scenario.title != REFERENCE
         reference = load_json(place / REFERENCE / NUMBERS) if beside else None
-        with staging(place / self.folders[step.title], overwrite=True) as stage:
+        with staging(place / self.folders[step.scenario.title], overwrite=True) as stage:
             known = self._scenario(step, stage, place, reference)
-            known |= {"title": step.title, "fields": dict(step.scenario.scenario.fields), "digest": step.digest}
-            known["checksums"] = {name: file_checksum(stage / name) for name in _map_names(known)}
+            scenario = step.scenario
+            known |= {"title": scenario.title, "fields": dict(scenario.fields), "digest": step.digest}
+            maps = {path.relative_to(stage).as_posix(): path for path in sorted(stage.rglob("*.tif"))}
+            known["checksums"] = {name: file_checksum(path) for name, path in maps.items()}
             (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
             found: Numbers = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
             if before_commit is not None:
@@ -249,15 +246,15 @@ class Projection:
         for target in self.passes.files.targets if reference is not None else ():
             if target.presence:
                 before[target.title] = place / REFERENCE / next(iter(target.presence.values()))
-        fields = {f"field_{name}": value for name, value in step.scenario.scenario.fields.items()}
+        fields = {f"field_{name}": value for name, value in step.scenario.fields.items()}
         numbers = self.passes.write(
             step.scenario.stack,
             stage,
             before=before,
-            tags={"scenario": step.title, **fields},
-            novelty=step.title != REFERENCE,
+            tags={"scenario": step.scenario.title, **fields},
+            novelty=step.scenario.title != REFERENCE,
             progress=self.progress,
-            doing=f"scenario {step.title}",
+            doing=f"scenario {step.scenario.title}",
         )
         numbers["layers"] = [[row["variable"], row["file"], row["band"]] for row in step.scenario.mapping]
         km, earlier = self.reach_km, step.before
@@ -284,7 +281,7 @@ class Projection:
 
     def _together(self, found: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
         """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""
-        species = [self._species(name, page, found) for name, page in zip(self.species, self.pages)]
+        species = [self._species(name, page, found, place) for name, page in zip(self.species, self.pages)]
         head = "# Repeat with: sdm project run.yaml -o FOLDER\n"
         text = dump_yaml(self.options.alone(), PROJECTING)
         if HIDDEN in text:
@@ -296,17 +293,25 @@ class Projection:
         write_projections(species, rows, self.options, self.opened, place, stage, self.progress)
         return species
 
-    def _species(self, name: str, page: str, found: Mapping[str, Numbers]) -> SpeciesProjection:
+    def _species(self, name: str, page: str, found: Mapping[str, Numbers], place: Path) -> SpeciesProjection:
         """Return what was found of one species, in every scenario and by every model of it."""
         mine = [target for target in self.passes.files.targets if target.name == name]
         one = self.models[mine[0].model]
+        rule, reference = next(iter(one.cutoffs), None), found.get(REFERENCE)
         cases = [
-            Case.of(scenario, target.title, self.folders[scenario["title"]], found.get(REFERENCE))
+            StoredCase(
+                place,
+                case_numbers(scenario, target.title, self.folders[title], reference),
+                rule,
+                is_reference=title == REFERENCE,
+            )
             for title, scenario in found.items()
             for target in mine
         ]
-        rule = next(iter(one.cutoffs), None)
-        return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, self.options.project, cases)
+        fields = list(dict.fromkeys(name for scenario in found.values() for target in mine
+                                    for name in scenario["targets"][target.title]["fields"]))  # fmt: skip
+        own = self.options.project
+        return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, own, cases, fields)
 
 
 def make_sent_scenario(place: str, token: str, step: Step) -> Numbers:
@@ -337,13 +342,3 @@ def file_checksum(path: Path) -> int:
         while part := source.read(1 << 20):
             found = zlib.crc32(part, found)
     return found
-
-
-def _map_names(known: Numbers) -> list[str]:
-    """Return the maps of a scenario, each once."""
-    parts = (one for part in ("models", "targets") for one in known[part].values())
-    return list(dict.fromkeys(name for one in parts for name in _leaves(one["files"])))
-
-
-def _leaves(files: Numbers) -> list[str]:
-    return [name for part in files.values() for name in (_leaves(part) if isinstance(part, dict) else [part])]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sdm.data.place import ELSEWHERE, has_place
 from sdm.errors import DataError, OptionError
-from sdm.kinds.model_inputs import check_categories
+from sdm.kinds.inputs import check_categories
 from sdm.kinds.registry import model_task
 from sdm.kinds.task import REPLICATES
 from sdm.maps.projection.targets import ProjectedModel

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.examine import examine, refuse_codes_in
@@ -19,17 +18,11 @@ REFERENCE = "reference"
 NO_REFERENCE = "none"
 
 
-@dataclass(frozen=True)
-class OpenScenario:
+@dataclass(frozen=True, kw_only=True)
+class OpenScenario(Scenario):
     """A scenario with its layers, which have the variables of all models."""
 
-    scenario: Scenario
     stack: Stack
-
-    @property
-    def title(self) -> str:
-        """What it is called."""
-        return self.scenario.title
 
     @property
     def mapping(self) -> list[Numbers]:
@@ -38,11 +31,6 @@ class OpenScenario:
             {"scenario": self.title, "variable": layer.name, "file": hide_secrets(layer.path), "band": layer.band}
             for layer in self.stack.layers
         ]
-
-    @property
-    def files(self) -> list[list[Any]]:
-        """What tells whether the layers are still the same: names, sizes and times of files, and how they are read."""
-        return self.stack.files_state
 
 
 @dataclass(frozen=True)
@@ -75,7 +63,8 @@ def open_scenarios(
     reference = None
     if own.reference not in ([], [NO_REFERENCE]):
         place = Scenario(REFERENCE, tuple(own.reference))
-        reference = OpenScenario(place, _open(place, names, categorical, options, align, notices, told))
+        stack = _open(place, names, categorical, options, align, notices, told)
+        reference = OpenScenario(**vars(place), stack=stack)
     opened: list[OpenScenario] = []
     for scenario in scenarios:
         first = reference or (opened[0] if opened else None)
@@ -85,7 +74,7 @@ def open_scenarios(
             hint = "use --align first to resample it"
             hint += ", or --reference none to map it without change" if first is reference else ""
             raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
-        opened.append(OpenScenario(scenario, replace(stack, notices=())))
+        opened.append(OpenScenario(**vars(scenario), stack=replace(stack, notices=())))
     stack = (reference or opened[0]).stack
     area = None if own.area is None else StudyArea.read(own.area, stack.crs, grid=stack)
     if area is not None:

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sdm.errors import DataError, OptionError, OutputError, hide_secrets
 from sdm.executors.opening import check_workers
@@ -37,7 +36,7 @@ def project_models(
     output: str | Path,
     *,
     progress: Progress | None = None,
-    **options: Any,
+    **options: object,
 ) -> ProjectionResult:
     """Map models on scenarios: suitability, presence, novelty, change against a reference, and what scenarios agree on.
 
@@ -84,19 +83,11 @@ def project_models(
     return run_projection(make_options(*sources), progress=progress)
 
 
-def run_projection(
-    options: RunOptions,
-    *,
-    models: Sequence[ProjectedModel] | None = None,
-    command: str = "",
-    progress: Progress | None = None,
-) -> ProjectionResult:
-    """Map models on scenarios, and measure novelty and change, as `options.project` says.
+def run_projection(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> ProjectionResult:
+    """Map the models of `options.project.models` on scenarios, and measure novelty and change.
 
     Parameters
     ----------
-    models : sequence of ProjectedModel, optional
-        By default those of `options.project.models`.
     command : str
         The command that was typed, to be kept with the results.
     progress : callable, optional
@@ -113,7 +104,7 @@ def run_projection(
         raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
     if not own.scenarios:
         raise OptionError("no scenarios: give them as in --scenarios 'future/{gcm}_{ssp}/'")
-    chosen = with_options(find_models(own.models) if models is None else models, options)
+    chosen = with_options(find_models(own.models), options)
     scenarios = find_scenarios(own.scenarios)
     opened = open_scenarios(*variables_of(chosen), scenarios, options)
     for notice in opened.notices:
@@ -139,7 +130,7 @@ def plan_projection(
 ) -> Projection:
     """Return the projection of models to scenarios; raise for what does not go together."""
     own = options.project
-    _check_fields(models, [one.scenario for one in opened.scenarios], own.over)
+    _check_fields(models, opened.scenarios, own.over)
     measures = read_measures([word for word in own.novelty if word != "none"])
     if "mess" in measures and any("program" in one.model.meta and one.model.reference is None for one in models):
         log.info("novelty (mess) is not mapped: a model file of Java Maxent does not hold the training environment")
@@ -241,10 +232,9 @@ def project_fitted(
 ) -> ProjectionResult:
     """Map the models of some folders, those of one run, into the folder of scenarios at `place`, the run's own, which
     will be at `target`; scenarios that are there already and unchanged are kept."""
-    options = _with_reference(options)
-    own = options.project.model_copy(update={"models": [str(target)]})
-    output = options.output.model_copy(update={"folder": str(target / SCENARIOS)})
-    options = options.model_copy(update={"project": own, "output": output})
+    options = _with_reference(options).with_values(
+        project={"models": [str(target)]}, output={"folder": str(target / SCENARIOS)}
+    )
     models = with_options(find_models([str(folder) for folder in folders]), options)
     there = (place / SCENARIOS).is_dir()
     (place / SCENARIOS).mkdir(exist_ok=True)
@@ -254,7 +244,6 @@ def project_fitted(
 
 
 def _with_reference(options: RunOptions) -> RunOptions:
-    own = options.project
-    if own.reference or not options.layers.files:
+    if options.project.reference or not options.layers.files:
         return options
-    return options.model_copy(update={"project": own.model_copy(update={"reference": list(options.layers.files)})})
+    return options.with_values(project={"reference": list(options.layers.files)})

@@ -5,56 +5,37 @@ from dataclasses import dataclass, field
 from sdm._version import __version__
 from sdm.kinds.writing import versions
 from sdm.options.writing import ProjectOptions
-from sdm.run.projecting.opening import REFERENCE
+from sdm.report.projection import StoredCase
 from sdm.types import Numbers
 
 CLIMATE_MODELS = ("gcm", "climate_model", "model")  # fields that scenarios are averaged over unless the user says
 
 
-@dataclass(frozen=True)
-class Case:
-    """One species in one scenario, by one model: everything that was measured, as in the JSON file."""
-
-    numbers: Numbers
-    model_fields: tuple[str, ...] = ()  # those of its fields that tell models apart
-
-    @classmethod
-    def of(cls, scenario: Numbers, title: str, folder: str, reference: Numbers | None) -> "Case":
-        """Return the case of a target in a scenario; files are told from the folder of the projection."""
-        found = dict(scenario["targets"][title])
-        model = scenario["models"][found["model"]]
-        was = None if reference is None or reference is scenario else reference
-        before = {} if was is None else was["targets"][title].get("where_suitable", {})
-        overall = {} if was is None else was["models"][found["model"]]["variables"]
-        here = found.get("where_suitable", {})
-        variables = {}
-        for name, mean in model["variables"].items():
-            row = {"mean": mean, "where_suitable": here.get(name)}
-            if was is not None:
-                row |= {
-                    "shift": _less(mean, overall.get(name)),
-                    "where_suitable_shift": _less(row["where_suitable"], before.get(name)),
-                }
-            variables[name] = row
-        files = {key: _within(folder, value) for key, value in found["files"].items()}
-        files |= {name: f"{folder}/{file}" for name, file in model["files"].items()}
-        fields = {**scenario["fields"], **found["fields"]}
-        names = [scenario["title"], *found["fields"].values()]
-        return cls(
-            {
-                "title": "_".join(names), "scenario": scenario["title"], "fields": fields,
-                "suitability": found["suitability"], "rules": found["rules"], "change": found.get("change"),
-                "centroid": found.get("centroid"), "shift": found.get("shift"), "outside": model["outside"],
-                "suitable_outside": found.get("suitable_outside"), "novelty": model["novelty"], "variables": variables,
-                "files": files,
-            },
-            tuple(found["fields"]),
-        )  # fmt: skip
-
-    @property
-    def is_reference(self) -> bool:
-        """Whether it is of the layers of the present."""
-        return bool(self.numbers["scenario"] == REFERENCE)
+def case_numbers(scenario: Numbers, title: str, folder: str, reference: Numbers | None) -> Numbers:
+    """Return everything that was measured of a target in a scenario, as in the JSON file; names of files are relative
+    to the folder of the projection."""
+    target = scenario["targets"][title]
+    model = scenario["models"][target["model"]]
+    before = None if reference is None or reference is scenario else reference
+    suitable = target.get("where_suitable", {})
+    variables = {
+        name: {"mean": mean, "where_suitable": suitable.get(name)} for name, mean in model["variables"].items()
+    }
+    if before is not None:
+        overall = before["models"][target["model"]]["variables"]
+        suitable_before = before["targets"][title].get("where_suitable", {})
+        for name, row in variables.items():
+            row["shift"] = _less(row["mean"], overall.get(name))
+            row["where_suitable_shift"] = _less(row["where_suitable"], suitable_before.get(name))
+    files = {key: _within(folder, value) for key, value in (target["files"] | model["files"]).items()}
+    return {
+        "title": "_".join([scenario["title"], *target["fields"].values()]),
+        "scenario": scenario["title"], "fields": scenario["fields"] | target["fields"],
+        "suitability": target["suitability"], "rules": target["rules"], "change": target.get("change"),
+        "centroid": target.get("centroid"), "shift": target.get("shift"), "outside": model["outside"],
+        "suitable_outside": target.get("suitable_outside"), "novelty": model["novelty"], "variables": variables,
+        "files": files,
+    }  # fmt: skip
 
 
 def _less(one: float | None, other: float | None) -> float | None:
@@ -75,7 +56,8 @@ class SpeciesProjection:
     scale: str
     rule: str | None
     options: ProjectOptions
-    cases: list[Case]
+    cases: list[StoredCase]
+    model_fields: list[str]  # the fields that tell models apart
     across: list[Numbers] = field(default_factory=list)
     variance: Numbers | None = None
     files: Numbers = field(default_factory=dict)
@@ -83,19 +65,19 @@ class SpeciesProjection:
     notices: list[str] = field(default_factory=list)  # what is to be known of the layers
 
     @property
-    def reference(self) -> Case | None:
+    def reference(self) -> StoredCase | None:
         """The case of the present; of several models the first."""
         return next((case for case in self.cases if case.is_reference), None)
 
     @property
-    def scenarios(self) -> list[Case]:
+    def scenarios(self) -> list[StoredCase]:
         """The cases of scenarios."""
         return [case for case in self.cases if not case.is_reference]
 
     @property
     def fields(self) -> list[str]:
         """The fields of scenarios, then those of models."""
-        return list(dict.fromkeys(name for case in self.scenarios for name in case.numbers["fields"]))
+        return list(dict.fromkeys(name for case in self.scenarios for name in case.fields))
 
     @property
     def dispersal(self) -> str:
@@ -104,25 +86,20 @@ class SpeciesProjection:
         return f"at most {km:g} km per period" if isinstance(km, float) else str(km)
 
     @property
-    def model_fields(self) -> list[str]:
-        """The fields that tell models apart."""
-        return list(dict.fromkeys(name for case in self.cases for name in case.model_fields))
-
-    @property
     def over(self) -> list[str]:
         """The fields to average over."""
         if self.options.over:
             return list(self.options.over)
         usual = [name for name in self.fields if name.casefold() in CLIMATE_MODELS or name in self.model_fields]
-        return [name for name in usual if len({case.numbers["fields"].get(name) for case in self.scenarios}) > 1]
+        return [name for name in usual if len({case.fields.get(name) for case in self.scenarios}) > 1]
 
-    def groups(self) -> list[tuple[dict[str, str], list[Case]]]:
+    def groups(self) -> list[tuple[dict[str, str], list[StoredCase]]]:
         """Return the cases that are averaged together, with the fields that they share: at least two."""
         if not self.over and self.fields:
             return []
-        groups: dict[tuple[tuple[str, str], ...], list[Case]] = {}
+        groups: dict[tuple[tuple[str, str], ...], list[StoredCase]] = {}
         for case in self.scenarios:
-            rest = tuple((k, v) for k, v in case.numbers["fields"].items() if k not in self.over and self.over)
+            rest = tuple((k, v) for k, v in case.fields.items() if k not in self.over and self.over)
             groups.setdefault(rest, []).append(case)
         return [(dict(shared), cases) for shared, cases in groups.items() if len(cases) > 1]
 

@@ -1,21 +1,22 @@
 """Predictions for the rows of a table: values in its columns, or taken from layers at its coordinates."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdm.data.crs import WGS84, reproject
 from sdm.data.nodata import NodataGiven
 from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
+from sdm.data.rasters.stack import Stack
 from sdm.data.records.columns import coordinate_pair, named_column
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
-from sdm.kinds.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.kinds.inputs import check_columns, open_text, values_at
 from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
 from sdm.maps.novelty import OF_VARIABLES, Novelty
 from sdm.maps.outside import Outside
@@ -24,7 +25,7 @@ from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
 from sdm.report.tables import write_rows
 from sdm.storage.commit import publishing
-from sdm.types import AnyArray, Array, Index, Numbers, Row
+from sdm.types import AnyArray, Array, Index, Numbers, Progress, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,16 +35,66 @@ DEGREES = ("lon", "lng", "wgs84")  # in the names of columns of longitudes
 
 
 @dataclass(frozen=True)
-class PointLayers:
-    """Layers that the values at points are taken from, and how they and the points are read."""
+class PredictionSettings:
+    """How a model file is mapped or its table predicted, and how the layers and the table are read.
 
-    files: Sequence[str] = ()
+    Attributes
+    ----------
+    scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
+        Of a model of one species; cloglog unless given.
+    extrapolation : {"clamp", "free", "none", "fade", "lower"}, optional
+        Outside the training range: hold variables at its limits (the default); do not; predict nothing; or, of one
+        species, reduce the clamped prediction by its difference from the free one.
+    novelty : str or sequence of str, optional
+        Measures of novelty to map beside it, of ``mess``, ``exdet``, ``mop``, ``clamping`` and ``limiting``: such as
+        `<stem>_mess.tif` and, with the most dissimilar variable, `<stem>_mod.tif`. How much of the map is outside the
+        training range is among the numbers in any case.
+    clamp : bool, optional
+        The earlier name of extrapolation: True is clamp, and False is free.
+    threshold : str or float, optional
+        Of a model of one species, or of presence and absence: write presence and absence by this cutoff.
+    known : path, optional
+        Of a joint model: a table of survey sites with columns (or rows) of some of its species, 1, 0 or blank. In the
+        cells of its sites these labels are held, and the other species are predicted given them; where several sites
+        are in a cell, one presence is enough. For a table of points it may be that table itself, or another that is
+        joined by the names of sites, by coordinates, or row by row.
+    communities : bool
+        Of a joint model and a table of points: write a few possible communities of every row, with their
+        probabilities, to `<stem>_communities.csv` beside it.
+    area : path, optional
+        Polygons outside which nothing is drawn.
+    nodata, align, rename
+        As for `open_stack`; rules of renaming may be texts too, such as ``"wc2.1_10m_bio_{n}=bio{n}"``.
+    values_from : sequence of str
+        For a table: layers that hold the values at its coordinates. Without them its columns are the variables.
+    x_column, y_column, crs : str, optional
+        Of a table with `values_from`, or of `known`: its coordinates (default: found by their names).
+    progress : callable, optional
+        Called with windows done, windows in all, and what is going on.
+    """
+
+    scale: str | None = None
+    extrapolation: str | None = None
+    novelty: str | Sequence[str] | None = None
+    clamp: bool | None = None
+    threshold: str | float | None = None
+    known: str | Path | None = None
+    communities: bool = False
+    area: str | Path | None = None
     nodata: NodataGiven = None
     align: str | None = None
-    rename: Mapping[str, str] | None = None
+    rename: Mapping[str, str] | Sequence[str] | None = None
+    values_from: Sequence[str] = ()
     x_column: str | None = None
     y_column: str | None = None
     crs: str | None = None
+    threads: int = 2
+    overwrite: bool = False
+    progress: Progress | None = None
+
+
+OpenLayers = Callable[[Sequence[str]], Stack]
+"""Opens files as the layers of a model."""
 
 
 def check_table(points: Path, output: Path) -> None:
@@ -55,32 +106,36 @@ def check_table(points: Path, output: Path) -> None:
 
 
 def predict_table(
-    task: ModelTask[Any],
+    task: ModelTask[FittedModel],
     model: FittedModel,
     points: Path,
     output: Path,
     notices: list[str],
-    layers: PointLayers,
+    settings: PredictionSettings,
+    open_layers: OpenLayers,
     given: MapOptions,
 ) -> MapResult:
     """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside; with
     `communities` also a table of the possible communities of its rows."""
     scale, extrapolation, known, communities = given.scale, given.extrapolation, given.known, given.communities
     text = open_text(points)
-    x, row = _from_layers(model, text, layers, notices) if layers.files else _from_columns(model, text, layers)
+    if settings.values_from:
+        x, row = _from_layers(model, text, settings, open_layers, notices)
+    else:
+        x, row = _from_columns(model, text, settings)
     away = _leave_out_elsewhere(model, x, notices)
     notices += text.notes
     columns = list(np.ascontiguousarray(x.T))
     clamped = extrapolation != "free"
     measured = Novelty(model, given.novelty, scale)
-    row_values = task.row_values(model, known, text, row, notices)
-    base = row_values(columns, scale, clamped)
+    rows = task.row_predictor(model, known, text, row, notices)
+    base = rows.values(columns, scale, clamped)
     beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if given.novelty else {}
-    free = (lambda: row_values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
+    free = (lambda: rows.values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
     whole = np.asarray(~np.isnan(base).any(axis=0))
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
-    possible = task.row_communities(model, columns, known, text, row, clamped) if communities else []
+    possible = rows.communities(columns, clamped) if communities else []
     files = {"table": output} | ({"communities": communities_place(output)} if communities else {})
     with publishing(list(files.values())) as places:
         _write(places[0], text, row, made)
@@ -119,16 +174,16 @@ def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> in
     return count
 
 
-def _from_columns(model: FittedModel, text: TextTable, layers: PointLayers) -> tuple[Array, Index]:
+def _from_columns(model: FittedModel, text: TextTable, settings: PredictionSettings) -> tuple[Array, Index]:
     """Return the values of a table's columns, in the order of the model, and the rows that they are in. Where a row is,
     its coordinates say, unless there are columns of place."""
     labels = model.encoder.labels
     pair: list[str | None] = [None, None]
     if any(is_place(name) and name not in text.header for name in model.names):
-        pair = _coordinate_columns(text, layers)
+        pair = _coordinate_columns(text, settings)
     check_columns(model, text, () if None in pair else PLACE)
     frame, row = text.read(as_text=set(labels))
-    where = {} if None in pair else _in_region(model, frame, row, text, pair, layers.crs)
+    where = {} if None in pair else _in_region(model, frame, row, text, pair, settings.crs)
     table = {
         name: where[name]
         if name in where
@@ -142,9 +197,9 @@ def _from_columns(model: FittedModel, text: TextTable, layers: PointLayers) -> t
     ), row
 
 
-def _coordinate_columns(text: TextTable, layers: PointLayers) -> list[str | None]:
+def _coordinate_columns(text: TextTable, settings: PredictionSettings) -> list[str | None]:
     """Return the columns of a table's coordinates: those that were named, else found by their names, else None."""
-    wanted = (layers.x_column, layers.y_column)
+    wanted = (settings.x_column, settings.y_column)
     return [
         found if name is None else named_column(name, text.header, text.path.name)
         for name, found in zip(wanted, coordinate_pair(text.header))
@@ -164,10 +219,12 @@ def _in_region(
     return dict(zip(PLACE, (x, y)))
 
 
-def _from_layers(model: FittedModel, text: TextTable, layers: PointLayers, notices: list[str]) -> tuple[Array, Index]:
+def _from_layers(
+    model: FittedModel, text: TextTable, settings: PredictionSettings, open_layers: OpenLayers, notices: list[str]
+) -> tuple[Array, Index]:
     """Return the layers' values at a table's coordinates, NaN where there are none, and the rows."""
     source = text.path.name
-    pair = _coordinate_columns(text, layers)
+    pair = _coordinate_columns(text, settings)
     if None in pair:
         raise DataError(
             f"file '{source}' has no coordinate columns, at which layers have values; it has {', '.join(text.header)}: "
@@ -175,12 +232,12 @@ def _from_layers(model: FittedModel, text: TextTable, layers: PointLayers, notic
         )
     frame, row = text.read(as_text=set())
     x, y = (numbers(frame[name], row, source) for name in pair)
-    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+    stack = open_layers(settings.values_from)
     if (region := Region.of_model(model)) is not None:
         region.check_crs(stack)
     notices += stack.notices
     nobody = np.full(len(row), "", dtype=object)
-    records = Occurrences(nobody, x, y, layers.crs or WGS84, row, source=str(text.path))
+    records = Occurrences(nobody, x, y, settings.crs or WGS84, row, source=str(text.path))
     found, index = values_at(stack, records, "points", notices)
     values = np.full((len(row), len(model.names)), np.nan)
     values[index] = found

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits.methods import subsample
@@ -21,8 +20,6 @@ from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.storage.files import output_folder, safe_names
 from sdm.types import Numbers, Progress
-
-KINDS = ("learning", "sensitivity")
 
 
 @dataclass
@@ -43,8 +40,6 @@ def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Pr
     The options in `curve` say what is compared; penalties are the deviation over √m times the multiplier, unless
     `fit.beta` says otherwise. The kind is `learning` or `sensitivity`.
     """
-    if kind not in KINDS:
-        raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
     if not method_of(options).single_problem:
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
     task_for("species").check_options(options)
@@ -90,7 +85,7 @@ def measure_curve(
     base = species_estimator(options, list(table.categorical))
     if options.fit.beta is None:
         base.set_params(beta="deviation")
-    common: dict[str, Any] = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}
+    common: Numbers = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}
     try:
         with workers(options) as pool:
             if kind == "learning":

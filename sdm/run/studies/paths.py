@@ -67,9 +67,8 @@ def choose_multiplier(
     with workers(options) as pool:
         validation = validate_multipliers(table, whole, base, split, executor=pool, progress=progress)
     chosen = validation.best if own.choice == "best" else validation.one_error
-    fit = options.fit.model_copy(update={"multiplier": chosen.multiplier, "features": whole.classes})
     return Chosen(
-        options.model_copy(update={"fit": fit}),
+        options.with_values(fit={"multiplier": chosen.multiplier, "features": whole.classes}),
         _numbers(whole.path, validation, split, options, chosen),
         partial(_write, whole, validation, table.species, options),
         what="path",

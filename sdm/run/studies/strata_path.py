@@ -5,11 +5,12 @@ records; its multiplicity is its number of cells. Within a stratum cells share b
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
@@ -23,11 +24,10 @@ from sdm.errors import DataError, OptionError
 from sdm.kinds.artefacts import Artefact
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
-from sdm.kinds.species.plan import SpeciesPlan
-from sdm.kinds.splitting import with_default_folds
-from sdm.kinds.task import Files, ModelMaps, ModelResult
+from sdm.kinds.splitting import RecordPlan, with_default_folds
+from sdm.kinds.task import Destination, Files, ModelMaps, ModelResult
 from sdm.kinds.terminal import record_lines
-from sdm.maps.rasters import NODATA, write_cog
+from sdm.maps.rasters import NODATA, Raster, write_rasters
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
@@ -35,14 +35,14 @@ from sdm.options.rules import ON_STRATA, broken
 from sdm.progress.telling import going_on
 from sdm.report.paper import paper_of
 from sdm.storage.files import safe_name
-from sdm.types import Array, Index, Numbers, Progress, Row
+from sdm.types import AnyArray, Array, Index, Numbers, Progress, Row
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
 
 
-@dataclass(frozen=True)
+@dataclass
 class StrataPath:
-    """The path of one species over strata."""
+    """The path of one species over strata, and what its results contain of it."""
 
     strata: Strata
     records: Array  # (n,), records or their weights in each stratum
@@ -50,6 +50,9 @@ class StrataPath:
     validation: PathValidation
     split: Split
     chosen: Choice
+    name: str = ""
+    numbers: Numbers = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def probability(self) -> Array:
@@ -72,20 +75,10 @@ def _tolerance(choice: Choice) -> float:
     return 1.0 / choice.nu if choice.nu else np.inf
 
 
-@dataclass
-class StrataFit:
-    """The path of one species, and what its results say of it."""
-
-    name: str
-    path: StrataPath
-    numbers: Numbers
-    notes: list[str]
-
-
-STRATA_TABLES: tuple[Artefact[StrataFit], ...] = (
-    Artefact("breakpoints", "{name}_breakpoints.csv", lambda fit: breakpoint_rows(fit.path)),
-    Artefact("strata", "{name}_strata.csv", lambda fit: stratum_rows(fit.path)),
-    Artefact("validation", "{name}_validation.csv", lambda fit: validation_rows(fit.path.validation)),
+STRATA_TABLES: tuple[Artefact[StrataPath], ...] = (
+    Artefact("breakpoints", "{name}_breakpoints.csv", lambda fit: breakpoint_rows(fit)),
+    Artefact("strata", "{name}_strata.csv", lambda fit: stratum_rows(fit)),
+    Artefact("validation", "{name}_validation.csv", lambda fit: validation_rows(fit.validation)),
 )
 
 
@@ -117,11 +110,11 @@ class StrataTask(SpeciesTask):
             prepared.notices.append(f"strata have no features: fit.{', fit.'.join(changed)} not used")
         return prepared
 
-    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
+    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> RecordPlan:
         """Divide the records of one species, by default in five folds."""
         return super().plan(prepared, name, with_default_folds(strata_options(options)))
 
-    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> StrataFit:
+    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> StrataPath:
         """Follow the path of one species."""
         plan, options = self.plan(prepared, name, options), strata_options(options)
         area = prepared.area_of(name)
@@ -131,11 +124,13 @@ class StrataTask(SpeciesTask):
         with going_on(progress, "path"):
             path = follow_strata(plan, self._surveyed[id(area)], options, cast("Stack", prepared.stack))
         numbers = _numbers(path, name, plan.table.n_presences, prepared.effort, options)
-        return StrataFit(name, path, numbers, list(plan.table.notes))
+        return replace(path, name=name, numbers=numbers, notes=list(plan.table.notes))
 
-    def measure(self, fit: Any, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> StrataFit:
+    def measure(
+        self, fit: Any, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None
+    ) -> StrataPath:
         """Return the path, which was measured when its tolerance was chosen."""
-        return cast(StrataFit, fit)
+        return cast(StrataPath, fit)
 
     @staticmethod
     def make_maps(fit: Any, prepared: Any, options: RunOptions, folder: Path, progress: Progress | None) -> ModelMaps:
@@ -143,7 +138,7 @@ class StrataTask(SpeciesTask):
         if not options.output.map:
             return ModelMaps(folder, {}, {})
         path = folder / f"{safe_name(fit.name)}.tif"
-        _write_map(fit.path, prepared, fit.name, path, options.threads, progress)
+        _write_map(fit, prepared, path, options.threads, progress)
         return ModelMaps(folder, {"map": path.name}, {})
 
     @staticmethod
@@ -157,25 +152,25 @@ class StrataTask(SpeciesTask):
         if "map" not in maps.files or not options.output.map_picture:
             return {}
         from sdm.report.figures.maps.drawn import draw_map
-        from sdm.report.figures.maps.plan import suitability
+        from sdm.report.figures.maps.plan import Marks, suitability
 
         table, raster = prepared.tables[fit.name], maps.folder / maps.files["map"]
-        places: Numbers = {"x": table.presence_x, "y": table.presence_y, "area": prepared.area_of(fit.name)}
-        common: dict[str, Any] = {"title": fit.name, "species": True, "paper": paper_of(options.output)}
-        shades = suitability("density")
-        return {"picture": draw_map(raster, raster.with_suffix(".png"), shades=shades, **places, **common).name}
+        marks = Marks({"training record": (table.presence_x, table.presence_y)}, prepared.area_of(fit.name))
+        picture = draw_map(
+            raster,
+            raster.with_suffix(".png"),
+            title=fit.name,
+            species=True,
+            shades=suitability("density"),
+            marks=marks,
+            paper=paper_of(options.output),
+        )
+        return {"picture": picture.name}
 
     @staticmethod
-    def write(
-        measured: Any,
-        prepared: Any,
-        options: RunOptions,
-        folder: Path,
-        files: Files,
-        progress: Progress | None,
-    ) -> list[str]:
+    def write(measured: Any, prepared: Any, to: Destination) -> list[str]:
         """Write the pictures of one species."""
-        _draw(measured.path, measured.name, folder, files, options)
+        _draw(measured, to)
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
@@ -211,13 +206,12 @@ def strata_options(options: RunOptions) -> RunOptions:
     # Nothing is drawn for strata; clusters of the environment are found on background points.
     points = own.points if options.test.split == "environment" else 1
     treatment = "prior" if own.bias else own.bias_treatment
-    update = {
-        "layers": options.layers.model_copy(update={"files": files, "categorical": classes, "variables": chosen}),
-        "background": own.model_copy(update={"points": points, "bias_treatment": treatment}),
-        "fit": FitOptions(),
-        "path": options.path.model_copy(update={"strata": strata}),
-    }
-    return options.model_copy(update=update)
+    return options.with_values(
+        layers={"files": files, "categorical": classes, "variables": chosen},
+        background={"points": points, "bias_treatment": treatment},
+        fit=dict(FitOptions()),
+        path={"strata": strata},
+    )
 
 
 def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | None) -> Strata:
@@ -235,7 +229,7 @@ def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | Non
     )
 
 
-def follow_strata(plan: SpeciesPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
+def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
     """Follow the path of one species, and its held-out loss along the whole of it."""
     table, split = plan.table, cast(Split, plan.split)
     rows, cols = stack.rowcol(table.presence_x, table.presence_y)
@@ -321,35 +315,36 @@ def _numbers(found: StrataPath, species: str, presences: int, effort: Effort | N
 
 
 def _write_map(
-    found: StrataPath, prepared: SpeciesPrepared, species: str, path: Path, threads: int, progress: Progress | None
+    found: StrataPath, prepared: SpeciesPrepared, path: Path, threads: int, progress: Progress | None
 ) -> None:
     """Write the chosen density relative to area."""
-    stack, area = cast("Stack", prepared.stack), prepared.area_of(species)
-    density = np.append(found.density, NODATA).astype(np.float32)  # the last is for cells outside, −1
+    stack, area = cast("Stack", prepared.stack), prepared.area_of(found.name)
+    # The last value is for cells outside, whose stratum is −1.
+    density: NDArray[np.float32] = np.append(found.density, NODATA).astype(np.float32)
 
-    def band(window: Window, values: np.ndarray) -> np.ndarray:
-        return density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]
+    def bands(window: Window, values: AnyArray) -> list[AnyArray]:
+        return [density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]]
 
     tags = {
-        "species": species,
+        "species": found.name,
         "what": "density relative to area",
         "strata": found.strata.division.source,
         "tolerance": f"{found.tolerance:.9g}",
     }
-    write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
+    write_rasters(stack, [Raster(path)], bands, [tags], threads=threads, progress=progress)
 
 
-def _draw(path: StrataPath, species: str, folder: Path, files: Files, options: RunOptions) -> None:
+def _draw(found: StrataPath, to: Destination) -> None:
     """Draw μ(ν), the strata against the tolerance, and the held-out loss."""
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
 
-    name, validation = safe_name(species), path.validation
+    name, validation, folder = safe_name(found.name), found.validation, to.folder
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
-    common: dict[str, Any] = {"title": species, "paper": paper_of(options.output)}
+    common: Numbers = {"title": found.name, "paper": paper_of(to.options.output)}
     shares = folder / f"{name}_shares.png"
     pictures = {
-        "mu picture": draw_mu(path.path, folder / f"{name}_mu.png", **common),
-        "shares picture": draw_strata(path.path, shares, names=path.strata.names, marks=marks, **common),
+        "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", **common),
+        "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
         "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
-    files |= {what: picture.name for what, picture in pictures.items()}
+    to.files.update({what: picture.name for what, picture in pictures.items()})

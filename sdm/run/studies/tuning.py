@@ -109,17 +109,14 @@ def choose_setting(
         dividing = with_default_folds(options)
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
-    common: dict[str, Any] = {"base": base, "assessor": task.assessor, "progress": progress}
+    common: Numbers = {"base": base, "assessor": task.assessor, "progress": progress}
     with workers(options) as pool:
         tuning = search(plan.table, settings_to_try(task, options), plan.split, executor=pool, **common)
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
-    fit = options.fit.model_copy(update=tuning.settings[best])
-    chosen = options.model_copy(update={"fit": fit})
-    numbers, write = _numbers(tuning, best, options.tune), partial(_write, tuning, best, options)
     return Chosen(
-        chosen,
-        numbers,
-        write,
+        options.with_values(fit=tuning.settings[best]),
+        _numbers(tuning, best, options.tune),
+        partial(_write, tuning, best, options),
         validation=tuning.validation(best, plan.table, task.assessor),
         notes=_notes(tuning, task, options, tested=plan.test is not None),
     )
@@ -157,13 +154,9 @@ def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: 
     files["tune"] = write_rows(folder / "tune.csv", rows).name
     if tuning.folds:
         files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
-    _draw(tuning, best, options, make_plots(folder, files) / "tune.png")
-
-
-def _draw(tuning: Tuning, best: int, options: RunOptions, path: Path) -> None:
-    """Draw what was tried."""
     from sdm.report.figures.assessment import draw_tuning
 
+    path = make_plots(folder, files) / "tune.png"
     folds = 0 if tuning.split is None else len(tuning.split.folds)
     lines = [
         {"multiplier": 1.0, **row, "label": _label(setting), "folds": folds}

@@ -12,7 +12,7 @@ from clusters.machines import Machines, machines, until
 from simulated.flora import BROKEN, Flora, make_flora, result_bytes
 from terminal import process, sdm, start
 
-from sdm.run.journal import JOURNAL, read_journal
+from sdm.run.journal import Journal
 from sdm.run.status import read_status
 
 SPECIES = 28
@@ -60,7 +60,7 @@ def test_workers_and_client_are_killed_and_nothing_is_lost(
         assert client.poll() is None, "it goes on with the other one"
         client.kill()
         client.communicate()
-    part = read_journal(out / JOURNAL)
+    part = Journal(out).read()
     assert part.planned, "what it was about is known"
     time.sleep(1.0)  # workers may still be at what they had in hand
     result = process(*words, "--resume")

@@ -62,10 +62,10 @@ def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, 
 def test_a_fault_of_ours_in_one_species_does_not_stop_the_others(world, tmp_path: Path, monkeypatch) -> None:
     real = species_task.fit_species
 
-    def faulty(plan, *rest, **more):
-        if plan.table.species == "b":
+    def faulty(prepared, name, *rest):
+        if name == "b":
             raise ZeroDivisionError("a fault")
-        return real(plan, *rest, **more)
+        return real(prepared, name, *rest)
 
     monkeypatch.setattr(species_task, "fit_species", faulty)
     path = written(world, tmp_path / "records.csv", {"a": 30, "b": 30, "c": 30})

@@ -3,8 +3,7 @@
 import pandas as pd
 
 from sdm.data.records.occurrences import read_occurrences
-from sdm.kinds.inputs import open_layers
-from sdm.kinds.model_inputs import values_at
+from sdm.kinds.inputs import open_layers, values_at
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import RunOptions
 

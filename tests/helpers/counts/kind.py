@@ -13,7 +13,7 @@ from counts.words import count_evaluation_lines, count_info_lines, count_lines
 from sdm.errors import DataError
 from sdm.kinds.inputs import open_layers
 from sdm.kinds.model_task import EvaluationOptions, MapOptions, MapResult
-from sdm.kinds.task import Findings, ModelMaps, Prepared, Task
+from sdm.kinds.task import Destination, Findings, ModelMaps, Prepared, Task
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.storage.files import safe_name
@@ -44,8 +44,8 @@ class CountTask(Task[CountModel, Prepared, pd.DataFrame, CountFit, CountFit]):
         made = map_counts(fit.model, prepared.stack, folder / f"{safe_name(fit.name)}.tif")
         return ModelMaps(folder, {"map": made.files["map"].name}, {"map": made.numbers})
 
-    def write(self, measured: CountFit, prepared, options, folder: Path, files: dict[str, Any], progress) -> list[str]:
-        files["model"] = save_model(measured.model, folder / f"{safe_name(measured.name)}.npz").name
+    def write(self, measured: CountFit, prepared: Prepared, to: Destination) -> list[str]:
+        to.files["model"] = save_model(measured.model, to.folder / f"{safe_name(measured.name)}.npz").name
         return []
 
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:

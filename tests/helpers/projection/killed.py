@@ -16,7 +16,7 @@ from typing import Any
 import geopandas  # noqa: F401 - so that children need not load it
 
 import sdm.storage.commit
-import sdm_cli.commands.project  # noqa: F401
+import sdm_cli.commands.applying  # noqa: F401
 from sdm.run.projecting import joining, mapping
 from sdm_cli.main import main
 

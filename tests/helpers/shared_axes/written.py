@@ -9,6 +9,7 @@ from shared_axes.groups import group
 
 from sdm.data.rasters.stack import Stack
 from sdm.kinds.group.outputs import write_group
+from sdm.kinds.task import Destination
 from sdm.models.group import GroupModel
 from sdm.options.reading import make_options
 
@@ -26,6 +27,6 @@ def model_of(stack: Stack, species: list[str] | int = 12, **ways: Any) -> GroupM
 def written(model: GroupModel, stack: Stack | None, folder: Path, **options: Any) -> dict[str, Any]:
     """Write a group into a new folder, with small pictures, and return the names of its files."""
     folder.mkdir(parents=True)
-    files: dict[str, Any] = {}
-    write_group(model, stack, folder, files, make_options({"output.dpi": 72} | options), command="sdm fit …")
-    return files
+    to = Destination(folder, make_options({"output.dpi": 72} | options))
+    write_group(model, stack, to, command="sdm fit …")
+    return to.files

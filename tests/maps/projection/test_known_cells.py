@@ -12,7 +12,8 @@ import sdm.data.rasters.stack
 from sdm import ConditionalMaxent, Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.kinds.classes.projected import ProjectedClasses
+from sdm.kinds.classes.outputs import ProjectedClasses
+from sdm.maps.passes import MapPass
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.species import predict_raster
@@ -52,7 +53,7 @@ def test_maps_of_species_are_those_of_plain_prediction(
     models = [ProjectedModel(m, f"s{k}", rules=("0.4",), extrapolation=extrapolation) for k, m in enumerate(fits)]
     ScenarioPass(models, ScenarioFiles.of(models, ["mess", "clamping"]), ["mess", "clamping"]).write(stack, tmp_path)
     for k, model in enumerate(fits):
-        predict_raster(model, stack, tmp_path / "plain.tif", extrapolation=extrapolation)
+        predict_raster(model, stack, tmp_path / "plain.tif", MapPass(extrapolation))
         with rasterio.open(tmp_path / "plain.tif") as plain, rasterio.open(tmp_path / f"s{k}.tif") as made:
             np.testing.assert_array_equal(made.read(1), plain.read(1))
 

@@ -10,8 +10,8 @@ from affine import Affine
 from PIL import Image
 
 from sdm.kinds.registry import results_class
+from sdm.report.model_figures import write_preview
 from sdm.report.pictures import small_picture
-from sdm.report.previews import write_preview
 from sdm.report.results import Results
 
 

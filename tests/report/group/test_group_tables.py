@@ -10,10 +10,10 @@ from sdm.assess.axes import axis_profiles, known_sites, response_shares, shared_
 from sdm.features.growing.monomial import Monomial
 from sdm.features.shapes import Shapes
 from sdm.features.terms import PRODUCT, Terms
-from sdm.kinds.group.charts import biplot
 from sdm.kinds.group.tables import (
     axis_curve_rows,
     axis_rows,
+    biplot,
     relative_rows,
     site_rows,
     species_axis_rows,

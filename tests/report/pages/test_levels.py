@@ -16,7 +16,7 @@ from report_runs import project, unpacked
 
 from sdm.kinds.pages import make_page, write_page
 from sdm.kinds.registry import read_results
-from sdm.report.pages.maps.levels import BUDGET, TILE, unit_metres
+from sdm.report.pages.maps.levels import BUDGET, TILE
 from sdm.report.pages.maps.live_map import LEVELS, NOTHING, live_map
 from sdm.report.pages.maps.scenario_panel import BUDGET as PANEL_BUDGET
 from sdm.report.pages.maps.scenario_panel import LEVELS as PANEL_LEVELS
@@ -167,7 +167,7 @@ def test_a_scale_bar_knows_the_unit_of_the_map(tmp_path: Path, crs: str, unit: f
     profile = {"driver": "GTiff", "count": 1, "dtype": "float32", "width": 3, "height": 2, "crs": CRS.from_string(crs)}
     with rasterio.open(tmp_path / "a.tif", "w", **profile, transform=Affine(1, 0, 0, 0, -1, 2)) as out:
         out.write(np.zeros((2, 3), dtype=np.float32), 1)
-    found = unit_metres(read_picture(tmp_path / "a.tif"))
+    found = read_picture(tmp_path / "a.tif").metres
     assert found == (None if unit is None else pytest.approx(unit))
 
 

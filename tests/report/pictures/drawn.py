@@ -41,14 +41,14 @@ from sdm.report.charts import (
     omission_chart,
     roc_chart,
 )
-from sdm.report.figures import assessment, axes, classes, paths, structure, variables
+from sdm.report.figures import assessment, axes, paths, variables
 from sdm.report.figures.community import network
-from sdm.report.figures.composed import draw_publication
+from sdm.report.figures.composed import PIXELS, draw_publication
 from sdm.report.figures.maps.drawn import draw_map, draw_richness
-from sdm.report.figures.maps.plan import suitability
+from sdm.report.figures.maps.plan import Marks, suitability
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.projection.shifts import draw_change
-from sdm.report.figures.style import Paper
+from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture
 from sdm.report.projection import StoredProjection, find_projections
 
@@ -102,14 +102,14 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
     island, plane = landscape(folder / "island.tif"), landscape(folder / "plane.tif", plane=True)
     coded, signed = landscape(folder / "codes.tif", codes=True), landscape(folder / "sign.tif", sign=True)
     colours = landscape(folder / "rgb.tif", rgb=True)
-    records = {"x": XY[:, 0], "y": XY[:, 1]}
+    marks = Marks({"training record": (XY[:, 0], XY[:, 1])})
     shown = suitability("cloglog")
     scenarios = [{"gcm": gcm, "period": year} for gcm in ("A", "B") for year in ("2050", "2090")]
     out = project(folder / "projected", ("Aus bus",), scenarios)
     stored = StoredProjection(out, read_results(find_projections(out)[0]).numbers)
     split = blocks(XY, AROUND, 300.0, 4, geographic=True)
     return {
-        "map": lambda p, w: draw_map(island, p, title="Aus bus", species=True, shades=shown, **records, paper=w),
+        "map": lambda p, w: draw_map(island, p, title="Aus bus", species=True, shades=shown, marks=marks, paper=w),
         "map_plane": lambda p, w: draw_map(plane, p, title="Aus bus", species=True, shades=shown, paper=w),
         "map_classes": lambda p, w: draw_map(coded, p, title="habitat", paper=w),
         "richness": lambda p, w: draw_richness(
@@ -126,13 +126,15 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "bands": partial(_charts, _bands()),
         "surface": lambda p, w: assessment.draw_surface(_surface(), "cloglog", p, w),
         "folds": lambda p, w: assessment.draw_folds(
-            (XY[:, 0], XY[:, 1]), split.group, ["1", "2", "3", "4"], p, background=(AROUND[:, 0], AROUND[:, 1]),
-            background_group=split.background_group, geographic=True, land=read_picture(island),
-            outlines=split.outlines, title="Aus bus", caption="4 folds, block", paper=w,
+            assessment.FoldPlaces(
+                (XY[:, 0], XY[:, 1]), split.group, ["1", "2", "3", "4"], (AROUND[:, 0], AROUND[:, 1]),
+                split.background_group, True, read_picture(island), split.outlines,
+            ),
+            p, title="Aus bus", caption="4 folds, block", paper=w,
         ),
         "tuning": lambda p, w: assessment.draw_tuning(_tuned(), "loss.val.avg", 4, p, w),
         "learning": lambda p, w: assessment.draw_curves(_points(), "learning", p, "Aus bus", w),
-        "confusion": lambda p, w: classes.draw_confusion(
+        "confusion": lambda p, w: assessment.draw_confusion(
             np.array([[30.0, 4, 1], [3, 25, 9], [0, 6, 22]]), ["bog", "forest", "meadow"], p, title="Confusion", paper=w
         ),
         "class_profile": partial(_charts, [_shares()]),
@@ -145,7 +147,7 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "strata": lambda p, w: paths.draw_strata(_path(), p, marks=[("least held-out loss", 3.0)], paper=w),
         "validation": lambda p, w: paths.draw_validation(_validation(), p, paper=w),
         "multipliers": lambda p, w: paths.draw_multipliers(*_multipliers(), p, title="Aus bus", paper=w),
-        "penalties": lambda p, w: structure.draw_prices(_structure(), p, w),
+        "penalties": lambda p, w: assessment.draw_prices(_structure(), p, w),
         "families": partial(_charts, [_bars("Families", {"lost without it": [0.3, 0.1], "penalty": [1.0, 0.5]})]),
         "interactions": partial(_charts, [_bars("Strength of the pair (nats of score)", {"": [2.0, 1.0]})]),
         "variograms": lambda p, w: variables.draw_variograms(_autocorrelation(), p, w),
@@ -156,7 +158,8 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "novelty": lambda p, w: draw_scenarios(out, stored.numbers, p, "novelty", w),
         "change": lambda p, w: draw_change(out, stored.numbers, p, w),
         "publication": lambda p, w: draw_publication(
-            island, p, species="Aus bus", scale="cloglog", records=(XY[:, 0], XY[:, 1]), bars=_importance(), paper=w,
+            read_picture(island, PIXELS), p, species="Aus bus", scale="cloglog", bars=_importance(), paper=w,
+            marks=Marks({"training record": (XY[:, 0], XY[:, 1])}),
             curves=[_curve(name, HUMP ** (1 + k)) for k, name in enumerate(NAMES)],
         ),
         "panels": partial(_charts, [_curve(name, HUMP ** (1 + k)) for k, name in enumerate(NAMES[:3])]),

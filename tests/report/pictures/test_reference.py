@@ -18,7 +18,7 @@ from PIL import Image
 from sdm.maps.projection.change import COLOURS as CHANGE_COLOURS
 from sdm.models.colours import hex_colour
 from sdm.report.charts import COLOURS
-from sdm.report.figures.style import COLUMN, PAGE, Paper
+from sdm.report.paper import COLUMN, PAGE, Paper
 
 HERE = Path(__file__).parent
 spec = importlib.util.spec_from_file_location("drawn", HERE / "drawn.py")

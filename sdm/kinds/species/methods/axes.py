@@ -19,8 +19,9 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.species.plan import SpeciesPlan
 from sdm.kinds.species.sampling import random_share
+from sdm.kinds.splitting import RecordPlan
+from sdm.kinds.task import estimator_of
 from sdm.models.file import load_model
 from sdm.models.group import GroupModel
 from sdm.models.interface import name_categories
@@ -87,7 +88,7 @@ class GroupFits:
 
 
 def fit_group(
-    plans: Mapping[str, SpeciesPlan],
+    plans: Mapping[str, RecordPlan],
     options: RunOptions,
     *,
     strength: str | float,
@@ -108,7 +109,7 @@ def fit_group(
 
 
 def _fit_axes(
-    plans: Mapping[str, SpeciesPlan],
+    plans: Mapping[str, RecordPlan],
     options: RunOptions,
     strength: str | float,
     place: bool,
@@ -142,17 +143,9 @@ def read_axes(path: str) -> GroupFits:
 
 
 def _estimator(options: RunOptions, strength: str | float) -> SharedMaxent:
-    fit = options.fit
-    values: Numbers = {
-        "own": fit.own,
-        "knots": fit.knots,
-        "tolerance": fit.tolerance,
-        "threads": options.threads,
-    }
-    if fit.features != "auto":
-        values["features"] = fit.features
-    chosen = {name: value for name, value in values.items() if value is not None}
-    return SharedMaxent(strength=strength, seed=options.seed, prevalence=options.predict.prevalence, **chosen)
+    features = None if options.fit.features == "auto" else options.fit.features
+    values = {"features": features, "strength": strength, "threads": options.threads}
+    return estimator_of(SharedMaxent, options, values | {"prevalence": options.predict.prevalence})
 
 
 @dataclass(frozen=True)

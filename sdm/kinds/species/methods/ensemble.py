@@ -1,30 +1,24 @@
 """`fit.model=ensemble`: the mean of a committee and of the species on the axes of its group."""
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sdm.errors import OptionError
+from sdm.estimators.committee import Committee
+from sdm.estimators.ensemble import Ensemble
+from sdm.estimators.on_axes import OnAxes
+from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.species.methods.shared import SharedMethod
 from sdm.options.definitions import RunOptions
-
-if TYPE_CHECKING:
-    from sdm.estimators.committee import Committee
-    from sdm.estimators.on_axes import OnAxes
-    from sdm.estimators.species import SpeciesEstimator
 
 
 class EnsembleMethod(SharedMethod):
     """Each species has a committee, and is on the axes of its group; one species alone has the committee."""
 
     name: ClassVar[str] = "ensemble"
+    estimator_class: ClassVar[type[SpeciesEstimator]] = Committee
     strength: ClassVar[str | float] = 1.4  # the committee limits what a poor choice of it can spoil
     environment: ClassVar[bool] = True
-
-    def estimator_class(self) -> "type[Committee]":
-        """Return `Committee`."""
-        from sdm.estimators.committee import Committee
-
-        return Committee
 
     def takes(self) -> set[str]:
         """Return the names of the options that apply, to the axes or to the committee."""
@@ -39,14 +33,12 @@ class EnsembleMethod(SharedMethod):
             )
 
     def estimator(
-        self, options: RunOptions, categorical: Sequence[str], placed: "Sequence[OnAxes]" = ()
-    ) -> "SpeciesEstimator":
+        self, options: RunOptions, categorical: Sequence[str], placed: Sequence[OnAxes] = ()
+    ) -> SpeciesEstimator:
         """Return the mean of the committee and of the species on its axes."""
         committee = super().estimator(options, categorical)
         if not placed:
             return committee
-        from sdm.estimators.ensemble import Ensemble
-
         environment = placed[1] if len(placed) > 1 else None
         return Ensemble(placed[0], **committee.get_params(), environment=environment)
 

@@ -1,28 +1,22 @@
 """`fit.model=maxent`: feature classes with any penalty, as Java Maxent has them."""
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
+from sdm.assess.measures.performance_bound import performance_bound
 from sdm.errors import OptionError
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.species.methods.method import Additions, SpeciesMethod
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
-
-if TYPE_CHECKING:
-    from sdm.estimators.maxent import Maxent
-    from sdm.estimators.species import SpeciesEstimator
 
 
 class MaxentMethod(SpeciesMethod):
     """One model of feature classes."""
 
     name: ClassVar[str] = "maxent"
+    estimator_class: ClassVar[type[SpeciesEstimator]] = Maxent
     single_problem: ClassVar[bool] = True
-
-    def estimator_class(self) -> "type[Maxent]":
-        """Return `Maxent`."""
-        from sdm.estimators.maxent import Maxent
-
-        return Maxent
 
     def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply, or contradict each other."""
@@ -31,11 +25,9 @@ class MaxentMethod(SpeciesMethod):
             hint = "a positive number or the name of a rule; for no penalty use --regularization none"
             raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
-    def additions(self, fitted: "SpeciesEstimator", options: RunOptions) -> Additions:
+    def additions(self, fitted: SpeciesEstimator, options: RunOptions) -> Additions:
         """Return the bound on the loss of the model."""
-        from sdm.assess.measures.performance_bound import performance_bound
-
-        return Additions(bound=performance_bound(cast("Maxent", fitted), options.fit.delta))
+        return Additions(bound=performance_bound(cast(Maxent, fitted), options.fit.delta))
 
 
 METHOD = MaxentMethod()

@@ -1,14 +1,15 @@
 """`SpeciesMethod`: the interface of the methods for one species, one module for each `fit.model`."""
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from sdm.errors import OptionError
+from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import has_growing
+from sdm.kinds.task import RENAMED, estimator_of
 from sdm.maxent.penalty_weights import TABULATED
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
     from sdm.assess.measures.performance_bound import PerformanceBound
     from sdm.assess.structure import Structure
     from sdm.estimators.on_axes import OnAxes
-    from sdm.estimators.species import SpeciesEstimator
 
 
-# Options whose names differ from the estimator's.
-RENAMED = {"penalty_folds": "folds", "penalty_repeats": "repeats", "penalty_grid": "grid"}
 HINTS = {
     **dict.fromkeys(("families", "lam"), "add --model structural"),
     **dict.fromkeys(("spatial", "strength", "own", "axes"), "add --model shared"),
@@ -38,27 +36,24 @@ class Additions:
     bound: "PerformanceBound | None" = None
 
 
-class SpeciesMethod(ABC):
+class SpeciesMethod:
     """A method: its estimator, the options that it takes, and what it adds to the results."""
 
     name: ClassVar[str]  # as `fit.model` has it
+    estimator_class: ClassVar[type[SpeciesEstimator]]  # of a species that is fitted by itself
     single_problem: ClassVar[bool] = False  # whether it solves one problem of feature classes, as Java Maxent does
     hints: ClassVar[Mapping[str, str]] = HINTS  # what to type instead of an option that the method does not take
 
-    @abstractmethod
-    def estimator_class(self) -> "type[SpeciesEstimator]":
-        """Return the estimator of a species that is fitted by itself."""
-
     def takes(self) -> set[str]:
         """Return the names of the options that apply, as the estimator has them."""
-        return {*inspect.signature(self.estimator_class()).parameters}
+        return {*inspect.signature(self.estimator_class).parameters}
 
     def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply, or contradict each other."""
-        takes = self.takes()
+        takes = {RENAMED.get(name, name) for name in self.takes()}
         for name, field in FitOptions.model_fields.items():
             value = getattr(fit, name)
-            if name != "model" and RENAMED.get(name, name) not in takes and value != field.get_default():
+            if name != "model" and name not in takes and value != field.get_default():
                 hint = f": {self.hints[name]}" if name in self.hints else ""
                 raise OptionError(f"fit.{name}={value!r} does not apply to a {self.name} model{hint}")
         numbers = [
@@ -82,23 +77,17 @@ class SpeciesMethod(ABC):
 
     def estimator(
         self, options: RunOptions, categorical: Sequence[str], placed: "Sequence[OnAxes]" = ()
-    ) -> "SpeciesEstimator":
+    ) -> SpeciesEstimator:
         """Return the estimator that the options describe; an option without a value has the estimator's default.
         `placed` is the species on the axes of its group, if it has one."""
-        estimator_class = self.estimator_class()
-        names = {RENAMED.get(name, name): name for name in FitOptions.model_fields}
-        parameters = inspect.signature(estimator_class).parameters
-        values = {name: getattr(options.fit, names[name]) for name in parameters if name in names}
-        values |= {name: getattr(options.predict, name) for name in _OF_PREDICTIONS}
-        values |= {"seed": options.seed} if "seed" in parameters else {}
-        values |= {"categorical": list(categorical)}
-        return estimator_class(**{name: value for name, value in values.items() if value is not None})
+        values: Numbers = {name: getattr(options.predict, name) for name in _OF_PREDICTIONS}
+        return estimator_of(self.estimator_class, options, values | {"categorical": list(categorical)})
 
-    def chosen(self, fitted: "SpeciesEstimator", options: RunOptions) -> Numbers:
+    def chosen(self, fitted: SpeciesEstimator, options: RunOptions) -> Numbers:
         """Return the options of the model that the fit chose, so that fits to one variable need not choose."""
         return {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
 
-    def additions(self, fitted: "SpeciesEstimator", options: RunOptions) -> Additions:
+    def additions(self, fitted: SpeciesEstimator, options: RunOptions) -> Additions:
         """Return what the method adds to the results."""
         return Additions()
 
@@ -109,6 +98,6 @@ def method_of(options: RunOptions) -> SpeciesMethod:
     return method
 
 
-def species_estimator(options: RunOptions, categorical: Sequence[str]) -> "SpeciesEstimator":
+def species_estimator(options: RunOptions, categorical: Sequence[str]) -> SpeciesEstimator:
     """Return the estimator that the options describe."""
     return method_of(options).estimator(options, categorical)

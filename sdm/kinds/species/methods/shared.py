@@ -1,45 +1,38 @@
 """`fit.model=shared`: one fit for all species of a run, whose responses share axes of the environment."""
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from sdm.data.place import has_place
 from sdm.errors import DataError, OptionError, SdmError
-from sdm.kinds.model_inputs import check_region
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.on_axes import OnAxes
+from sdm.estimators.shared import SharedMaxent
+from sdm.estimators.species import SpeciesEstimator
+from sdm.kinds.inputs import check_region
+from sdm.kinds.species.fit import plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange
-from sdm.kinds.species.methods.method import SpeciesMethod
-from sdm.kinds.species.plan import SpeciesPlan
+from sdm.kinds.species.methods.axes import GroupFits, codes_of_group, fit_group, read_axes, same_codes
+from sdm.kinds.species.methods.method import SpeciesMethod, method_of
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.types import Progress
-
-if TYPE_CHECKING:
-    from sdm.estimators.on_axes import OnAxes
-    from sdm.estimators.species import SpeciesEstimator
-    from sdm.kinds.species.methods.axes import GroupFits
 
 
 class SharedMethod(SpeciesMethod):
     """Each species is on the axes of its group."""
 
     name: ClassVar[str] = "shared"
+    estimator_class: ClassVar[type[SpeciesEstimator]] = Maxent  # of models of one variable
     strength: ClassVar[str | float] = "auto"  # of the penalty on axes, where no other is asked for
     environment: ClassVar[bool] = False  # whether axes of the environment alone go beside those with place
 
-    def estimator_class(self) -> "type[SpeciesEstimator]":
-        """Return `Maxent`, for models of one variable."""
-        from sdm.estimators.maxent import Maxent
-
-        return Maxent
-
     def takes(self) -> set[str]:
         """Return the names of the options that apply, as the estimator of a group has them."""
-        from sdm.estimators.shared import SharedMaxent
-
         return {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
 
     def check(self, fit: FitOptions) -> None:
@@ -65,35 +58,26 @@ class SharedMethod(SpeciesMethod):
             )
 
     def estimator(
-        self, options: RunOptions, categorical: Sequence[str], placed: "Sequence[OnAxes]" = ()
-    ) -> "SpeciesEstimator":
+        self, options: RunOptions, categorical: Sequence[str], placed: Sequence[OnAxes] = ()
+    ) -> SpeciesEstimator:
         """Return the species on its axes; without a group the estimator of one species."""
         return placed[0] if placed else super().estimator(options, categorical)
 
 
-def gather_axes(
-    method: SharedMethod,
-    prepared: SpeciesPrepared,
-    options: RunOptions,
-    plan: Callable[[SpeciesPrepared, str, RunOptions], SpeciesPlan],
-    progress: Progress | None,
-) -> SpeciesPrepared:
-    """Return the inputs with the axes that all species share: fitted to them, or those of an earlier run. `plan`
-    divides the records of a species."""
+def gather_axes(prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
+    """Return the inputs with the axes that all species share: fitted to them, or those of an earlier run."""
     if options.fit.axes is not None:
         return place_all(prepared, options.fit.axes)
-    from sdm.kinds.species.methods.axes import fit_group, same_codes
-
     prepared = replace(prepared, tables=same_codes(prepared.tables))
     plans = {}
     for name in prepared.tables:
         with suppress(SdmError):  # it fails by itself, with its reason
-            plans[name] = plan(prepared, name, options)
-    check_gathered(method, prepared, list(plans), options)
+            plans[name] = plan_species(prepared, name, options)
+    check_gathered(prepared, list(plans), options)
     if len(plans) < 2:
         notice = "one species has no group to share axes with: its model is the committee alone"
         return replace(prepared, notices=[*prepared.notices, notice])
-    stack = prepared.stack
+    stack, method = prepared.stack, cast(SharedMethod, method_of(options))
     group = fit_group(
         plans,
         options,
@@ -106,18 +90,16 @@ def gather_axes(
     return replace(prepared, group=group)
 
 
-def check_gathered(method: SharedMethod, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
+def check_gathered(prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
     """Raise if there are no axes that the species (`names`) could share."""
     if options.fit.axes is not None:
         place_all(prepared, options.fit.axes)
     else:
-        method.check_alone(options, names)
+        cast(SharedMethod, method_of(options)).check_alone(options, names)
 
 
 def place_all(prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
     """Return the inputs with the axes of a file, and every species with their variables."""
-    from sdm.kinds.species.methods.axes import read_axes
-
     prepared = replace(prepared, group=read_axes(axes))
     for name in prepared.tables:
         prepared = _on_axes(prepared, name)
@@ -126,9 +108,7 @@ def place_all(prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
 
 def _on_axes(prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
     """Return the inputs with the variables of a group, for one species."""
-    from sdm.kinds.species.methods.axes import codes_of_group
-
-    group = cast("GroupFits", prepared.group).model
+    group = cast(GroupFits, prepared.group).model
     here, wanted = prepared.tables[name].names, group.names
     if has_place(here) != has_place(wanted):
         hint = "add --spatial" if has_place(wanted) else "leave out --spatial"

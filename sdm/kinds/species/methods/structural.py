@@ -1,29 +1,24 @@
 """`fit.model=structural`: trees and monomials beside feature classes, each family with a penalty of its own."""
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
+from sdm.assess.measures.performance_bound import performance_bound
+from sdm.assess.structure import describe_structure
 from sdm.errors import OptionError
+from sdm.estimators.species import SpeciesEstimator
+from sdm.estimators.structural import StructMaxent
 from sdm.kinds.species.methods.method import HINTS, Additions, SpeciesMethod
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
 from sdm.types import Numbers
-
-if TYPE_CHECKING:
-    from sdm.estimators.species import SpeciesEstimator
-    from sdm.estimators.structural import StructMaxent
 
 
 class StructuralMethod(SpeciesMethod):
     """One model of feature classes, trees and monomials."""
 
     name: ClassVar[str] = "structural"
+    estimator_class: ClassVar[type[SpeciesEstimator]] = StructMaxent
     hints: ClassVar[dict[str, str]] = HINTS | {"features": "fit.families chooses what a structural model is made of"}
-
-    def estimator_class(self) -> "type[StructMaxent]":
-        """Return `StructMaxent`."""
-        from sdm.estimators.structural import StructMaxent
-
-        return StructMaxent
 
     def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply, or contradict each other."""
@@ -32,17 +27,14 @@ class StructuralMethod(SpeciesMethod):
         if not isinstance(beta, float) and beta not in (None, "auto"):
             raise OptionError(f"fit.beta={beta!r}: a structural model takes a number or auto")
 
-    def chosen(self, fitted: "SpeciesEstimator", options: RunOptions) -> Numbers:
+    def chosen(self, fitted: SpeciesEstimator, options: RunOptions) -> Numbers:
         """Return the options of the model that the fit chose."""
-        structural = cast("StructMaxent", fitted)
+        structural = cast(StructMaxent, fitted)
         return super().chosen(fitted, options) | {"lam": structural.lam_, "beta": structural.beta_}
 
-    def additions(self, fitted: "SpeciesEstimator", options: RunOptions) -> Additions:
+    def additions(self, fitted: SpeciesEstimator, options: RunOptions) -> Additions:
         """Return the families, rules and interactions of the model, and the bound on its loss."""
-        from sdm.assess.measures.performance_bound import performance_bound
-        from sdm.assess.structure import describe_structure
-
-        structural = cast("StructMaxent", fitted)
+        structural = cast(StructMaxent, fitted)
         bound = performance_bound(structural, options.fit.delta)
         return Additions(describe_structure(structural), bound)
 

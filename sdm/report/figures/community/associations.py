@@ -1,6 +1,6 @@
 """Pictures of a community: the matrix of all associations, and the parts of what a joint model says of each species."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +9,9 @@ from numpy.typing import NDArray
 
 from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
-from sdm.report.figures.style import (
-    GREY,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TITLE,
-    Paper,
-    Sheet,
-    few_ticks,
-    new_figure,
-    safe_text,
-    save,
-)
-from sdm.types import Array
+from sdm.report.figures.style import GREY, Sheet, few_ticks, new_figure, safe_text, save
+from sdm.report.paper import PAGE, PLAIN, SMALL, TITLE, Paper
+from sdm.types import Array, Row
 
 CELL = 4.2  # millimetres per species
 TALLEST = 3800.0
@@ -83,7 +72,7 @@ def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper:
     return save(figure, path)
 
 
-def draw_corner(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
+def draw_corner(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
     """Draw how the effects of features change with traits, pale where the 95 % interval has zero.
 
     `rows` are those of the fourth corner.
@@ -142,7 +131,7 @@ def likeness_order(weights: Array) -> list[int]:
     return [int(k) for k in np.argsort(vector, kind="stable")]
 
 
-def draw_partition(rows: Sequence[Mapping[str, Any]], parts: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
+def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
     """Draw the shares of variables and associations in every species' log-odds, one bar per species.
 
     `rows` are those of `partition_variance`; the largest part on average is at the left, associations are at the right.

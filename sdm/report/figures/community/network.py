@@ -1,27 +1,17 @@
 """Pictures of a joint model: the network of associations with their spread."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from sdm.joint.graph import Forest
-from sdm.report.figures.style import (
-    ACCENT,
-    INCH,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TITLE,
-    Paper,
-    drawable,
-    new_figure,
-    safe_text,
-    save,
-)
+from sdm.report.figures.style import ACCENT, INK, drawable, new_figure, safe_text, save
+from sdm.report.paper import INCH, PAGE, PLAIN, SMALL, TITLE, Paper
+from sdm.types import Numbers
 
 ROW = 4.8  # millimetres per species
 LETTER = 0.22  # of the distance between parent and child
@@ -38,7 +28,7 @@ DASHES = (0, (3, 1.5))
 def draw_network(
     species: Sequence[str],
     forest: Forest,
-    edges: Sequence[Mapping[str, Any]],
+    edges: Sequence[Numbers],
     prevalence: Sequence[float],
     path: Path,
     paper: Paper = PLAIN,
@@ -120,10 +110,10 @@ def _middle(forest: Forest, s: int) -> int:
 
 
 def _draw_tree(
-    axes: Any,
+    axes: Axes,
     species: Sequence[str],
     rows: Sequence[Row],
-    edges: Sequence[Mapping[str, Any]],
+    edges: Sequence[Numbers],
     prevalence: Sequence[float],
 ) -> None:
     for y, row in enumerate(rows):
@@ -142,7 +132,7 @@ def _draw_tree(
     axes.set_title("Associations beyond the environment", fontsize=TITLE, loc="left")
 
 
-def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, Any]]) -> None:
+def _draw_weights(axes: Axes, rows: Sequence[Row], edges: Sequence[Numbers]) -> None:
     """Draw the weight of every row's edge, with a whisker of one standard deviation to either side."""
     linked = [y for y, row in enumerate(rows) if row.edge >= 0]
     weights = np.array([edges[rows[y].edge]["weight"] for y in linked])
@@ -173,7 +163,7 @@ def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, A
     axes.set_xlabel(f"{what} (± standard deviation)" if known.any() else what, fontsize=SMALL)
 
 
-def link_style(weight: float, sd: float) -> dict[str, Any]:
+def link_style(weight: float, sd: float) -> Numbers:
     """Return how a link is drawn: its width is that of its weight, and it is pale and broken if that is uncertain."""
     style: dict[str, Any] = {"color": _colour(weight), "lw": 0.6 + 5 * min(abs(weight) / FULL, 1.0), **BUTT}
     return style if is_sure(weight, sd) else {**style, "alpha": PALE, "ls": DASHES, "dash_capstyle": "butt"}

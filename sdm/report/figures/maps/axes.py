@@ -9,7 +9,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from sdm.report.figures.maps.plan import MapFrame, ScaleBar, degrees
-from sdm.report.figures.style import INCH, SMALL, tidy
+from sdm.report.figures.style import tidy
+from sdm.report.paper import INCH, SMALL
 
 
 def label_axes(axes: Axes, frame: MapFrame, *, names: bool = True) -> None:

@@ -13,26 +13,9 @@ from matplotlib.patches import Patch
 
 from sdm.report.charts import most_frequent
 from sdm.report.figures.maps.axes import label_axes, scale_bar
-from sdm.report.figures.maps.plan import TALLEST, MapFrame, MapPlan, Shades, dot_size
-from sdm.report.figures.style import (
-    ACCENT,
-    COLUMN,
-    NOWHERE,
-    PAGE,
-    PALE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    Sheet,
-    few_ticks,
-    new_figure,
-    own_axes,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.maps.plan import TALLEST, UNMARKED, UNNAMED, MapFrame, MapPlan, Marks, Shades, dot_size
+from sdm.report.figures.style import ACCENT, PALE, Sheet, few_ticks, new_figure, own_axes, safe_text, save, tidy
+from sdm.report.paper import COLUMN, NOWHERE, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture
 from sdm.types import Array
 
@@ -51,43 +34,26 @@ def draw_map(
     *,
     title: str,
     species: bool = False,
-    shades: Shades | None = None,
+    shades: Shades = UNNAMED,
     band: int = 1,
-    x: Array | None = None,
-    y: Array | None = None,
-    test: tuple[Array, Array] | None = None,
-    area: "StudyArea | None" = None,
-    edges: bool = False,
+    marks: Marks = UNMARKED,
     paper: Paper = PLAIN,
 ) -> Path:
-    """Draw a map with the records (and `test` records) and the outline of the study area, from the raster's overviews.
-
-    A map of classes has its own colours, and a legend. With `edges`, cells of exactly zero are pale, and the range has
-    a line around it. The title is in italics if it is that of a `species`.
-    """
+    """Draw a map with what lies on it, from the raster's overviews. A map of classes has its own colours, and a legend.
+    The title is in italics if it is that of a `species`."""
     picture = read_picture(raster, PIXELS if paper.width in (None, COLUMN) else 2 * PIXELS, band)
-    records = {"training record": (x, y)} if x is not None and y is not None else {}
-    records |= {} if test is None else {"test record": test}
-    return save(_map_figure(picture, shades or Shades(""), records, title, species, area, edges, paper), path)
+    return save(_map_figure(picture, shades, marks, title, species, paper), path)
 
 
-def _map_figure(
-    picture: Picture,
-    shades: Shades,
-    records: Mapping[str, tuple[Array, Array]],
-    title: str,
-    species: bool,
-    area: "StudyArea | None",
-    edges: bool,
-    paper: Paper,
-) -> Sheet:
+def _map_figure(picture: Picture, shades: Shades, marks: Marks, title: str, species: bool, paper: Paper) -> Sheet:
     """Return the figure of a map, with its title, colours and legend."""
-    frame = MapFrame.of(picture, list(records.values()))
+    frame = MapFrame.of(picture, list(marks.records.values()))
     words = max((len(label) for label, _ in picture.legend.values()), default=0)
-    plan = MapPlan.of(frame, min(words, LONGEST), len(records) + (area is not None) + edges, paper)
+    lines = len(marks.records) + (marks.area is not None) + marks.edges
+    plan = MapPlan.of(frame, min(words, LONGEST), lines, paper)
     figure = new_figure(plan.width, plan.height, replace(paper, width=None), layout=None)
     axes = figure.add_axes(plan.axes)
-    image = plot_map(picture, shades, axes, records=records, area=area, edges=edges, legend=False).images[0]
+    image = plot_map(picture, shades, axes, marks, legend=False).images[0]
     axes.set_title(safe_text(title, plan.letters), fontsize=TITLE, fontstyle="italic" if species else None, pad=3)
     handles, labels = axes.get_legend_handles_labels()
     if handles:
@@ -113,33 +79,24 @@ def _map_figure(
 
 
 def plot_map(
-    picture: Picture,
-    shades: Shades | None = None,
-    ax: Axes | None = None,
-    *,
-    records: Mapping[str, tuple[Array, Array]] | None = None,
-    area: "StudyArea | None" = None,
-    edges: bool = False,
-    legend: bool = True,
+    picture: Picture, shades: Shades, ax: Axes | None = None, marks: Marks = UNMARKED, *, legend: bool = True
 ) -> Axes:
-    """Put a map on axes, cropped to its data, with degrees or kilometres, a scale bar, the outline of a study area and
-    `records` by what they are called."""
-    records = records or {}
-    frame = MapFrame.of(picture, list(records.values()))
+    """Put a map on axes, cropped to its data, with degrees or kilometres, a scale bar, and what lies on it."""
+    frame = MapFrame.of(picture, list(marks.records.values()))
     axes = own_axes(ax, COLUMN, min(COLUMN * frame.tall, TALLEST))
-    image = paint(axes, picture, shades or Shades(""), edges=edges)
-    if area is not None:
-        axes.plot(*_outline(area), color=ACCENT, lw=0.9, label="study area")
-    for (noun, places), face in zip(records.items(), ("white", ACCENT)):
-        said = f"{len(places[0]):,} {noun}{'' if len(places[0]) == 1 else 's'}"
-        axes.plot(*places, "o", ms=dot_size(len(places[0])), mfc=face, mec="black", mew=0.4, label=said, ls="none")
+    image = paint(axes, picture, shades, edges=marks.edges)
+    if marks.area is not None:
+        axes.plot(*_outline(marks.area), color=ACCENT, lw=0.9, label="study area")
+    for (noun, places), face in zip(marks.records.items(), ("white", ACCENT)):
+        label = f"{len(places[0]):,} {noun}{'' if len(places[0]) == 1 else 's'}"
+        axes.plot(*places, "o", ms=dot_size(len(places[0])), mfc=face, mec="black", mew=0.4, label=label, ls="none")
     label_axes(axes, frame)
     scale_bar(axes, frame, np.isfinite(picture.values))
     if legend and picture.legend:
         axes.legend(handles=_legend_of(picture), fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     elif legend:
         bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
-        tidy(bar.ax, y=safe_text((shades or Shades("")).label, 60))
+        tidy(bar.ax, y=safe_text(shades.label, 60))
     return axes
 
 

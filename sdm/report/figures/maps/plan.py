@@ -1,8 +1,9 @@
 """What the picture of a map shows, and where: for whoever draws it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import cos, floor, log10, radians
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from sdm.report.charts import SCALES, TOP, short
 from sdm.report.paper import COLUMN, INCH, PAGE, SMALL, Paper
 from sdm.report.pictures import Picture
 from sdm.types import Array
+
+if TYPE_CHECKING:
+    from sdm.data.rasters.area import StudyArea
 
 EQUATOR_KM = 40075.017
 MARGIN = 0.02  # of the data's extent, on every side
@@ -30,6 +34,19 @@ class Shades:
     high: float | None = None
     low: float = 0.0
     colours: str | Sequence[str] = VIRIDIS  # the steps of a ramp, or its name in the plotting library
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What lies on a map: records by what they are called, the outline of a study area, and with `edges` that of the
+    range; cells of exactly zero are then pale."""
+
+    records: Mapping[str, Points] = field(default_factory=dict)
+    area: "StudyArea | None" = None
+    edges: bool = False
+
+
+UNMARKED, UNNAMED = Marks(), Shades("")
 
 
 def suitability(scale: str) -> Shades:

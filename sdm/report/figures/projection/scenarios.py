@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log, sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,20 +18,8 @@ from sdm.report.charts import SCALES, TOP
 from sdm.report.figures.maps.axes import scale_bar
 from sdm.report.figures.maps.drawn import class_keys, paint
 from sdm.report.figures.maps.plan import MapFrame, Shades
-from sdm.report.figures.style import (
-    COLUMN,
-    INCH,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    lay_out,
-    new_figure,
-    safe_text,
-    save,
-)
+from sdm.report.figures.style import lay_out, new_figure, safe_text, save
+from sdm.report.paper import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture, resized
 from sdm.report.projection import (
     MESS_LABEL,
@@ -42,6 +29,7 @@ from sdm.report.projection import (
     StoredProjection,
     novelty_picture,
 )
+from sdm.types import Numbers
 
 MOST_MAPS = 24
 MOST_COLUMNS = 9  # of a grid of fields
@@ -74,7 +62,7 @@ class Places:
 
 
 def draw_scenarios(
-    folder: Path, numbers: Mapping[str, Any], path: Path, what: str = "suitability", paper: Paper = PLAIN
+    folder: Path, numbers: Numbers, path: Path, what: str = "suitability", paper: Paper = PLAIN
 ) -> Path | None:
     """Draw one kind of map of the reference and of every scenario with common colours: `suitability`, `change`, or
     `novelty` (MESS, ExDet or MOP, the first that is there). None where there is no such map.

@@ -1,6 +1,6 @@
 """Pictures of what changes in scenarios: the suitable area in numbers, and how far its middle moves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import dist
 from pathlib import Path
 from typing import Any
@@ -12,33 +12,21 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES
+from sdm.report.charts import COLOURS
 from sdm.report.figures.maps.axes import label_axes
 from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.projection.scenarios import draw_scenarios
-from sdm.report.figures.style import (
-    COLOURS,
-    INK,
-    PAGE,
-    PLAIN,
-    SMALL,
-    TEXT,
-    TITLE,
-    Paper,
-    new_figure,
-    safe_text,
-    save,
-    tidy,
-)
+from sdm.report.figures.style import INK, new_figure, safe_text, save, tidy
+from sdm.report.paper import PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture
 from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
+from sdm.types import Numbers
 
 MOST_BARS = 40
 BESIDE = 6  # scenarios whose bars fit beside the map of centroids
 
 
-def draw_projection(
-    folder: Path, numbers: Mapping[str, Any], target: Path, name: str, paper: Paper = PLAIN
-) -> dict[str, str]:
+def draw_projection(folder: Path, numbers: Numbers, target: Path, name: str, paper: Paper = PLAIN) -> dict[str, str]:
     """Draw the maps of all scenarios, what changes, and how new their environment is, into a target; return the names
     of the pictures."""
     ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}
@@ -50,7 +38,7 @@ def draw_projection(
     return {what: path.name for what, path in drawn.items() if path is not None}
 
 
-def draw_change(folder: Path, numbers: Mapping[str, Any], path: Path, paper: Paper = PLAIN) -> Path | None:
+def draw_change(folder: Path, numbers: Numbers, path: Path, paper: Paper = PLAIN) -> Path | None:
     """Draw gain and loss of every scenario in km², and arrows from the reference's centroid to theirs.
 
     Without a reference the suitable areas are drawn, and where their centroids are; None without a cutoff.

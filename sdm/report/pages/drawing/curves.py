@@ -1,15 +1,14 @@
 """Response curves on a page: the most important variable first, with ribbons over replicates and rugs of the data."""
 
-from typing import Any
-
 from sdm.report.pages.drawing.shown import shown_picture
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.results import Results
 from sdm.report.stored_charts import effect_charts, lone_band_charts, response_charts, rugs_of, share_charts
 from sdm.storage.files import safe_name
+from sdm.types import Numbers
 
 
-def curves(results: Results) -> dict[str, Any] | None:
+def curves(results: Results) -> Numbers | None:
     """Return the response curves with the limits over replicates, the effects on the score, and the surfaces."""
     rugs, bands = rugs_of(results), results.table("bands")
     responses = response_charts(results, rugs)
@@ -32,7 +31,7 @@ def _surfaces(results: Results) -> list[dict[str, str]]:
     ]
 
 
-def class_curves(results: Results) -> dict[str, Any] | None:
+def class_curves(results: Results) -> Numbers | None:
     """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
     found, shares = curves(results) or {}, share_charts(results)
     if found.get("responses") or not shares:

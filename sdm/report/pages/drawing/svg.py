@@ -23,7 +23,6 @@ from sdm.report.charts import (
     colour_of,
     short,
 )
-from sdm.report.numbers import round_numbers
 
 WIDE, HIGH = 520, 340
 SMALL = (400, 280)
@@ -73,10 +72,10 @@ def svg(chart: Chart) -> Markup:
     return Markup(f'{start} data-table="{escape(chart_table(chart))}">{drawn}</svg>')  # noqa: S704
 
 
-def svg_file(charts: Sequence[Chart], across: int = 3) -> str:
+def svg_file(charts: Sequence[Chart]) -> str:
     """Return the text of an SVG file with charts side by side, in the colours of a light page."""
     made = [_drawn(chart) for chart in charts]
-    across = min(across, len(made))
+    across = min(3, len(made))
     wide, high = (max(size[k] for _, size in made) for k in (0, 1))
     size = f"{wide * across:g} {high * -(-len(made) // across):g}"
     parts = [
@@ -262,6 +261,18 @@ def _range(values: Sequence[float], margin: float = 0.0) -> Range:
     if low == high:
         low, high = low - 0.5, high + 0.5
     return low - margin * (high - low), high + margin * (high - low)
+
+
+def round_numbers(low: float, high: float, most: int = 6) -> list[float]:
+    """Return up to `most` round numbers within a range, at equal distances: 1, 2 or 5 times a power of ten."""
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        return [low] if math.isfinite(low) else []
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    for step in (power * factor for factor in (1, 2, 5, 10, 20, 50)):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first + 1 <= most:
+            return [k * step for k in range(first, last + 1)]
+    return [low, high]
 
 
 def _margin(y_range: Range, high: float) -> float:

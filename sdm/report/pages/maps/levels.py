@@ -3,19 +3,18 @@
 from collections.abc import Callable, Iterator
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rasterio
 from numpy.typing import NDArray
-from rasterio.crs import CRS
-from rasterio.errors import CRSError, RasterioError
+from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError
 from sdm.executors.ahead import ahead, own_threads
 from sdm.report.pictures import PIXELS, Picture
+from sdm.types import Numbers
 
 BUDGET = 1_000_000  # letters of all layers of a map together, so that a page has less than 2 MB
 TILE = 256  # cells on the side of a tile
@@ -36,7 +35,7 @@ def fine_level(
     overview: Picture,
     packed: Callable[[NDArray[np.float32]], str],
     budget: int | None,
-) -> dict[str, Any] | None:
+) -> Numbers | None:
     """Return a finer level of a map as tiles, from north to south and west to east; None where the overview is as fine.
 
     Parameters
@@ -76,12 +75,3 @@ def fine_level(
     except RasterioError as error:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
     return {"width": shape[1], "height": shape[0], "tile": TILE, "tiles": tiles}
-
-
-def unit_metres(picture: Picture) -> float | None:
-    """Return how many metres a unit of a map's coordinates is; None where that is not known, or they are degrees."""
-    try:
-        crs = CRS.from_string(picture.crs) if picture.crs else None
-        return float(crs.linear_units_factor[1]) if crs and crs.is_projected else None
-    except (CRSError, ValueError):
-        return None

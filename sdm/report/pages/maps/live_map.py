@@ -4,16 +4,16 @@ import base64
 import zlib
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.models.colours import MAGMA
 from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours, fold_names
-from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels, unit_metres
+from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number
+from sdm.types import Numbers
 
 LEVELS = 4000
 NOTHING = 65535
@@ -52,10 +52,10 @@ class PackedMaps:
     layers: list[MapLayer]
     main: Picture
     top: float
-    told: list[dict[str, Any]]
+    told: list[Numbers]
 
 
-def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
+def pack_maps(results: Results) -> PackedMaps | None:
     """Return the layers of a live map; None where there is no map.
 
     Every layer has an overview and, if the budget of letters allows for one, a finer level; the first layer has most of
@@ -69,7 +69,7 @@ def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
     if main.values.shape != main.cells:  # a finer level follows, so that the first look can be coarse
         main = read_picture(layers[0].path, COARSE, layers[0].band)
     others = layers[1:MOST_LAYERS]
-    room = OTHERS * budget / max(len(others), 1)  # of each
+    room = OTHERS * BUDGET / max(len(others), 1)  # of each
     pixels = PIXELS if full else min(COARSE, reduced_pixels(main, room))
     shown = [(layers[0], main), *((layer, read_picture(layer.path, pixels, layer.band)) for layer in others)]
     same = [picture.highest for layer, picture in shown if not layer.apart and not picture.legend]
@@ -80,12 +80,12 @@ def pack_maps(results: Results, budget: int = BUDGET) -> PackedMaps | None:
         if not full and told[k]["fine"] is None:  # what is left is for an overview that is less coarse
             fitting = read_picture(others[k - 1].path, reduced_pixels(main, room), others[k - 1].band)
             told[k] = _layer(others[k - 1], fitting, top) | {"fine": None}
-    left = budget - sum(map(_letters, told[1:]))
+    left = BUDGET - sum(map(_letters, told[1:]))
     _refine(told[0], *shown[0], None if full else left)
     return PackedMaps(layers, main, top, told)
 
 
-def live_map(results: Results, packed: PackedMaps | None = None) -> dict[str, Any] | None:
+def live_map(results: Results, packed: PackedMaps | None = None) -> Numbers | None:
     """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map. The
     layers may be `packed` already."""
     packed = packed or pack_maps(results)
@@ -102,7 +102,7 @@ def live_map(results: Results, packed: PackedMaps | None = None) -> dict[str, An
         "levels": LEVELS,
         "nothing": NOTHING,
         "geographic": main.geographic,
-        "unit": unit_metres(main),
+        "unit": main.metres,
         "layers": told,
         "left_out": [layer.name for layer in packed.layers[MOST_LAYERS:]],
         "reduced": (main.values.shape if fine is None else (fine["height"], fine["width"])) != main.cells,
@@ -116,13 +116,13 @@ def live_map(results: Results, packed: PackedMaps | None = None) -> dict[str, An
     }
 
 
-def _refine(told: dict[str, Any], layer: MapLayer, picture: Picture, room: int | None) -> None:
+def _refine(told: Numbers, layer: MapLayer, picture: Picture, room: int | None) -> None:
     """Give a layer a finer level that takes, with its overview, at most `room` letters; None for all cells."""
     left = None if room is None else max(room - len(told["values"]), 1)
     told["fine"] = fine_level(layer.path, layer.band, picture, partial(_packed, picture, told["top"]), left)
 
 
-def _letters(told: dict[str, Any]) -> int:
+def _letters(told: Numbers) -> int:
     """Return how many letters a layer takes."""
     return len(told["values"]) + sum(map(len, told["fine"]["tiles"] if told["fine"] else ()))
 
@@ -140,7 +140,7 @@ def _legend_names(results: Results) -> dict[str, str]:
     return {} if band is None else {results.classes[band]: "presence", results.classes[1 - band]: "absence"}
 
 
-def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
+def _layer(layer: MapLayer, picture: Picture, top: float) -> Numbers:
     """Return one map: classes as their values with a legend, others as steps up to `top`, or to their own highest."""
     top = picture.highest if layer.apart else top
     values = picture.values
@@ -160,7 +160,7 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
     }
 
 
-def _records(results: Results, main: Picture) -> tuple[list[dict[str, Any]], list[str]]:
+def _records(results: Results, main: Picture) -> tuple[list[Numbers], list[str]]:
     """Return the records by group: training and test, presence and absence, or the classes; those that were left out,
     with the number of their reason; and the reasons."""
     samples = results.table("sample predictions")
@@ -213,7 +213,7 @@ def _left_out(results: Results, main: Picture) -> tuple[list[list[float]], list[
     return places, reasons
 
 
-def _folds(results: Results) -> list[dict[str, Any]]:
+def _folds(results: Results) -> list[Numbers]:
     """Return the records by fold of the cross-validation, with a colour each; none where they are too many to tell."""
     rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
     labels = fold_names(rows)
@@ -244,7 +244,7 @@ def _sweep(results: Results) -> list[list[float | None]]:
     return [[number(row.get(name)) for name in names] for row in results.table("roc")]
 
 
-def _thresholds(results: Results) -> list[dict[str, Any]]:
+def _thresholds(results: Results) -> list[Numbers]:
     """Return the thresholds that have names, on the map's scale."""
     keys = {"area": results.area_key, "train": "training_omission", "test": "test_omission"}
     rows = [row for row in results.tree("thresholds").values() if isinstance(row, dict)]

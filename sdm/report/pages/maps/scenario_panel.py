@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from sdm.maps.projection.change import CODES, TITLES
 from sdm.models.colours import MAGMA, RED_TO_BLUE, hex_colour, ramp_colour
 from sdm.report.charts import SCALES, TOP
 from sdm.report.pages import words
-from sdm.report.pages.maps.levels import fine_level, unit_metres
+from sdm.report.pages.maps.levels import fine_level
 from sdm.report.pages.maps.live_map import NOTHING, pack, pack_steps
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized
 from sdm.report.projection import (
@@ -30,6 +29,7 @@ from sdm.report.projection import (
     StoredProjection,
     novelty_picture,
 )
+from sdm.types import Numbers
 
 MOST_SCENARIOS = 24
 MOST_GROUPS = 12
@@ -72,7 +72,7 @@ class Entry:
         return resized(self.pictures[kind].values, self.main.values.shape)
 
 
-def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS) -> dict[str, Any] | None:
+def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS) -> Numbers | None:
     """Return everything that the panel needs, as plain numbers and texts; None where there is no map.
 
     Maps are reduced until all together are within a budget; scenarios that still do not fit are left out. Where rasters
@@ -102,14 +102,14 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
         size -= sum(map(len, packed[gone].values()))
         del shown[gone], entries[gone], packed[gone]
         left_out += 1
-    grids: list[dict[str, Any]] = []
+    grids: list[Numbers] = []
     fine = _finer(entries, kinds, budget - size)
     first = entries[0].main.values.shape if not fine[0] else (fine[0][MAIN]["height"], fine[0][MAIN]["width"])
     return {
         "kinds": kinds,
         "nothing": NOTHING,
         "geographic": entries[0].main.geographic,
-        "unit": unit_metres(entries[0].main),
+        "unit": entries[0].main.metres,
         "grids": grids,
         "entries": [
             _told(k, entry, layers, grids) | {"fine": finer}
@@ -121,9 +121,9 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
     }
 
 
-def _finer(entries: Sequence[Entry], kinds: Mapping[str, dict[str, Any]], left: int) -> list[dict[str, Any]]:
+def _finer(entries: Sequence[Entry], kinds: Mapping[str, Numbers], left: int) -> list[Numbers]:
     """Return finer levels of the maps of suitability, which together take at most the letters that are `left`."""
-    found: list[dict[str, Any]] = []
+    found: list[Numbers] = []
     for k, entry in enumerate(entries):
         path, room = entry.paths.get(MAIN), max(left, 0) // (len(entries) - k)
         level = None
@@ -150,7 +150,7 @@ def signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.1f} %".replace("-", "−")
 
 
-def group_title(group: Mapping[str, Any]) -> str:
+def group_title(group: Numbers) -> str:
     """Return what a group of scenarios is called: over what, and which."""
     over = group.get("over")
     named = " and ".join(map(str, over)) if isinstance(over, list) else str(over)
@@ -166,9 +166,9 @@ def _case(case: StoredCase, pixels: int) -> Entry:
     return entry
 
 
-def _group(projection: StoredProjection, group: Mapping[str, Any], shown: Sequence[Entry], pixels: int) -> Entry:
+def _group(projection: StoredProjection, group: Numbers, shown: Sequence[Entry], pixels: int) -> Entry:
     """Return the entry of a group of scenarios; it is hatched where any of them is."""
-    entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.count(group.get('cases'))} scenarios")
+    entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.whole(group.get('cases'))} scenarios")
     for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
         if path := projection.group_raster(group, key):
             entry.paths[kind], entry.pictures[kind] = path, read_picture(path, pixels)
@@ -188,7 +188,7 @@ def _group(projection: StoredProjection, group: Mapping[str, Any], shown: Sequen
     return entry
 
 
-def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
+def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, Numbers]:
     """Return the kinds of maps there are, each with its colours: a range and a palette, or classes."""
     scale = projection.scale
     found: dict[str, list[Picture]] = {}
@@ -218,12 +218,12 @@ def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, 
     return {key: kind for key, kind in kinds.items() if key in found}
 
 
-def _range(name: str, low: float, high: float, palette: Sequence[str]) -> dict[str, Any]:
+def _range(name: str, low: float, high: float, palette: Sequence[str]) -> Numbers:
     levels = AROUND if low < 0 else LEVELS
     return {"name": name, "low": low, "high": high, "levels": levels, "palette": palette, "classes": {}}
 
 
-def _classes(name: str, classes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def _classes(name: str, classes: Mapping[str, tuple[str, str]]) -> Numbers:
     return {"name": name, "low": 0, "high": 0, "levels": 0, "palette": [], "classes": dict(classes)}
 
 
@@ -231,7 +231,7 @@ def _steps(most: int) -> dict[str, tuple[str, str]]:
     return {str(k): (str(k), hex_colour(ramp_colour(PALETTE, k / max(most, 1)))) for k in range(min(most, 255) + 1)}
 
 
-def _pack(values: NDArray[np.float32], kind: Mapping[str, Any]) -> str:
+def _pack(values: NDArray[np.float32], kind: Numbers) -> str:
     if kind["classes"]:
         return pack_steps(np.where(np.isfinite(values), values, NOTHING), EFFORT)
     if kind["low"] < 0:  # rounded down, so that a value is below 0 in the page if it is in the map
@@ -241,7 +241,7 @@ def _pack(values: NDArray[np.float32], kind: Mapping[str, Any]) -> str:
     return pack(values, kind["high"], LEVELS, EFFORT)
 
 
-def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[dict[str, Any]]) -> dict[str, Any]:
+def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[Numbers]) -> Numbers:
     """Return an entry as plain values; grids that are the same are stored once."""
     high, wide = entry.main.values.shape
     grid = {"width": wide, "height": high, "bounds": entry.main.bounds, "aspect": entry.main.aspect}

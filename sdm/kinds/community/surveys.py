@@ -1,4 +1,4 @@
-"""Labels that a survey knows already: they are held, and inform the species that nobody looked for."""
+"""Surveys that a joint model has not seen: labels that are known are held or measured, and inform the other species."""
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -16,10 +16,14 @@ from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.visits import SITE
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
-from sdm.kinds.model_inputs import SurveyFile, open_text
+from sdm.kinds.community.inputs import NAME, Community, read_community
+from sdm.kinds.community.testing import measure
+from sdm.kinds.inputs import check_categories, check_columns, is_swd, open_text
+from sdm.kinds.model_task import EvaluationOptions, RowPredictor, SurveyFile
 from sdm.maps.community import SurveyedCells
 from sdm.models.community import FittedJoint
-from sdm.types import Array, Index
+from sdm.options.definitions import RunOptions
+from sdm.types import Array, Index, Numbers, Row
 
 Keys = dict[int, Hashable]
 """The name of a site, its coordinates or its number, by the number of a row."""
@@ -149,12 +153,39 @@ def known_rows(
     return out
 
 
-def held_rows(
-    model: FittedJoint, known: SurveyFile | None, text: TextTable, row: Index, notices: list[str]
-) -> tuple[Array | None, NDArray[np.str_] | None]:
-    """Return the labels that a survey knows at the rows of a table, and the levels of the random effect there."""
-    labels = None if known is None else known_rows(model, known, text, row, notices)
-    return labels, row_levels(model, text, row, notices)
+class SurveyedRows(RowPredictor[FittedJoint]):
+    """Predictions for the rows of a table: with the labels that a survey knows there, and the levels of the random
+    effect."""
+
+    def __init__(
+        self, model: FittedJoint, known: SurveyFile | None, text: TextTable, row: Index, notices: list[str]
+    ) -> None:
+        super().__init__(model)
+        self.row = row
+        self.labels = None if known is None else known_rows(model, known, text, row, notices)
+        self.levels = row_levels(model, text, row, notices)
+
+    def values(self, columns: Sequence[Array], scale: str | None, clamp: bool) -> Array:
+        """Return the probability of every species."""
+        x = np.column_stack(columns).astype(np.float64)
+        return self.model.predict_proba(x, self.labels, clamp, self.levels).T
+
+    def communities(self, columns: Sequence[Array], clamp: bool) -> list[Row]:
+        """Return one row per possible community of every row of the table: its probability, and its species."""
+        x, species = np.column_stack(columns).astype(np.float64), self.model.species
+        possible = self.model.communities(x, self.labels, clamp, self.levels)
+        return [
+            {
+                "row": int(number),
+                "community": k + 1,
+                "probability": float(p),
+                "richness": int(there.sum()),
+                "species": "; ".join(name for name, label in zip(species, there) if label),
+            }
+            for number, listed in zip(self.row, possible)
+            if listed is not None
+            for k, (there, p) in enumerate(zip(listed.labels, listed.probability))
+        ]
 
 
 def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[Keys, Keys, str]:
@@ -180,3 +211,58 @@ def _column_keys(text: TextTable, names: Sequence[str]) -> Keys:
     frame, row = text.read(as_text=set())
     x, y = (to_numbers(frame[name])[0].tolist() for name in names)
     return {int(k): (a, b) for k, a, b in zip(row, x, y) if a == a and b == b}
+
+
+def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOptions) -> Numbers:
+    """Measure a joint model on a table of sites: as `sdm joint` tests its own."""
+    file, layers = str(options.occurrences.file), options.layers
+    text = open_text(file)
+    known = species_columns(model, text)
+    if not layers.files:
+        check_columns(model, text)
+    elif is_swd(layers.files):
+        check_columns(model, open_text(layers.files[0]))
+    else:
+        check_categories(model)
+    tables = [text, *([open_text(layers.files[0])] if layers.files and is_swd(layers.files) else [])]
+    random = next((name for part in tables if (name := level_column(model, part))), None)
+    update = {
+        "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": given.site_column}),
+        "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
+        "joint": options.joint.model_copy(update={"presence_above": presence_above(model), "random_effect": random}),
+    }
+    options = options.model_copy(update=update)
+    prepared = read_community(options, model.encoder.names)
+    community: Community = prepared.tables[NAME]
+    labels = community.sites.labels
+    found = [name for name in model.species if name in labels.columns]
+    if not found:
+        raise no_species(model, f"it has {', '.join(labels.columns)}")
+    notices = [*prepared.notices, *said_levels(model, community.sites.level, len(labels))]
+    if absent := [name for name in model.species if name not in found]:
+        notices.append(f"species of the model that are not in the table, and not measured: {', '.join(absent)}")
+    states = read_labels(labels.reindex(columns=list(model.species)), model.species, len(labels))
+    some = (states >= 0).any(axis=1)
+    if not some.any():
+        raise DataError(f"no site of '{Path(file).name}' has a known label of the model's species: expected 0 and 1")
+    if not some.all():
+        notices.append(f"{np.count_nonzero(~some):,} sites without a known label left out")
+    values, levels = model.encode(community.environment), community.sites.level
+    return {
+        "learner": model.meta.get("learner"),
+        "sites": int(np.count_nonzero(some)),
+        "labels": int(np.count_nonzero(states >= 0)),
+        "notices": notices,
+        **measure(model, values[some], states[some], _at_training(model), None if levels is None else levels[some]),
+    }
+
+
+def _at_training(model: FittedJoint) -> dict[str, list[float]] | None:
+    """Return what a model's file says of its training sites; None if it says nothing, or nothing of use."""
+    stored = model.meta.get("at_training")
+    if not isinstance(stored, dict):
+        return None
+    found = {name: stored.get(name) for name in ("shares", "cutoffs")}
+    good = all(isinstance(part, list) and len(part) == len(model.species) for part in found.values())
+    numbers = good and all(isinstance(value, float | int) for part in found.values() for value in part)  # type: ignore[union-attr]
+    return found if numbers else None  # type: ignore[return-value]

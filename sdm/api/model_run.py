@@ -1,0 +1,234 @@
+"""One model of a run as an object: numbers, tables, maps, polygons and plots, read from its folder when asked for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdm.api.mapping import predict_model, range_of, raster_places, stored_map
+from sdm.api.private import PrivateFolder
+from sdm.api.rasters import Map, RasterMap, as_map
+from sdm.api.tables import stored_table, threshold_table
+from sdm.errors import DataError
+from sdm.report.results import Results
+from sdm.types import Numbers
+
+if TYPE_CHECKING:
+    import geopandas
+    import pandas as pd
+
+    from sdm.api.plots import Plots
+    from sdm.models.interface import FittedModel
+
+
+class ModelRun:
+    """One model of a run: its numbers, tables, maps, plots and the model itself; see `Run`.
+
+    A table that the run did not make is empty.
+
+    Parameters
+    ----------
+    name : str
+        What the model is of: the species.
+    results : Results
+        What the run stored of it.
+    private : PrivateFolder
+        The temporary folder of the run, which is there as long as this object.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> one = run["Virtualis montanus"]
+    >>> one.numbers["status"], one.kind, one.model.names
+    ('converged', 'species', ('landcover', 'precipitation', 'temperature'))
+    >>> one.thresholds.loc["mtp", "training_omission"].item()
+    0.0
+    """
+
+    def __init__(self, name: str, results: Results, private: PrivateFolder) -> None:
+        self.name, self._model_results, self._private = name, results, private
+
+    @property
+    def _results(self) -> Results:
+        """The stored results of the one model."""
+        return self._model_results
+
+    def _gather(self, read: "Callable[[Results], pd.DataFrame]") -> "pd.DataFrame":
+        """Return a table of the model; of a run with several models, with a column `species`."""
+        return read(self._results)
+
+    def table(self, name: str) -> "pd.DataFrame":
+        """Return a table by its name, one of `tables`; empty where the run did not make it."""
+        return self._gather(lambda results: stored_table(results, name))
+
+    @property
+    def curves(self) -> "pd.DataFrame":
+        """Response curves in long form: variable, kind, value, class, response, in training range."""
+        return self.table("curves")
+
+    @property
+    def importance(self) -> "pd.DataFrame":
+        """Importance of the variables: percent contribution and permutation importance (percent)."""
+        return self.table("importance")
+
+    @property
+    def jackknife(self) -> "pd.DataFrame":
+        """Gain and AUC without each variable, and with each variable alone."""
+        return self.table("jackknife")
+
+    @property
+    def thresholds(self) -> "pd.DataFrame":
+        """Cutoffs of the map by rule (`mtp`, `10p`, `maxsss`, …): value on every scale, predicted area, omission."""
+        return self._gather(threshold_table)
+
+    @property
+    def omission(self) -> "pd.DataFrame":
+        """Omission and predicted area by cumulative threshold."""
+        return self.table("omission")
+
+    @property
+    def roc(self) -> "pd.DataFrame":
+        """The points of the ROC curve."""
+        return self.table("roc")
+
+    @property
+    def cross_validation(self) -> "pd.DataFrame":
+        """The measures of every fold, under the names of ENMeval."""
+        return self.table("cross-validation")
+
+    @property
+    def folds(self) -> "pd.DataFrame":
+        """The fold of every record: X, Y, kind, fold."""
+        return self.table("folds")
+
+    @property
+    def null_models(self) -> "pd.DataFrame":
+        """The tests against null models."""
+        return self.table("null models")
+
+    @property
+    def tuning(self) -> "pd.DataFrame":
+        """The settings that `sdm.tune` tried, and which was chosen."""
+        return self.table("tune")
+
+    @property
+    def records(self) -> "pd.DataFrame":
+        """Every record with its fate: kept, or why it was left out."""
+        return self.table("fate of records")
+
+    @property
+    def record_counts(self) -> "pd.DataFrame":
+        """The record cleaning summary: how many were read, left out for which reason, and kept."""
+        return self.table("records")
+
+    @property
+    def predictions(self) -> "pd.DataFrame":
+        """The predictions at the records of training and test."""
+        return self.table("sample predictions")
+
+    @property
+    def numbers(self) -> Numbers:
+        """Everything that was measured, as in the JSON file of the results."""
+        return self._results.numbers
+
+    @property
+    def kind(self) -> str:
+        """The kind of model: species, classes or community."""
+        return self._results.kind
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that there are."""
+        return [key for key, name in self._results.files.items() if name.endswith(".csv")]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files of the results, by what they are; they go with the run unless it was saved."""
+        return {key: self._results.folder / name for key, name in self._results.files.items()}
+
+    @property
+    def options(self) -> Numbers:
+        """Every option of the run, as in its run file."""
+        return self._results.run
+
+    @property
+    def model(self) -> "FittedModel":
+        """The fitted model: `sdm.Model` for a species. It predicts from tables, and `sdm.save_model` writes it."""
+        found = self._results.model
+        if found is None:
+            raise DataError(f"{self._results.folder} has no model file in it: make the results again")
+        return found
+
+    @property
+    def page(self) -> Path | None:
+        """The page with all results (HTML, opens offline); None where the run did not make it."""
+        return self._results.path("page")
+
+    @property
+    def plot(self) -> "Plots":
+        """Plots of the results: `plot.map()`, `plot.curves()`, `plot.importance()`, `plot.roc()` and others."""
+        from sdm.api.plots import Plots
+
+        return Plots(self._results)
+
+    @property
+    def map(self) -> Map:
+        """The map: an `xarray.DataArray` where xarray is installed, else a `RasterMap` (array and profile). Of a run
+        with several models it has a band per model."""
+        return as_map(self.raster(), self._private.axes)
+
+    @property
+    def maps(self) -> list[str]:
+        """The names of the maps that there are, the main one first."""
+        return list(raster_places(self._results))
+
+    def raster(self, name: str | None = None) -> RasterMap:
+        """Return a map as an array with its profile, whether or not xarray is installed; one of `maps`."""
+        return stored_map(self._results, name)
+
+    def get_map(self, name: str) -> Map:
+        """Return another map by its name, one of `maps`: an `xarray.DataArray` where xarray is installed."""
+        return as_map(self.raster(name), self._private.axes)
+
+    def range(self, threshold: str | float | None = None) -> "geopandas.GeoDataFrame":
+        """Return the range as polygons, one per patch, with its area in km².
+
+        Parameters
+        ----------
+        threshold : str or float, optional
+            A rule (``"mtp"``, ``"10p"``, ``"maxsss"``, ``"equal"``) or a value on the scale of the map. By default the
+            cells above zero of a model with exact zeros (entropy above 1), else by the rule of the run, or maxsss.
+        """
+        return range_of(self._results, threshold)
+
+    def predict(self, data: Any, scale: str | None = None, *, layers_crs: object = None, **ways: object) -> Any:
+        """Predict for the rows of a table, or map other layers.
+
+        Parameters
+        ----------
+        data : DataFrame, or layers
+            A table with one column per variable; or layers, as for `sdm.fit`, with the variables of the model.
+        scale : str, optional
+            Of a species: ``"cloglog"`` (the default), ``"raw"``, ``"cumulative"`` or ``"logistic"``.
+        layers_crs : optional
+            Coordinate system of xarray layers that do not say it.
+        ways
+            For layers, as for `sdm predict`: `extrapolation`, `threshold`, `area`, `nodata`, `align`, `rename`.
+
+        Returns
+        -------
+        Series, DataFrame, DataArray or RasterMap
+            Of a table a Series with its index (of several classes or species a DataFrame); of layers a map.
+        """
+        return predict_model(self._results, data, scale, layers_crs, ways)
+
+    def __repr__(self) -> str:
+        return f"<sdm.ModelRun of {self.name!r}, a model of {self.kind}>"
+
+    def _repr_html_(self) -> str:
+        from sdm.api.html import model_html
+
+        return model_html(self.name, self._results)

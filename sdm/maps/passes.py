@@ -1,0 +1,97 @@
+"""One pass over layers: what the maps of every kind of model have in common, and the maps of novelty beside them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.stack import Stack
+from sdm.maps.moments import RasterSummary
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.rasters import Raster, check_variables, write_rasters
+from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
+from sdm.models.interface import FittedModel
+from sdm.types import AnyArray, Array, Progress
+
+Mask = NDArray[np.bool_]
+Compute = Callable[[Window, AnyArray, Mask], tuple[Sequence[AnyArray], Array | None]]
+"""Return the bands of a window, from one row of values per variable and which cells are mapped; and the predictions of
+the model there, if novelty can use them."""
+
+
+@dataclass(frozen=True)
+class MapPass:
+    """How maps are made.
+
+    Attributes
+    ----------
+    extrapolation : str
+        One of `sdm.models.extrapolation.EXTRAPOLATIONS`.
+    study_area : StudyArea, optional
+        Cells outside it are nodata.
+    threads : int
+    progress : callable, optional
+        Called with windows done, windows in all, and the name of the stage.
+    """
+
+    extrapolation: str = "clamp"
+    study_area: StudyArea | None = None
+    threads: int = 2
+    progress: Progress | None = None
+
+    @property
+    def clamped(self) -> bool:
+        """Whether variables are held in their training ranges."""
+        return self.extrapolation != "free"
+
+    def part(self, names: Sequence[str], stack: Stack) -> Stack:
+        """Return the part of the layers that is mapped; raise if they are not a model's variables in its order."""
+        check_variables(names, stack)
+        return stack.within(None if self.study_area is None else self.study_area.bounds)
+
+    def write(
+        self,
+        model: FittedModel,
+        stack: Stack,
+        rasters: Sequence[Raster],
+        tags: Sequence[dict[str, str]],
+        compute: Compute,
+        novelty: NoveltyMaps | None = None,
+        *,
+        about: Mapping[str, str] | None = None,
+        doing: str = "map",
+    ) -> list[RasterSummary]:
+        """Write the maps of a model and those of novelty: all, or none. Return the summaries of the former; `about` are
+        tags of the latter beside their own."""
+        check_extrapolation(self.extrapolation, EXTRAPOLATIONS[:3])
+        part = self.part(model.names, stack)
+        if novelty is not None:
+            novelty.start(part)
+
+        def bands(window: Window, values: AnyArray) -> list[AnyArray]:
+            cells = values.reshape(len(values), -1)
+            valid = np.asarray(np.isfinite(cells).all(axis=0))
+            if self.study_area is not None:
+                valid &= self.study_area.mask(part, window).ravel()
+            mapped = valid & ~known_range(model).outside(list(cells)) if self.extrapolation == "none" else valid
+            made, predicted = compute(window, cells, mapped)
+            beside = [] if novelty is None else novelty.bands(window, list(cells), valid, predicted, self.clamped)
+            return [*(band.reshape(-1, *values.shape[1:]) for band in made), *beside]
+
+        files, file_tags = list(rasters), list(tags)
+        if novelty is not None:
+            files += novelty.rasters
+            file_tags += [{**own, **(about or {})} for own in novelty.tags]
+        summaries = write_rasters(
+            part, files, bands, file_tags, threads=self.threads, progress=self.progress, doing=doing
+        )
+        count = len(summaries) - (0 if novelty is None else len(novelty.rasters))
+        if novelty is not None:
+            novelty.wrote(summaries[count:])
+        return summaries[:count]
+
+
+DEFAULT = MapPass()
