@@ -77,7 +77,7 @@ class ColumnPool:
         def product(first: int) -> NDArray[np.floating]:
             centred = np.array([column[first : first + block] for column in columns]) - centre
             centred *= root[first : first + block]
-            return centred @ centred.T
+            return np.asarray(centred @ centred.T)
 
         out = np.zeros((members.size, members.size))
         for part in over_cells(product, range(0, root.size, block), self.features.domain.n):
