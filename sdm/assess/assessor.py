@@ -29,9 +29,8 @@ from sdm.estimators.maxent import Maxent
 from sdm.estimators.params import Parameters
 from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Row
 
-Row = dict[str, Any]
 Gains = tuple[float, float]
 """A gain in nats, and an AUC."""
 

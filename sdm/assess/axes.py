@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from sdm.assess.profiles import Profile, class_names, response_grid
 from sdm.data.place import PLACE
 from sdm.features.terms import PRODUCT
 from sdm.models.group import GroupModel
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 RELATIVES = 5
 SITES = 400  # that are drawn
@@ -46,7 +45,7 @@ def response_shares(model: GroupModel) -> Shares:
     return Shares(1.0 - own, own)
 
 
-def shared_numbers(model: GroupModel, species: str, shares: Shares | None = None) -> dict[str, Any]:
+def shared_numbers(model: GroupModel, species: str, shares: Shares | None = None) -> Numbers:
     """Return what the results of one species say of its group (JSON values); `shares` where they are known already."""
     s = model.position(species)
     shares = shares or response_shares(model)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.assessor import Assessor, Gains, OutOfFold, Row
+from sdm.assess.assessor import Assessor, Gains, OutOfFold
 from sdm.assess.measures.basic import Aicc, auc_difference, likelihood_aicc, max_tss
 from sdm.assess.measures.classes import measure_classes
 from sdm.assess.splits.folds import Fold, Split
@@ -17,7 +17,7 @@ from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.by_variable import for_variables
 from sdm.models.classes import ClassModel, label_text
 from sdm.models.presence import presence_class
-from sdm.types import Array, Index, Label, Progress
+from sdm.types import Array, Index, Label, Progress, Row
 
 # What is measured on a fold, and whether more of it is better.
 HIGHER = {

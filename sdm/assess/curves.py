@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +18,6 @@ from sdm.types import Index, Progress
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
 
-# Feature sets of Dudík, Phillips & Schapire 2007, Fig. 6, with β₀ = 0.1 but for thresholds.
-PAPER = {
-    "L": {"features": "l", "multiplier": 0.1},
-    "LQ": {"features": "lq", "multiplier": 0.1},
-    "LQP": {"features": "lqp", "multiplier": 0.1},
-    "T": {"features": "t", "multiplier": 1.0},
-}
 BETAS = tuple(float(f"{10**e:.2g}") for e in np.arange(-2.0, 1.01, 0.25))
 
 
@@ -47,39 +40,34 @@ class CurvePoint:
 
 def learning_curve(
     table: "SampleTable",
-    settings: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Maxent],
     split: Split,
     *,
     sizes: Sequence[int] | None = None,
-    base: Maxent | None = None,
     seed: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> list[CurvePoint]:
     """Fit to more and more of each partition's training presences, and measure on its test presences.
 
-    `settings` are sets of features to compare, by label, such as `PAPER`. Dudík et al. have ten partitions of 70 % and
+    `settings` are the models to compare, by label. Dudík et al. have ten partitions of 70 % and
     30 %, `subsample(m, 10, 30)`. By default there are ten `sizes`, evenly in the logarithm; smaller sets are part of
-    larger ones, in an order by the `seed`. `base` has the options that stay: by default β is `σ̃/√m`, so that the
-    multiplier is their β₀.
+    larger ones, in an order by the `seed`. With ``beta="deviation"`` the multiplier is their β₀.
     """
     chosen = _sizes(split, sizes, default_sizes)
     jobs = [
-        (label, {**setting}, [float(setting.get("multiplier", 1.0))], size)
-        for label, setting in settings.items()
-        for size in chosen
+        (label, setting, [float(setting.multiplier)], size) for label, setting in settings.items() for size in chosen
     ]
-    return _curve(table, jobs, split, base, seed, executor, progress, "learning curve")
+    return _curve(table, jobs, split, seed, executor, progress, "learning curve")
 
 
 def sensitivity_curve(
     table: "SampleTable",
-    settings: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Maxent],
     split: Split,
     *,
     multipliers: Sequence[float] = BETAS,
     sizes: Sequence[int] | None = None,
-    base: Maxent | None = None,
     seed: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -93,15 +81,16 @@ def sensitivity_curve(
         raise OptionError(f"multipliers={multipliers!r}: expected positive numbers, such as 0.1, 1, 10")
     chosen = _sizes(split, sizes, lambda most: [most])
     falling = sorted({float(value) for value in multipliers}, reverse=True)
-    jobs = [(label, {**setting}, falling, size) for label, setting in settings.items() for size in chosen]
-    points = _curve(table, jobs, split, base, seed, executor, progress, "sensitivity curve")
+    jobs = [(label, setting, falling, size) for label, setting in settings.items() for size in chosen]
+    points = _curve(table, jobs, split, seed, executor, progress, "sensitivity curve")
     order = {label: k for k, label in enumerate(settings)}
     return sorted(points, key=lambda point: (order[point.label], point.presences, point.multiplier))
 
 
 def default_sizes(most: int) -> list[int]:
     """Return numbers of presences up to `most`, evenly in the logarithm, from 10 (or fewer, where there are few) on."""
-    return np.unique(np.geomspace(min(10, max(2, most // 2)), most, 10).round().astype(int)).tolist()
+    sizes: list[int] = np.unique(np.geomspace(min(10, max(2, most // 2)), most, 10).round().astype(int)).tolist()
+    return sizes
 
 
 def _sizes(split: Split, sizes: Sequence[int] | None, default: Callable[[int], list[int]]) -> list[int]:
@@ -117,20 +106,18 @@ def _sizes(split: Split, sizes: Sequence[int] | None, default: Callable[[int], l
 
 def _curve(
     table: "SampleTable",
-    jobs: Sequence[tuple[str, dict[str, Any], list[float], int]],
+    jobs: Sequence[tuple[str, Maxent, list[float], int]],
     split: Split,
-    base: Maxent | None,
     seed: int,
     executor: Executor | None,
     progress: Progress | None,
     text: str,
 ) -> list[CurvePoint]:
     """Fit every job on every partition and average."""
-    estimator = Maxent(beta="deviation") if base is None else base
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(fold.train) for fold in split.folds]
     tasks = [
-        (table, estimator, setting, multipliers, order[:size], fold)
+        (table, setting, multipliers, order[:size], fold)
         for (_, setting, multipliers, size), (fold, order) in itertools.product(jobs, zip(split.folds, orders))
     ]
     results = iter(run_all(_fit, tasks, executor, progress, text))
@@ -146,7 +133,6 @@ def _curve(
 def _fit(
     table: "SampleTable",
     estimator: Maxent,
-    setting: dict[str, Any],
     multipliers: Sequence[float],
     train: Index,
     fold: Fold,
@@ -156,8 +142,7 @@ def _fit(
     out: list[dict[str, float]] = []
     earlier: Maxent | None = None
     for multiplier in multipliers:
-        made = estimator.changed(**{**setting, "multiplier": multiplier})
-        earlier = fit_table(part, made, start=earlier)
+        earlier = fit_table(part, estimator.changed(multiplier=multiplier), start=earlier)
         out.append(measure_presences(earlier.model_, part, test))
     return out
 

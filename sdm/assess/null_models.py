@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.assessor import PRESENCE_ONLY, Assessor, Row
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.splits.folds import Divisible, Split
 from sdm.assess.validation import validate_fold
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
-from sdm.types import Array, Index, Progress
+from sdm.types import Array, Index, Progress, Row
 
 
 @dataclass(frozen=True)

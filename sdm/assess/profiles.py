@@ -58,7 +58,7 @@ def class_names(model: DescribesVariables, v: int) -> tuple[str, ...] | None:
 
 def typical(model: DescribesVariables, presences: Array) -> Array:
     """Return where the other variables are held: the presences' mean, or their most frequent class."""
-    out = presences.mean(axis=0)
+    out: Array = presences.mean(axis=0)
     for v, variable in enumerate(model.variables):
         if variable.categorical:
             values, counts = np.unique(presences[:, v], return_counts=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:
     from sdm.estimators.structural import StructMaxent
@@ -81,7 +81,7 @@ class Structure:
     search: list[PenaltySetting]  # every λ and β tried, where they were chosen
     search_error: SearchError | None = None  # what the search for trees misses, where it is not exhaustive
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Numbers:
         """Return the few numbers that a model file keeps."""
         return {
             "lambda": self.lam if np.isfinite(self.lam) else None,
@@ -93,7 +93,7 @@ class Structure:
             "families": [asdict(share) for share in self.families],
         }
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Numbers:
         """Return everything but the rules, which have a table of their own."""
         pairs = [{"first": a, "second": b, "strength": value} for (a, b), value in self.interactions.items()]
         return {**self.summary(), "interactions": pairs, "settings_tried": len(self.search)}

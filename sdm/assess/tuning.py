@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.assessor import PRESENCE_ONLY, Assessor, Row
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import aicc_weights
 from sdm.assess.splits.folds import Divisible, Fold, Split
@@ -16,9 +16,9 @@ from sdm.assess.validation import CrossValidation, gather_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
 from sdm.features.by_variable import capitals
-from sdm.types import Progress
+from sdm.types import Numbers, Progress, Row
 
-Setting = dict[str, Any]
+Setting = Numbers
 RULES = ("best", "one_se")
 # Measures of a fit to all records, and whether more is better.
 WHOLE = {
@@ -132,8 +132,8 @@ def search_settings(
     order = sorted(range(len(jobs)), key=lambda k: -len(str(jobs[k][2][0].get("features", ""))))
     done = dict(zip(order, run_all(_chain, [jobs[k] for k in order], executor, progress, "tuning")))
     results = [done[k] for k in range(len(jobs))]
-    whole: dict[int, dict[str, Any]] = {}
-    parts: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(settings))}
+    whole: dict[int, Numbers] = {}
+    parts: dict[int, list[Row]] = {k: [] for k in range(len(settings))}
     measured: dict[int, list[tuple[Row, Any]]] = {k: [] for k in range(len(settings))}
     for (chain, fold), rows in zip(itertools.product(chains, places), results):
         for k, (row, alone) in zip(chain, rows):

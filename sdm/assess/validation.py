@@ -5,13 +5,13 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from sdm.assess.assessor import PRESENCE_ONLY, Assessor, OutOfFold, Row
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor, OutOfFold
 from sdm.assess.fits import run_all
 from sdm.assess.splits.folds import Divisible, Fold, Split
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
 from sdm.maxent.solution import CONVERGED
-from sdm.types import Progress
+from sdm.types import Progress, Row
 
 
 @dataclass(frozen=True)

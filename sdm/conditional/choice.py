@@ -61,15 +61,22 @@ class MultiplierSearch:
         ]
 
 
+@dataclass(frozen=True)
+class HeldOutSites:
+    """The sites that a choice is made by: their targets `(C, n)`, and how they are held out."""
+
+    targets: Array
+    weight: Array
+    entropy: ClassEntropy
+    group: Index | None = None  # sites of one group are held out together
+    folds: int = 5
+    seed: int = 1
+
+
 def search_multipliers(
     begin: Callable[[NDArray[np.bool_]], Callable[[float], Array]],
-    targets: Array,
-    weight: Array,
-    entropy: ClassEntropy,
-    group: Index | None = None,
+    sites: HeldOutSites,
     *,
-    folds: int = 5,
-    seed: int = 1,
     progress: Progress | None = None,
     text: str = "penalties",
     multipliers: Sequence[float] | None = None,
@@ -81,8 +88,9 @@ def search_multipliers(
     one, and sites of one `group` are never divided.
     """
     multipliers = MULTIPLIERS if multipliers is None else multipliers
-    group = np.arange(weight.size) if group is None else group
-    parts = [(begin(held), held) for held in _held_out(targets, group, folds, seed)]
+    targets, weight, entropy = sites.targets, sites.weight, sites.entropy
+    group = np.arange(weight.size) if sites.group is None else sites.group
+    parts = [(begin(held), held) for held in _held_out(targets, group, sites.folds, sites.seed)]
     times = np.sum([held for _, held in parts], axis=0)
     share = weight * (times > 0) / weight[times > 0].sum()
     rows: list[Array] = []
@@ -148,22 +156,18 @@ BETAS = (1e-3, 5e-3, 0.02)
 def choose_penalties(
     fit: Callable[[Array, Array, Array, float, float], Scorer],
     x: Array,
-    targets: Array,
-    weight: Array,
-    entropy: ClassEntropy,
-    group: Index | None = None,
+    sites: HeldOutSites,
     *,
     lambdas: Sequence[float] = LAMBDAS,
     betas: Sequence[float] = BETAS,
-    folds: int = 3,
-    seed: int = 1,
     progress: Progress | None = None,
 ) -> tuple[PenaltySetting, list[PenaltySetting]]:
     """Return the setting with the lowest held-out loss, and every setting tried.
 
     `fit(x, targets, weight, lam, beta)` returns a model of some sites; sites of one `group` are never divided.
     """
-    fold = fold_numbers(np.argmax(targets, axis=0), folds, np.random.default_rng([seed, 13]), group)
+    targets, weight, rng = sites.targets, sites.weight, np.random.default_rng([sites.seed, 13])
+    fold = fold_numbers(np.argmax(targets, axis=0), sites.folds, rng, sites.group)
     tried: list[PenaltySetting] = []
     fits = StepCount(progress, "penalties of trees and monomials", len(betas) * len(lambdas) * np.unique(fold).size)
     for beta in sorted(betas, reverse=True):
@@ -175,7 +179,7 @@ def choose_penalties(
             for k in np.unique(fold):
                 held = fold == k
                 model = fit(x[~held], targets[:, ~held], weight[~held], lam, beta)
-                site_losses = entropy.losses(model.scores(x[held]), np.ascontiguousarray(targets[:, held]))
+                site_losses = sites.entropy.losses(model.scores(x[held]), np.ascontiguousarray(targets[:, held]))
                 losses.append(float(np.average(site_losses, weights=weight[held])))
                 fits.step()
             loss, error = float(np.mean(losses)), float(np.std(losses, ddof=1) / np.sqrt(len(losses)))

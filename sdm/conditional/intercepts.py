@@ -99,7 +99,7 @@ def _newton_step(w: Array, q: Array, off: Array) -> Array:
         step = 0.25 * (off[1] - off[0]) / bend if bend > np.finfo(np.float64).tiny else 0.0  # else it has no end
         return np.array([step, -step])
     bend_matrix = np.diag(w @ q) - (w * (q / total)) @ w.T
-    return np.linalg.lstsq(bend_matrix, -off, rcond=1e-13)[0]
+    return np.asarray(np.linalg.lstsq(bend_matrix, -off, rcond=1e-13)[0])
 
 
 def _bisected(off: Callable[[Array], Array], b: Array, excess: Array) -> Array:
@@ -115,4 +115,4 @@ def _bisected(off: Callable[[Array], Array], b: Array, excess: Array) -> Array:
             low = middle
         else:
             high = middle
-    return b + high * unit
+    return np.asarray(b + high * unit)

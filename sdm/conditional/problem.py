@@ -120,7 +120,7 @@ class ClassProblem(Problem):
 
     def tilt(self, w: Array, s: Array) -> Array:
         """Return how each site's distribution changes along scores `s`."""
-        return w * (s - np.sum(w * s, axis=0) / _total(w))
+        return np.asarray(w * (s - np.sum(w * s, axis=0) / _total(w)))
 
     def bends(self, w: Array) -> Array:
         """Return the curvature of every single weight."""
@@ -181,7 +181,7 @@ def _near(a: Array, b: Array) -> bool:
 
 def _total(w: Array) -> Array:
     """Return every site's sum over the classes, which is never zero."""
-    return np.maximum(w.sum(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(np.maximum(w.sum(axis=0), np.finfo(np.float64).tiny))
 
 
 def multiplied(finite: FeatureSet, beta: Array, multiplier: float) -> tuple[FeatureSet, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
-from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
+from sdm.conditional.choice import BETAS, LAMBDAS, HeldOutSites, MultiplierSearch, choose_penalties, search_multipliers
 from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
@@ -344,12 +344,7 @@ class ConditionalMaxent(Classifier):
             trial["regularization"] = name
             searches[name] = search_multipliers(
                 begin,
-                targets,
-                domain.q0,
-                ClassEntropy(order),
-                group,
-                folds=self.folds,
-                seed=self.used_seed,
+                HeldOutSites(targets, domain.q0, ClassEntropy(order), group, self.folds, self.used_seed),
                 progress=progress,
                 text=f"penalties, {name}",
                 multipliers=None if given is None else [given],
@@ -383,7 +378,7 @@ class ConditionalMaxent(Classifier):
             if values is None:
                 return self._model(domain, {}).scores(others)
             weighted = self.coef_ @ values if self.coef_.size else np.zeros((len(targets), len(others)))
-            return self.intercept_[:, None] + weighted
+            return np.asarray(self.intercept_[:, None] + weighted)
 
         return fit
 
@@ -434,10 +429,8 @@ class ConditionalMaxent(Classifier):
 
         lambdas = LAMBDAS if self.lam == "auto" else [float(self.lam)]
         betas = BETAS if beta == "auto" else [float(cast(float, beta))]
-        sites = (x, targets, domain.q0, ClassEntropy(self.entropy_), group)
-        best, self.search_ = choose_penalties(
-            fit, *sites, lambdas=lambdas, betas=betas, folds=self.folds, seed=self.used_seed, progress=progress
-        )
+        sites = HeldOutSites(targets, domain.q0, ClassEntropy(self.entropy_), group, self.folds, self.used_seed)
+        best, self.search_ = choose_penalties(fit, x, sites, lambdas=lambdas, betas=betas, progress=progress)
         return best.lam, best.beta
 
     def _grow(self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float) -> None:

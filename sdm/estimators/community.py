@@ -305,7 +305,7 @@ class JointModel(Classifier):
 
     def richness(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> Array:
         """Return the expected number of species at every site: the sum of the marginals."""
-        return self.predict_proba(X, known, clamp).sum(axis=1)
+        return np.asarray(self.predict_proba(X, known, clamp).sum(axis=1))
 
     def log_loss(self, X: TableLike, y: TableLike) -> float:
         """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""

@@ -24,7 +24,7 @@ def read_presences(y: ArrayLike | None, rows: int) -> tuple[AnyArray, NDArray[np
     values = one_label_per_row(y, rows)
     if values.dtype.kind not in "biuf":
         raise DataError(f"Unknown label type: y has {values[0]!r} among its labels; {EXPECTED}")
-    classes = _distinct(values)
+    classes: AnyArray = np.unique(values)
     if classes.dtype.kind == "f" and not np.all(np.isfinite(classes)):
         raise DataError(f"y has {classes[~np.isfinite(classes)][0]} among its labels; {EXPECTED}")
     if classes.size > 2:
@@ -37,15 +37,6 @@ def read_presences(y: ArrayLike | None, rows: int) -> tuple[AnyArray, NDArray[np
         what = {1: "no background", 0: "no presence"}.get(classes.tolist()[0] if classes.size else 0, "no second class")
         raise DataError(f"y has {what}: one class alone ({classes.tolist()}) is among its labels; {EXPECTED}")
     return classes, values == classes[1]
-
-
-def _distinct(values: AnyArray) -> AnyArray:
-    """Return the distinct values in their order; where there are two, as there should be, nothing is sorted."""
-    if values.size:
-        low, high = values.min(), values.max()
-        if low < high and bool(np.all((values == low) | (values == high))):
-            return np.array([low, high], dtype=values.dtype)
-    return np.unique(values)
 
 
 def presences_among(y: ArrayLike | None, rows: int, classes: AnyArray) -> NDArray[np.bool_]:

@@ -152,7 +152,7 @@ def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:
         total = weights.sum()
     if not np.isfinite(total) or np.any(weights < 0) or total <= 0:
         raise DataError("the presences' weights must be non-negative numbers with a positive and finite sum")
-    return weights / total
+    return np.asarray(weights / total)
 
 
 def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

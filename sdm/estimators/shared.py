@@ -425,4 +425,4 @@ def _plain(family: Family, place: Sequence[int]) -> NDArray[np.bool_]:
     if isinstance(family, RidgeFamily):
         return np.ones(family.size, dtype=bool)
     terms = family.terms()
-    return ~np.isin(terms.var, place) & ~((terms.kind == PRODUCT) & np.isin(terms.other, place))
+    return np.asarray(~np.isin(terms.var, place) & ~((terms.kind == PRODUCT) & np.isin(terms.other, place)))

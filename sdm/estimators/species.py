@@ -276,7 +276,8 @@ class SpeciesEstimator(FittedSpecies):
         level = np.log(2.0) * np.exp(-model.entropy) * model.n_domain  # the density ratio where cloglog is 0.5
         order = model.alpha - 1.0
         zero = np.log(level) if order == 0.0 else np.expm1(order * np.log(level)) / order
-        return model.predict(table, "link", clamp) + (np.log(model.n_domain) if order == 0.0 else 0.0) - zero
+        shift = (np.log(model.n_domain) if order == 0.0 else 0.0) - zero
+        return np.asarray(model.predict(table, "link", clamp) + shift)
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.

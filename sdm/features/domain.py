@@ -171,7 +171,7 @@ def _normalised(q0: Array) -> Array:
             f"the base measure has {bad:,} weights that are not positive numbers; expected every cell's weight > 0, "
             "so leave out cells of weight zero"
         )
-    return q0 / q0.sum()
+    return np.asarray(q0 / q0.sum())
 
 
 @jit

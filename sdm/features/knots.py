@@ -76,4 +76,4 @@ def _quantiles(domain: Domain, v: int, count: int) -> Array:
     below = np.cumsum(np.bincount(domain.codes[v], domain.counts, minlength=values.size))
     levels = np.arange(1, count + 1) / (count + 1)
     position = np.minimum(np.searchsorted(below / below[-1], levels, side="left"), values.size - 2)
-    return midpoints(values)[np.unique(position)]
+    return np.asarray(midpoints(values)[np.unique(position)])

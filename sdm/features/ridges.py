@@ -14,13 +14,12 @@ scaled to [0, 1] by its range over the domain: `(value − lo) / (hi − lo)`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.terms import bounded
-from sdm.types import AnyArray, Array
+from sdm.types import AnyArray, Array, Numbers
 
 RELU, WAVE = range(2)
 RIDGE_KINDS = ("relu", "wave")
@@ -96,7 +95,7 @@ class Ridges:
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_], weight: Array | None = None) -> "Ridges":
         """Return some of the ridges, with their weights or others."""
         shared = ("centre", "scale")
-        some: dict[str, Any] = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in shared}
+        some: Numbers = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in shared}
         out = Ridges(**some, centre=self.centre, scale=self.scale)
         return out if weight is None else replace(out, weight=np.asarray(weight, dtype=np.float64))
 

@@ -15,13 +15,12 @@ over all labelings, is used in its place. So the value is an estimate, which no 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import maximise, scores
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 DELTA = 0.05
 MARGINS, DRAWS = 40, 400  # how many values of γ and of m are tried
@@ -39,7 +38,7 @@ class MarginBound:
     largest_score: float  # in place of c
     sites_needed: float | None  # about how many sites would bring it below ½, at these margins and this divergence
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """Return the bound as JSON values."""
         return {
             "value": self.value if np.isfinite(self.value) else None,
@@ -99,7 +98,7 @@ def site_margins(discriminant: Discriminant, sites: LabelledSites, weights: Arra
         held = states[known]
         held[:, s] = 1 - sites.labels[known, s]
         best[known] = np.maximum(best[known], maximise(forest, unary[known], table, held)[1])
-    return own - best
+    return np.asarray(own - best)
 
 
 def _largest_score(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:

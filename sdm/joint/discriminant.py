@@ -77,7 +77,7 @@ class Discriminant:
 
     def table(self, weights: Array) -> Array:
         """Return every edge's `w g` for its four pairs of labels, `(E, 2, 2)`."""
-        return self.split(weights)[1][:, None, None] * AGREEMENT
+        return np.asarray(self.split(weights)[1][:, None, None] * AGREEMENT)
 
     def moments(self, x: Array, nodes: Array, edges: Array, states: States) -> Array:
         """Return `Σ_i E_i[∂F/∂w]` from the sites' marginals; species and edges that states leave out count nothing."""

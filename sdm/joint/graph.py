@@ -108,7 +108,7 @@ def chain(size: int) -> Forest:
 
 def forest_of_edges(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> Forest:
     """Return the forest of an edge list, whose ends are species' names or positions; refuse loops and cycles."""
-    groups = Groups(len(names))
+    group = list(range(len(names)))
     out = []
     for edge in edges:
         if isinstance(edge, str) or len(edge) != 2:
@@ -118,7 +118,7 @@ def forest_of_edges(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> For
         s, t = (_position(end, names) for end in edge)
         if s == t:
             raise OptionError(f"graph: the edge '{names[s]}' – '{names[t]}' joins a species with itself: leave it out")
-        if not groups.join(s, t):
+        if not _unite(group, s, t):
             raise OptionError(
                 f"graph: the edge '{names[s]}' – '{names[t]}' closes a cycle, expected a forest, where inference is "
                 "exact: leave out one edge of the cycle"
@@ -131,11 +131,11 @@ def spanning_tree(weight: Array) -> Forest:
     """Return the maximum-weight spanning forest of a symmetric matrix (Kruskal); weights of zero make no edge."""
     size = weight.shape[0]
     first, second = np.triu_indices(size, 1)
-    groups = Groups(size)
+    group = list(range(size))
     edges = [
         (s, t)
         for s, t in ((int(first[k]), int(second[k])) for k in np.argsort(-weight[first, second], kind="stable"))
-        if weight[s, t] > 0 and groups.join(s, t)
+        if weight[s, t] > 0 and _unite(group, s, t)
     ]
     return Forest(size, np.array(sorted(edges), dtype=np.int64).reshape(-1, 2))
 
@@ -155,24 +155,13 @@ def association(residual: Array) -> Array:
     return out
 
 
-class Groups:
-    """Disjoint sets of species."""
-
-    def __init__(self, size: int) -> None:
-        self._above = list(range(size))
-
-    def root(self, s: int) -> int:
-        """Return the species that stands for the set of `s`."""
-        while self._above[s] != s:
-            self._above[s] = self._above[self._above[s]]
-            s = self._above[s]
-        return s
-
-    def join(self, s: int, t: int) -> bool:
-        """Unite two sets; return False if they were one already."""
-        a, b = self.root(s), self.root(t)
-        self._above[a] = b
-        return a != b
+def _unite(group: list[int], s: int, t: int) -> bool:
+    """Join the groups of two species; return whether they were two."""
+    one, other = group[s], group[t]
+    if one == other:
+        return False
+    group[:] = [one if number == other else number for number in group]
+    return True
 
 
 def _position(end: Any, names: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sdm.errors import DataError
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import States
-from sdm.types import AnyArray, Array, Index
+from sdm.types import AnyArray, Array, Index, Row
 
 SPREADS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # σ to try, from strong regularisation to weak
 NUMBERS = 50_000_000  # cells of the table of sites and levels, at most
@@ -137,7 +137,7 @@ class RandomEffect:
         """Return how many sites have a level that the model has not seen, or none."""
         return sum(name not in self.levels for name in level_names(values).tolist())
 
-    def rows(self, species: Sequence[str], labels: States, values: Any) -> list[dict[str, Any]]:
+    def rows(self, species: Sequence[str], labels: States, values: Any) -> list[Row]:
         """Return one row per species and level: the effect, its standard error and 95 % interval, and its sites."""
         text = level_names(values)
         spread = np.sqrt(np.where(self.variance > 0, self.variance, np.nan)) if self.variance.size else None
@@ -161,7 +161,7 @@ class RandomEffect:
                 )
         return out
 
-    def by_species(self, species: Sequence[str]) -> list[dict[str, Any]]:
+    def by_species(self, species: Sequence[str]) -> list[Row]:
         """Return one row per species: how far its levels spread (standard deviation of the effects, with their errors
         added), and the levels with the lowest and the highest effect; the widest first."""
         errors = self.variance.mean(axis=1) if self.variance.size else np.zeros(len(species))

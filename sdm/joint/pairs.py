@@ -16,7 +16,6 @@ test of `w = 0`, and `q` is adjusted for the number of pairs (Benjamini & Hochbe
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erfc
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.joint.inference import States
 from sdm.maxent.solvers.descent import Curved, minimise_by_newton
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Row
 
 # ρ: on w that of a prior deviation of 1, an odds ratio of e⁴: without it, species that never met have no finite weight.
 RIDGE = np.array([1e-3, 1e-3, 1e-3, 1e-3, 1.0])
@@ -46,7 +45,7 @@ class PairAssociations:
     sites: NDArray[np.int64]  # at which both were looked for
     gap: float  # proved distance of the composite likelihood from its optimum, nats per site
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per pair, with the ends of its 95 % interval; the surest first."""
         out = []
         for k in np.lexsort((-np.abs(self.weight), self.q)):

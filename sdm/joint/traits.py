@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sdm.errors import DataError, name_list
 from sdm.joint.levels import HALF_WIDTH, level_names
-from sdm.types import Array
+from sdm.types import Array, Numbers, Row
 
 UNIT = 10.0  # of traits in a fit
 MOST_CLASSES = 20  # of a trait of text
@@ -53,7 +53,7 @@ class Traits:
         count = np.maximum(known.sum(axis=0), 1)
         centred = np.where(known, values - np.where(known, values, 0.0).sum(axis=0) / count, 0.0)
         width = np.sqrt(np.square(centred).sum(axis=0) / count)
-        return np.divide(centred, width, out=np.zeros_like(centred), where=width > 1e-9)
+        return np.asarray(np.divide(centred, width, out=np.zeros_like(centred), where=width > 1e-9))
 
     def in_fit(self, species: Sequence[str]) -> Array:
         """Return the traits of species on the scale of a fit, where the penalty of all weights is the same."""
@@ -74,7 +74,7 @@ class Traits:
         return [f"species without a row of traits, which have the mean: {', '.join(missing)}"] if missing else []
 
 
-def corner_rows(names: Sequence[str], features: Sequence[str], corner: Array, variance: Array) -> list[dict[str, Any]]:
+def corner_rows(names: Sequence[str], features: Sequence[str], corner: Array, variance: Array) -> list[Row]:
     """Return one row per trait and feature: the weight, its standard error and 95 % interval; the surest first.
 
     `corner` and `variance` (may be empty) are those of a fit to `Traits.in_fit`, `(K, T)`.
@@ -82,7 +82,7 @@ def corner_rows(names: Sequence[str], features: Sequence[str], corner: Array, va
     rows = []
     for k, feature in enumerate(features):
         for t, trait in enumerate(names):
-            row: dict[str, Any] = {"trait": trait, "feature": feature, "weight": UNIT * float(corner[k, t])}
+            row: Numbers = {"trait": trait, "feature": feature, "weight": UNIT * float(corner[k, t])}
             if variance.size:
                 sd = UNIT * float(np.sqrt(variance[k, t]))
                 row |= {"sd": sd, "low": row["weight"] - HALF_WIDTH * sd, "high": row["weight"] + HALF_WIDTH * sd}

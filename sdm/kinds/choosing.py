@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sdm.assess.splits.folds import Split
 from sdm.assess.variables.choice import LISTED, VariableChoice, listed_drops
 from sdm.assess.variables.correlation import measure_collinearity
-from sdm.assess.variables.reduction import reduce_variables
+from sdm.assess.variables.reduction import Shuffles, reduce_variables
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.errors import OptionError, name_list
 from sdm.executors.opening import workers
@@ -56,9 +56,8 @@ def choose_variables(
                 base,
                 plan.split,
                 task.assessor,
-                repeats=options.test.repeats,
-                seed=options.seed,
                 to=own.reduce_to,
+                shuffles=Shuffles(options.test.repeats, options.seed),
                 executor=pool,
                 progress=progress,
             )

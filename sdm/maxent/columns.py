@@ -78,7 +78,7 @@ class ColumnPool:
             centred = np.array([column[first : first + block] for column in columns])
             centred -= centre
             centred *= root[first : first + block]
-            return centred @ centred.T
+            return np.asarray(centred @ centred.T)
 
         out = np.zeros((members.size, members.size))
         for part in over_cells(product, range(0, root.size, block), self.features.domain.n):

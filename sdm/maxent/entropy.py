@@ -102,7 +102,7 @@ class ClassEntropy(Entropy):
     def losses(self, theta: Array, targets: Array) -> Array:
         """Return the Fenchel–Young loss `Ω*(θ_i) − ⟨θ_i, y_i⟩ + Ω(y_i)` of every site."""
         _, conjugate = self.distributions(theta)
-        return conjugate - np.sum(theta * targets, axis=0) + self.values(targets)
+        return np.asarray(conjugate - np.sum(theta * targets, axis=0) + self.values(targets))
 
 
 def find_tau(theta: Array, q0: Array, alpha: float, guess: float = np.nan) -> tuple[Any, int]:

@@ -73,7 +73,7 @@ def penalty_weights(
     unbias = size / (size - 1) if size > 1 else 1.0
     deviation = np.sqrt(features.variances(measure) * unbias)
     if rule == "deviation":
-        return multiplier * np.maximum(deviation / np.sqrt(size), _FLOOR)
+        return np.asarray(multiplier * np.maximum(deviation / np.sqrt(size), _FLOOR))
     if rule == "corollary7" or rule in PENALTY_OF:
         return multiplier * theory_weights(str(rule), features, deviation, size, delta, norm)
     return _tabulated(features, measure, deviation, size, rule, multiplier, given or {})
@@ -120,4 +120,4 @@ def _tabulated(
         mean = features.expectations(measure)
         constant = thresholds & ((mean < 1e-12) | (mean > 1 - 1e-12))
         beta[constant] = 1.0
-    return multiplier * beta
+    return np.asarray(multiplier * beta)

@@ -87,11 +87,11 @@ class Problem:
 
     def tilt(self, w: Array, s: Array) -> Array:
         """Return how the distribution changes along scores `s`: `(diag(w) − w wᵀ/Σw) s` for curvatures `w`."""
-        return w * (s - (w @ s) / w.sum())
+        return np.asarray(w * (s - (w @ s) / w.sum()))
 
     def bends(self, w: Array) -> Array:
         """Return the curvature of every single weight: the diagonal of `Fᵀ(diag(w) − w wᵀ/Σw)F`."""
-        return w.sum() * self.features.variances(self.domain.measure(w))
+        return np.asarray(w.sum() * self.features.variances(self.domain.measure(w)))
 
     def hessian(self, pool: ColumnPool, members: NDArray[np.int64], w: Array) -> Array:
         """Return the Hessian of `Ω*(Fλ)` on some weights (ascending), from the cells that the pool looks at."""
@@ -105,7 +105,7 @@ class Problem:
 
         def hessian(w: Array) -> Array:
             centred = (matrix - ((matrix @ w) / w.sum())[:, None]) * np.sqrt(w)
-            return centred @ centred.T
+            return np.asarray(centred @ centred.T)
 
         return hessian
 

@@ -17,7 +17,7 @@ from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
 UNSEEN = ("zero", "error")
@@ -88,7 +88,7 @@ class Model(FeatureModel):
     prevalence: float
     cumulative: Array
     unseen: str = "zero"
-    meta: dict[str, Any] = field(default_factory=dict)
+    meta: Numbers = field(default_factory=dict)
     shapes: Shapes = field(default_factory=Shapes)
     reference: Reference | None = field(default=None, repr=False)
 
@@ -186,8 +186,8 @@ class Model(FeatureModel):
             return np.interp(raw, self.cumulative[:, 0], self.cumulative[:, 1], left=0.0)
         strength = raw * np.exp(self.entropy)
         if scale == "cloglog":
-            return -np.expm1(-strength)
-        return self.prevalence * strength / (1.0 - self.prevalence + self.prevalence * strength)
+            return np.asarray(-np.expm1(-strength))
+        return np.asarray(self.prevalence * strength / (1.0 - self.prevalence + self.prevalence * strength))
 
     def _refuse_unseen(self, columns: Sequence[NDArray[np.floating]]) -> None:
         """Raise for a class that the training data did not have."""
@@ -202,7 +202,7 @@ class Model(FeatureModel):
                         f"{', …' if extra.size > 5 else ''}): use unseen='zero' to give them no effect"
                     )
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Numbers:
         """Return what `sdm info` prints."""
         features = [{"name": name, "weight": float(w)} for name, w in zip(self.feature_names, self.weights)]
         return {"variables": [asdict(variable) for variable in self.variables], "features": features}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sdm.maxent.solvers.descent import ROUNDING
-from sdm.maxent.solvers.lbfgs import Inverse, Step, minimise
+from sdm.maxent.solvers.lbfgs import Inverse, Iterate, minimise
 from sdm.shared.factors import Factors, GroupState, evaluate_factors, factor_gradient
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
@@ -22,7 +22,7 @@ def descend(
         latest = evaluate_factors(problem, state.factors.with_flat(flat), latest.own)
         return latest.objective(strength), factor_gradient(problem, latest, strength)
 
-    def done(at: Step) -> bool:
+    def done(at: Iterate) -> bool:
         nonlocal best, least, idle
         length = float(np.linalg.norm(at.gradient))
         if length <= relative * strength * float(np.linalg.norm(at.w)):

@@ -141,4 +141,4 @@ def lower_bound(
     before = less * np.log(np.maximum(less, tiny) / q)
     after = mixed * np.log(np.maximum(mixed, tiny) / q)
     rest = (1.0 - t) * (divergence + np.log1p(-t))
-    return -(rest + float(weight[of] @ (after - before)))
+    return -float(rest + weight[of] @ (after - before))

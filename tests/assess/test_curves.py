@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from sdm import Maxent
-from sdm.assess.curves import PAPER, default_sizes, learning_curve, sensitivity_curve
+from sdm.assess.curves import default_sizes, learning_curve, sensitivity_curve
 from sdm.assess.fits import fit_table
 from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.methods import split_table
 from sdm.errors import DataError, OptionError
+
+# Feature sets of Dudík, Phillips & Schapire 2007, Fig. 6, with β₀ = 0.1 but for thresholds.
+PAPER = {
+    "LQ": Maxent("lq", multiplier=0.1, beta="deviation"),
+    "T": Maxent("t", multiplier=1.0, beta="deviation"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +25,9 @@ def partitions(virtual):
 
 def test_the_learning_curve_falls(virtual, partitions) -> None:
     """Fig. 6: "in all cases, the performance improves as more samples become available", most of all for thresholds."""
-    settings = {label: PAPER[label] for label in ("LQ", "T")}
-    found = learning_curve(virtual, settings, partitions, sizes=[10, 30, 90, 280])
+    found = learning_curve(virtual, PAPER, partitions, sizes=[10, 30, 90, 280])
     assert [(p.label, p.presences) for p in found] == [(k, n) for k in ("LQ", "T") for n in (10, 30, 90, 280)]
-    for label in settings:
+    for label in PAPER:
         loss = [p.loss for p in found if p.label == label]
         assert np.all(np.diff(loss) < 0), f"{label}: {loss}"
         auc = [p.auc for p in found if p.label == label]
@@ -34,7 +39,7 @@ def test_the_learning_curve_falls(virtual, partitions) -> None:
 def test_thresholds_want_a_penalty_of_one_deviation(virtual, partitions) -> None:
     """Fig. 7: "the remarkably consistent minimum at β₀ ≈ 1.0 for threshold feature curves"."""
     betas = [0.12, 0.3, 0.6, 1.0, 1.7, 3.0, 10.0]
-    found = sensitivity_curve(virtual, {"T": {"features": "t"}}, partitions, multipliers=betas)
+    found = sensitivity_curve(virtual, {"T": Maxent("t", beta="deviation")}, partitions, multipliers=betas)
     assert [p.multiplier for p in found] == betas
     loss = np.array([p.loss for p in found])
     assert 0.5 < betas[int(np.argmin(loss))] < 2.0
@@ -44,8 +49,8 @@ def test_thresholds_want_a_penalty_of_one_deviation(virtual, partitions) -> None
 
 def test_a_point_is_the_mean_over_partitions(small) -> None:
     split = split_table(small, "subsample", replicates=3, percent=25, seed=1)
-    settings = {"L": {"features": "l"}, "LQ": {"features": "lq"}}
-    found = sensitivity_curve(small, settings, split, multipliers=[2.0, 0.5], base=Maxent())
+    settings = {"L": Maxent("l"), "LQ": Maxent("lq")}
+    found = sensitivity_curve(small, settings, split, multipliers=[2.0, 0.5])
     rows = []
     for fold in split.folds:
         train = fold.training(small)
@@ -60,8 +65,8 @@ def test_a_point_is_the_mean_over_partitions(small) -> None:
 
 def test_larger_sets_contain_smaller_ones_and_seeds_repeat(small) -> None:
     split = split_table(small, "subsample", replicates=2, percent=25)
-    one = learning_curve(small, {"L": {"features": "l"}}, split, sizes=[20, 60], seed=4)
-    two = learning_curve(small, {"L": {"features": "l"}}, split, sizes=[60, 20, 20], seed=4)
+    one = learning_curve(small, {"L": Maxent("l", beta="deviation")}, split, sizes=[20, 60], seed=4)
+    two = learning_curve(small, {"L": Maxent("l", beta="deviation")}, split, sizes=[60, 20, 20], seed=4)
     assert one == two
     assert default_sizes(200)[0] == 10
     assert default_sizes(200)[-1] == 200

@@ -10,7 +10,7 @@ from sdm.assess.importance import jackknife
 from sdm.assess.measures.basic import relative_gain
 from sdm.assess.splits.methods import random_folds
 from sdm.assess.validation import cross_validate
-from sdm.assess.variables.reduction import reduce_variables
+from sdm.assess.variables.reduction import Shuffles, reduce_variables
 from sdm.assess.variables.selection import single_gains
 from sdm.data.table import SampleTable
 from sdm.estimators.maxent import Maxent
@@ -96,7 +96,7 @@ def test_a_narrow_table_keeps_order_levels_and_weights() -> None:
 def test_reduction_leaves_out_what_a_slow_reading_of_the_rule_leaves_out() -> None:
     table, estimator, repeats, seed = sample(2), Maxent(features="l"), 3, 5
     split = random_folds(table.n_presences, 3)
-    steps = reduce_variables(table, estimator, split, PRESENCE_ONLY, repeats=repeats, seed=seed)
+    steps = reduce_variables(table, estimator, split, PRESENCE_ONLY, shuffles=Shuffles(repeats, seed))
     left, best = list(NAMES), None
     for k, step in enumerate(steps):
         assert step.names == tuple(left)
@@ -134,4 +134,4 @@ def test_reduction_leaves_out_what_a_slow_reading_of_the_rule_leaves_out() -> No
             assert steps[k + 1].importance == pytest.approx(np.mean(drops, axis=0)[least])
             left.pop(least)
     assert not steps[-1].kept or len(steps[-1].names) == 1
-    assert len(reduce_variables(table, estimator, split, PRESENCE_ONLY, repeats=1, to=2)) == 4
+    assert len(reduce_variables(table, estimator, split, PRESENCE_ONLY, shuffles=Shuffles(1), to=2)) == 4

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from sdm.assess.importance import Permutation, permute_variables
 from sdm.assess.measures.basic import auc
 from sdm.assess.profiles import class_names, response_grid, typical
 from sdm.models.classes import ClassModel
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress
 
 # What is lost where a class of no probability (orders above 1) turns up: as if it had this much.
 LEAST = 1e-6
@@ -45,7 +44,7 @@ class ClassMeasures:
             f"constant model {self.constant:.4f}): do not trust its probabilities; try other variables, or fewer"
         )
 
-    def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
+    def numbers(self, labels: Sequence[str]) -> Numbers:
         """Return the measures under the names that results have, those of a class by its label."""
         return {
             "sites": round(float(self.confusion.sum())),

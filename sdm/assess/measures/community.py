@@ -1,14 +1,12 @@
 """How good a joint model is at sites with known labels: wrong labels, AUC per species, log losses, richness."""
 
-from typing import Any
-
 import numpy as np
 
 from sdm.assess.measures.basic import auc, max_tss, tss
 from sdm.joint.inference import States
 from sdm.joint.learners.tuning import hamming
 from sdm.models.community import FittedJoint
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 
 def species_auc(labels: States, probability: Array) -> Array:
@@ -52,7 +50,7 @@ def marginal_loss(labels: States, probability: Array) -> float:
     return float(-own[labels >= 0].sum() / len(labels))
 
 
-def measure_community(model: FittedJoint, x: Array, labels: States, levels: np.ndarray | None = None) -> dict[str, Any]:
+def measure_community(model: FittedJoint, x: Array, labels: States, levels: np.ndarray | None = None) -> Numbers:
     """Return Hamming error (of the best labeling; of marginals above ½), mean AUC, log losses, richness error.
 
     The joint log loss is that of all labels of a site at once; the marginal one is the sum of single species'. Without

@@ -6,15 +6,13 @@ with the whole, over the variance of the whole, at the sites where the species i
 that works against the rest has a negative one. Products of two variables count half for each.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.terms import PRODUCT
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
-from sdm.types import Array
+from sdm.types import Array, Row
 
 ASSOCIATIONS = "associations"
 
@@ -45,7 +43,7 @@ def log_odds_parts(
 
 def partition_variance(
     model: FittedJoint, values: Array, labels: States, levels: np.ndarray | None = None
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return one row per species: the share of every part, and Tjur's R² without and with the other species' labels.
 
     Tjur's R² is the mean probability at presences less that at absences.

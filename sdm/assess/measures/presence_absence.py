@@ -1,7 +1,6 @@
 """Measures that need absences: correlation, Brier score, calibration, and precision against recall."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, m
 from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
 from sdm.models.interface import ValueModel
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Numbers
 
 
 def correlation(presence: Array, absence: Array) -> float:
@@ -100,7 +99,7 @@ def measure_values(here: Array, not_here: Array, cutoff: float | None = None) ->
     }
 
 
-def measure_predictions(here: Array, not_here: Array, cutoff: float | None = None) -> dict[str, Any]:
+def measure_predictions(here: Array, not_here: Array, cutoff: float | None = None) -> Numbers:
     """Return the measures of predictions at survey sites with their counts, and the calibration curve in ten bins."""
     curve = calibration(here, not_here)
     return {
@@ -114,7 +113,7 @@ def measure_predictions(here: Array, not_here: Array, cutoff: float | None = Non
     }
 
 
-def measure_survey(model: ValueModel, survey: Survey) -> dict[str, Any]:
+def measure_survey(model: ValueModel, survey: Survey) -> Numbers:
     """Measure a model of one species on survey sites, on the cloglog scale."""
     if not len(survey.presence) or not len(survey.absence):
         counts = f"{len(survey.presence):,} presences and {len(survey.absence):,} absences"

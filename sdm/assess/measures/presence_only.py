@@ -7,7 +7,7 @@ records with that of the background, and one record has none: there the records 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from sdm.assess.measures.basic import (
 )
 from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
@@ -73,7 +73,7 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
     }
 
 
-def measure_whole(fitted: SpeciesEstimator, table: "SampleTable") -> dict[str, Any]:
+def measure_whole(fitted: SpeciesEstimator, table: "SampleTable") -> Numbers:
     """Measure a model on what it was fitted to: `auc.train`, `cbi.train`, `ncoef`, `AICc` and why it may be missing."""
     model = fitted.model_
     raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
@@ -110,7 +110,7 @@ def hold_out(model: Model, test: "SampleTable") -> HeldOut | None:
     return HeldOut(float(model.predict(test.presence)[0]), around)
 
 
-def pooled(rows: Sequence[dict[str, Any]], held: Sequence[HeldOut]) -> dict[str, float]:
+def pooled(rows: Sequence[Numbers], held: Sequence[HeldOut]) -> dict[str, float]:
     """Return `cbi.val.avg` and `proc.val.avg` over folds of one record each, as one measure of all records.
 
     Each record is predicted by the model that did not know it. If records fell by chance, the record of a fold would be

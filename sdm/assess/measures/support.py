@@ -5,13 +5,11 @@ loss, which is proper for models of the same order; and the log loss of the mode
 measure, by which models of different orders can be compared.
 """
 
-from typing import Any
-
 import numpy as np
 
 from sdm.errors import DataError
 from sdm.models.species import Model
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 MIXED = 1e-3  # share of the base measure in the mixture
 
@@ -38,7 +36,7 @@ def fenchel_young_loss(model: Model, x: Array) -> float:
     return float(model.meta["conjugate"] - scores.mean())
 
 
-def measure_support(model: Model, x: Array, suffix: str = "") -> dict[str, Any]:
+def measure_support(model: Model, x: Array, suffix: str = "") -> Numbers:
     """Return all three for some records, under names that may end in `_<suffix>`."""
     raw, end = model.predict(x, "raw"), f"_{suffix}" if suffix else ""
     return {

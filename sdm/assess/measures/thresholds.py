@@ -161,13 +161,3 @@ def _below(ordered: Array, values: Array) -> Array:
 def _rows(columns: Mapping[str, Array]) -> list[dict[str, float]]:
     """Return columns as one dictionary per row."""
     return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]
-
-
-def find_threshold(thresholds: list[Threshold], key: str) -> Threshold:
-    """Return the threshold of a name."""
-    for threshold in thresholds:
-        if threshold.key == key:
-            return threshold
-    if key in TEST_NAMES:
-        raise OptionError(f"threshold={key!r} needs test records: set some aside, or choose {', '.join(NAMES)}")
-    raise OptionError(f"threshold={key!r}: expected one of {', '.join(NAMES)}, or a number")

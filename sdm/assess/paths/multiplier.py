@@ -4,9 +4,10 @@ Each fold follows a path of its own; at any multiplier the fit that serves is ce
 optimum there, so folds are compared at the same multipliers although their own fits lie elsewhere.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from sdm.estimators.maxent import Maxent
 from sdm.estimators.model_parts import weighted_features
 from sdm.maxent.paths.multiplier import CertifiedPath, Knot, follow_path
 from sdm.models.species import with_temperature
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
@@ -103,8 +104,8 @@ def follow_table(
             f"{estimator.regularization} penalty"
         )
     fitted = fit_table(table, estimator.changed(multiplier=1.0, tolerance=AT_ONCE, solver="newton"))
-    meter = None if progress is None else _Meter(smallest, progress)
-    limits: dict[str, Any] = {"epsilon": epsilon, "smallest": smallest, "progress": meter}
+    meter = None if progress is None else _meter(smallest, progress)
+    limits: Numbers = {"epsilon": epsilon, "smallest": smallest, "progress": meter}
     if estimator.max_iterations is not None:
         limits["max_iterations"] = int(estimator.max_iterations)
     p = fitted.problem_
@@ -112,17 +113,16 @@ def follow_table(
     return TablePath(path, fitted, str(fitted.model_.meta["classes"]))
 
 
-class _Meter:
-    """How far a path is, in the logarithm of the multiplier."""
+def _meter(smallest: float, progress: Progress) -> Callable[[int, float], None]:
+    """Return what tells how far a path is, in the logarithm of the multiplier."""
+    first: list[float] = []
 
-    def __init__(self, smallest: float, progress: Progress) -> None:
-        self.smallest, self.progress = smallest, progress
-        self.first: float | None = None
+    def tell(_: int, multiplier: float) -> None:
+        first.append(multiplier)
+        total, remaining = (max(np.log(value / smallest), 0.0) for value in (first[0], multiplier))
+        progress(round(100 * (1 - remaining / total)) if total else 100, 100, "path")
 
-    def __call__(self, _: int, multiplier: float) -> None:
-        self.first = self.first or multiplier
-        whole, left = (max(np.log(value / self.smallest), 0.0) for value in (self.first, multiplier))
-        self.progress(round(100 * (1 - left / whole)) if whole else 100, 100, "path")
+    return tell
 
 
 def validate_multipliers(

@@ -14,7 +14,7 @@ from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboa
 from sdm.data.encode import as_table
 from sdm.errors import DataError, OptionError
 from sdm.estimators.labels import one_label_per_row
-from sdm.types import Array, Index, TableLike
+from sdm.types import Array, Index, Numbers, TableLike
 
 
 class Splitter:
@@ -67,7 +67,7 @@ class Splitter:
     def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         raise NotImplementedError
 
-    def _words(self, others: Index | None) -> dict[str, Any]:
+    def _words(self, others: Index | None) -> Numbers:
         """Return the arguments that all methods have in common."""
         if others is None:
             return {"background": "full", "noun": "rows"}

@@ -58,7 +58,7 @@ def blocks(
 
 def _squares(xy: Array, size: float) -> Index:
     """Return column and row of the square that holds each point; the first begins at the lowest coordinates."""
-    return np.floor((xy - xy.min(axis=0)) / size).astype(np.int64)
+    return np.asarray(np.floor((xy - xy.min(axis=0)) / size).astype(np.int64), dtype=np.int64)
 
 
 def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> tuple[Index, Lines]:
@@ -178,7 +178,7 @@ def _colour(xy: Array, origin: tuple[float, float], side: Array) -> Index:
     """Return 0 on white squares and 1 on black ones."""
     column = np.floor((xy[:, 0] - origin[0]) / side[0]).astype(np.int64)
     row = np.floor((origin[1] - xy[:, 1]) / side[1]).astype(np.int64)
-    return (row + column) % 2
+    return np.asarray((row + column) % 2)
 
 
 def _renumber(group: Index, there: Index) -> Index:

@@ -8,6 +8,7 @@ import numpy as np
 from sdm.assess.variables.correlation import Collinearity, inflation_factors
 from sdm.assess.variables.reduction import ReductionStep
 from sdm.assess.variables.selection import Dropped
+from sdm.types import Numbers, Row
 
 LISTED = 12  # variables that a note names
 
@@ -34,7 +35,7 @@ class VariableChoice:
         """Return what was left out for one reason."""
         return [one for one in self.dropped if one.by == by]
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """Return the choice for the results (JSON values)."""
         rows = [
             {
@@ -60,11 +61,11 @@ class VariableChoice:
             **({"steps": steps} if steps else {}),
         }
 
-    def step_rows(self) -> list[dict[str, Any]]:
+    def step_rows(self) -> list[Row]:
         """Return one row per step of the reduction."""
         return [step.row() for step in self.steps]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per variable."""
         gone = {one.variable: one for one in self.dropped}
         factors = dict(zip(self.found.names, self.found.vif.tolist()))

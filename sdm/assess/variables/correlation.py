@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.assess.measures.basic import ranks
 from sdm.data.place import is_place
 from sdm.errors import DataError
 from sdm.types import Array, Index
@@ -56,7 +57,7 @@ def measure_collinearity(values: Array, names: Sequence[str], categorical: Seque
     varies = [v for v in numeric if values[:, v].min() < values[:, v].max()]
     x = np.asarray(values, dtype=np.float64)[:, varies]
     pearson = correlation_matrix(x)
-    ranked = np.column_stack([average_ranks(column) for column in x.T]) if varies else x
+    ranked = np.column_stack([ranks(column) for column in x.T]) if varies else x
     constant = tuple(names[v] for v in numeric if v not in varies)
     kept = tuple(names[v] for v in varies)
     return Collinearity(
@@ -74,13 +75,6 @@ def correlation_matrix(x: Array) -> Array:
     r = 0.5 * (r + r.T)
     np.fill_diagonal(r, 1.0)
     return np.asarray(r)
-
-
-def average_ranks(values: Array) -> Array:
-    """Return the ranks of values from 1 on; equal ones share the mean of theirs."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - 0.5 * (count - 1))[place.ravel()], dtype=np.float64)
 
 
 def inflation_factors(r: Array) -> Array:
@@ -109,22 +103,14 @@ class Merge:
 
 
 def average_linkage(distance: Array) -> list[Merge]:
-    """Join the two nearest groups again and again, by the mean distance of their members; ties by the first of them."""
-    n = len(distance)
-    d = distance.astype(np.float64).copy()
-    np.fill_diagonal(d, np.inf)
-    label, size = list(range(n)), [1] * n
-    merges: list[Merge] = []
-    for step in range(n - 1):
-        i, j = (int(k) for k in np.unravel_index(int(np.argmin(d)), d.shape))
-        i, j = min(i, j), max(i, j)
-        low, high = sorted((label[i], label[j]))
-        merges.append(Merge(low, high, float(d[i, j]), size[i] + size[j]))
-        d[i] = (size[i] * d[i] + size[j] * d[j]) / (size[i] + size[j])
-        d[:, i], d[i, i] = d[i], np.inf
-        d[j], d[:, j] = np.inf, np.inf
-        label[i], size[i] = n + step, size[i] + size[j]
-    return merges
+    """Join the two nearest groups again and again, by the mean distance of their members."""
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
+    if len(distance) < 2:
+        return []
+    rows = linkage(squareform(distance, checks=False), "average").tolist()
+    return [Merge(int(first), int(second), height, int(size)) for first, second, height, size in rows]
 
 
 def leaf_order(merges: Sequence[Merge], n: int) -> Index:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.assessor import Assessor, Row
+from sdm.assess.assessor import Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.importance import permute_variables
 from sdm.assess.splits.folds import Divisible, Fold, Split
@@ -14,7 +14,7 @@ from sdm.assess.variables.selection import EQUAL
 from sdm.data.place import PLACE_ROW, without_place
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress, Row
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ReductionStep:
     auc: float
     kept: bool  # whether the rule goes on from here; the last set that is kept is the choice
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Numbers:
         """Return it under the names of the table."""
         return {
             "variables": len(self.names),
@@ -42,15 +42,22 @@ class ReductionStep:
         }
 
 
+@dataclass(frozen=True)
+class Shuffles:
+    """How often each variable is shuffled, and the seed."""
+
+    repeats: int = 10
+    seed: int = 1
+
+
 def reduce_variables(
     table: Divisible,
     estimator: Parameters,
     split: Split,
     assessor: Assessor,
     *,
+    shuffles: Shuffles,
     to: int | None = None,
-    repeats: int = 10,
-    seed: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> list[ReductionStep]:
@@ -64,7 +71,7 @@ def reduce_variables(
     steps: list[ReductionStep] = []
     best: ReductionStep | None = None
     while True:
-        jobs = [(table, estimator, fold, assessor, names, repeats, seed) for fold in split.folds]
+        jobs = [(table, estimator, fold, assessor, names, shuffles) for fold in split.folds]
         text = f"reducing, {len(names)} variables"
         rows, held, drops = zip(*run_all(_measure, jobs, executor, progress, text))
         mean = assessor.average(rows, held)
@@ -92,8 +99,7 @@ def _measure(
     fold: Fold,
     assessor: Assessor,
     names: tuple[str, ...],
-    repeats: int,
-    seed: int,
+    shuffles: Shuffles,
 ) -> tuple[Row, Any, Array]:
     """Fit to a fold, measure it, and shuffle every variable at what it holds out."""
     train, test = (part.pick(names) for part in (fold.training(table), fold.testing(table)))
@@ -102,6 +108,6 @@ def _measure(
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}") from error
     row, held = assessor.measure_fold(fitted, train, test)
-    rng = np.random.default_rng([seed, 29])
-    shuffled = permute_variables(assessor.quality(fitted, test), assessor.values(test), names, repeats, rng)
+    rng = np.random.default_rng([shuffles.seed, 29])
+    shuffled = permute_variables(assessor.quality(fitted, test), assessor.values(test), names, shuffles.repeats, rng)
     return row, held, np.array([one.drop for one in shuffled if one.variable != PLACE_ROW])

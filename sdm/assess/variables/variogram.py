@@ -10,13 +10,12 @@ of the ranges over the variables, as in blockCV (Valavi and others 2019).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from sdm.data.crs import great_circle
 from sdm.errors import DataError
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Numbers, Row
 
 LEAST = 10  # points that a variogram needs
 PAIRS = 1_000_000  # at most, of points drawn at random where there are more
@@ -76,7 +75,7 @@ class Autocorrelation:
         told = [text for text in (what if used else "", self.note) if text]
         return f"{kilometres(self.size_km)} km: {'; '.join(told)}"
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Numbers:
         """Return the size and the range of every variable (None without autocorrelation), for the results."""
         ranges = {one.variable: one.range_km if np.isfinite(one.range_km) else None for one in self.variograms}
         states = {one.variable: one.state for one in self.variograms}
@@ -88,7 +87,7 @@ class Autocorrelation:
             "text": self.text,
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per variable and distance, with the model that was fitted."""
         rows = []
         for one in self.variograms:

@@ -37,7 +37,7 @@ class CategoryFamily(Family):
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
         v = int(self.var[j])
-        return (self.domain.codes[v] == self.positions[j] - self.domain.start[v]).astype(np.float64)
+        return np.asarray((self.domain.codes[v] == self.positions[j] - self.domain.start[v]).astype(np.float64))
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add each class's weight at its place."""

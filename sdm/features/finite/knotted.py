@@ -86,7 +86,7 @@ class ThresholdFamily(KnottedFamily):
 
     def profile(self, j: int, x: Array) -> Array:
         """Return feature `j` as a function of its variable."""
-        return (x >= self.knots[j]).astype(np.float64)
+        return np.asarray((x >= self.knots[j]).astype(np.float64))
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the staircase of the thresholds in use."""
@@ -122,7 +122,7 @@ class HingeFamily(KnottedFamily):
 
     def profile(self, j: int, x: Array) -> Array:
         """Return feature `j` as a function of its variable."""
-        return np.maximum(self.sign * (x - self.knots[j]), 0.0) * self._inverse_span[j]
+        return np.asarray(np.maximum(self.sign * (x - self.knots[j]), 0.0) * self._inverse_span[j])
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the piecewise linear sum of the hinges in use."""

@@ -88,7 +88,7 @@ class RidgeFamily(Family):
         """Return feature `j` at every cell."""
         one, z = self.ridges, self._directions[j] @ self._u + self.ridges.bend[j]
         values = np.cos(z) if one.kind[j] == WAVE else np.maximum(z, 0.0)
-        return (values - one.lo[j]) / (one.hi[j] - one.lo[j])
+        return np.asarray((values - one.lo[j]) / (one.hi[j] - one.lo[j]))
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the weighted ridges in use."""

@@ -78,4 +78,4 @@ class MonomialOracle:
 
     def column(self, shape: Monomial) -> Array:
         """Return a monomial at every cell."""
-        return np.prod(self.scaled[:, np.searchsorted(self.usable, shape.var)], axis=1)
+        return np.asarray(np.prod(self.scaled[:, np.searchsorted(self.usable, shape.var)], axis=1))

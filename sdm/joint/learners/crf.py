@@ -16,7 +16,7 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import marginals
 from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.likelihood import EPS, Details, LogLoss
-from sdm.maxent.solvers.lbfgs import Inverse, Step, minimise
+from sdm.maxent.solvers.lbfgs import Inverse, Iterate, minimise
 from sdm.types import Array
 
 LARGEST = 2000  # weights, for a square matrix of them at every few steps
@@ -50,7 +50,7 @@ def fit_crf(
         value, gradient = loss(w)
         return value + 0.5 * float(l2 @ w**2), gradient + l2 * w
 
-    def done(at: Step) -> bool:
+    def done(at: Iterate) -> bool:
         gaps.append(duality_gap(loss.details(at.w), l1, l2) / labels)
         return gaps[-1] <= tolerance
 
@@ -151,4 +151,4 @@ def _mixed_entropy(site_losses: Array, entropy: float, t: float) -> float:
     rest = entropy - float(p @ site_losses)  # the labelings other than the site's own
     share = (1.0 - t) * p + t
     others = (1.0 - t) * rest - (1.0 - t) * np.log1p(-t) * float(np.sum(1.0 - p))
-    return others - float(share @ np.log(share))
+    return float(others - share @ np.log(share))

@@ -18,8 +18,9 @@ import numpy as np
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import maximise
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
-from sdm.joint.learners.smoothing import Point, Quadratic, SmoothedMargin, approach
-from sdm.types import Array
+from sdm.joint.learners.priors import Quadratic
+from sdm.joint.learners.smoothing import Point, SmoothedMargin, approach
+from sdm.types import Array, Numbers
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -108,7 +109,7 @@ class MarginProblem:
     def _primal(self, weights: Array, slack: float) -> float:
         return 0.5 * float(weights @ (weights / self.variance)) + self.c * slack
 
-    def _state(self, primal: float, objective: float) -> dict[str, Any]:
+    def _state(self, primal: float, objective: float) -> Numbers:
         gap = self.gap(primal, objective)
         return {"gap": gap, "status": "converged" if gap <= self.tolerance else "iteration limit"}
 

@@ -7,8 +7,8 @@ that touches one at the present weights lies above it, and is the penalty of an 
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -17,39 +17,35 @@ from sdm.types import Array
 MOST_INSIDE = 0.1  # of the dual's domain of L1-M³N
 
 
-class Shrinkage(Protocol):
-    """A penalty on every weight."""
-
-    @property
-    def limit(self) -> Array:
-        """Every `|η_k|` of the dual's domain is below this."""
-
-    def value(self, weights: Array) -> float:
-        """Return `R(w)`."""
-
-    def variance(self, weights: Array) -> Array:
-        """Return the prior variances of the M³N whose quadratic touches `R` at these weights."""
-
-    def conjugate(self, eta: Array) -> float:
-        """Return `R*(η)` within the limit."""
-
-    def posterior(self, weights: Array) -> Array:
-        """Return the posterior variances at the optimum."""
-
-
-class _Laplace:
-    """A Laplace prior on every weight, with its `λ`."""
+class Shrinkage(ABC):
+    """A penalty on every weight: that of a Laplace prior, with its `λ`."""
 
     def __init__(self, lam: Array) -> None:
         self.lam = lam
 
     @property
     def limit(self) -> Array:
-        """`√λ`."""
+        """Every `|η_k|` of the dual's domain is below this, `√λ`."""
         return np.asarray(np.sqrt(self.lam))
 
+    @abstractmethod
+    def value(self, weights: Array) -> float:
+        """Return `R(w)`."""
 
-class ExactLaplace(_Laplace):
+    @abstractmethod
+    def variance(self, weights: Array) -> Array:
+        """Return the prior variances of the M³N whose quadratic touches `R` at these weights."""
+
+    @abstractmethod
+    def conjugate(self, eta: Array) -> float:
+        """Return `R*(η)` within the limit."""
+
+    @abstractmethod
+    def posterior(self, weights: Array) -> Array:
+        """Return the posterior variances at the optimum."""
+
+
+class ExactLaplace(Shrinkage):
     """`KL(p‖p_0)` of the exact posterior under a Laplace prior (Zhu & Xing 2009, Corollary 6).
 
     Its conjugate is `−Σ ln(1 − η²/λ)` (Theorem 5), so that `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
@@ -72,7 +68,7 @@ class ExactLaplace(_Laplace):
         return posterior_variance(shrunk_eta(weights, self.lam), self.lam)
 
 
-class VariationalLaplace(_Laplace):
+class VariationalLaplace(Shrinkage):
     """What the variational algorithm of Zhu & Xing 2009 (§5) minimises: a bound on `KL(p‖p_0)`, less its value at zero.
 
     With the distribution of the scales at its best the bound on a weight is `√(λ(Σ + w²)) − ½ ln Σ`, which is convex
@@ -124,6 +120,22 @@ class AbsoluteValues:
         """Return the smooth penalty whose ε and σ change the value at these weights by at most `cost` each."""
         inside = min(cost / max(self.value(weights), 1e-300), MOST_INSIDE)
         return AbsoluteValues(self.slope, cost / float(self.slope.sum()), inside)
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """`½ wᵀΣ⁻¹w`, that of M³N."""
+
+    variance: Array
+
+    def smooth(self, weights: Array) -> tuple[float, Array, Array]:
+        """Return its value, its gradient, and the diagonal of its curvature."""
+        scaled = weights / self.variance
+        return 0.5 * float(weights @ scaled), scaled, 1.0 / self.variance
+
+    def blurred(self, cost: float, weights: Array) -> "Quadratic":
+        """Return itself."""
+        return self
 
 
 def gaussian_divergence(mean: Array, variance: Array, lam: Array) -> float:

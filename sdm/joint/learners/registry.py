@@ -1,7 +1,6 @@
 """The learners by name, with one strength C for all: the weight of a site's loss against the penalty on the weights."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.margin import fit_m3n
 from sdm.joint.learners.priors import divergence, gaussian_divergence
 from sdm.joint.learners.shrinking import fit_l1_m3n, fit_laplace
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 LEARNERS = ("crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace")
 
@@ -59,7 +58,7 @@ class Learner:
         if self.name not in LEARNERS:
             raise OptionError(f"learner={self.name!r}: expected one of {', '.join(LEARNERS)}")
         share = np.count_nonzero(sites.labels >= 0) / sites.n
-        limits: dict[str, Any] = {"tolerance": self.largest_gap(share) / share}
+        limits: Numbers = {"tolerance": self.largest_gap(share) / share}
         if self.is_crf:
             limits |= {"start": None if start is None else start.weights, "max_iterations": self.max_iterations}
             solution = fit_crf(discriminant, sites, *self.penalties(bias), **limits)

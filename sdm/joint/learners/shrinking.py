@@ -16,7 +16,7 @@ from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.margin import MarginProblem, MarginSolution, solve_margin
 from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, Shrinkage, VariationalLaplace
 from sdm.joint.learners.smoothing import Point, SmoothedMargin, approach
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 METHODS = ("variational", "exact")
 MOST_ROUNDS = 200
@@ -36,9 +36,8 @@ def fit_laplace(
     *,
     method: str = "variational",
     rounds: int | None = None,
-    start: Dual | None = None,
     tolerance: float = 1e-3,
-    max_steps: int = 500,
+    **start: Any,
 ) -> LearnedWeights:
     """Learn the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
 
@@ -49,7 +48,7 @@ def fit_laplace(
     if method not in METHODS:
         raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")
     prior = (ExactLaplace if method == "exact" else VariationalLaplace)(lam / scale)
-    limits: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps, "start": start}
+    limits: Numbers = {"tolerance": tolerance, **start}
     if method == "exact" or rounds is None:
         return shrink(discriminant, sites, c, prior, scale, **limits)
     variance = scale.copy()
@@ -121,9 +120,9 @@ def shrink(
     prior: Shrinkage,
     first: Array,
     *,
-    start: Dual | None,
     tolerance: float,
-    max_steps: int,
+    start: Dual | None = None,
+    max_steps: int = 500,
 ) -> LearnedWeights:
     """Minimise `R(w) + C Σ_i ξ_i` to a gap of `tolerance` wrong labels per label; the first M³N has the variances
     `first`."""

@@ -10,13 +10,13 @@ takes conjugate gradients, whose products with the curvature are differences of 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 
 from sdm.joint.curvature import curvature, variances
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import Marginals, marginals
+from sdm.joint.learners.priors import AbsoluteValues, Quadratic
 from sdm.maxent.solvers.descent import ARMIJO, backtrack
 from sdm.maxent.solvers.newton_cg import conjugate_gradients
 from sdm.types import Array
@@ -44,31 +44,8 @@ class Point:
     gradient: Array
 
 
-class SmoothPenalty(Protocol):
-    """A penalty on the weights with two derivatives."""
-
-    def smooth(self, weights: Array) -> tuple[float, Array, Array]:
-        """Return its value, its gradient, and the diagonal of its curvature."""
-
-    def blurred(self, cost: float, weights: Array) -> "SmoothPenalty":
-        """Return a smooth form, whose value at these weights differs by a small multiple of `cost`; itself if it is
-        smooth."""
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """`½ wᵀΣ⁻¹w`, that of M³N."""
-
-    variance: Array
-
-    def smooth(self, weights: Array) -> tuple[float, Array, Array]:
-        """Return its value, its gradient, and the diagonal of its curvature."""
-        scaled = weights / self.variance
-        return 0.5 * float(weights @ scaled), scaled, 1.0 / self.variance
-
-    def blurred(self, cost: float, weights: Array) -> "Quadratic":
-        """Return itself."""
-        return self
+SmoothPenalty = Quadratic | AbsoluteValues
+"""A penalty on the weights with two derivatives."""
 
 
 class SmoothedMargin:

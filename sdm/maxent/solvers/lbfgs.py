@@ -18,7 +18,7 @@ Inverse = Callable[[Array], Array]
 Smooth = Callable[[Array], tuple[float, Array]]
 
 
-class Step(NamedTuple):
+class Iterate(NamedTuple):
     """Where the search is: the point, the smooth part's value and gradient, and the value with penalties."""
 
     w: Array
@@ -31,12 +31,12 @@ def minimise(
     smooth: Smooth,
     start: Array,
     l1: Array,
-    done: Callable[[Step], bool],
+    done: Callable[[Iterate], bool],
     max_iterations: int,
     inverse_at: Callable[[Array], Inverse] | None = None,
     refresh: int = 8,
     slack: float = 0.0,
-) -> tuple[Step, int]:
+) -> tuple[Iterate, int]:
     """Minimise `smooth(w) + Σ l1·|w|` until `done`, asked once per iteration, says so; return also the iterations.
 
     `smooth` returns value and gradient; `inverse_at(w)` a function that multiplies a vector by the inverse curvature at
@@ -78,23 +78,23 @@ def pseudo_gradient(w: Array, gradient: Array, l1: Array) -> Array:
     return np.where((w == 0) & (l1 > 0), shrunk, out)
 
 
-def _evaluate(smooth: Smooth, w: Array, l1: Array) -> Step:
+def _evaluate(smooth: Smooth, w: Array, l1: Array) -> Iterate:
     value, gradient = smooth(w)
-    return Step(w, value, gradient, value + float(l1 @ np.abs(w)))
+    return Iterate(w, value, gradient, value + float(l1 @ np.abs(w)))
 
 
 def _search(
-    smooth: Smooth, at: Step, direction: Array, steepest: Array, l1: Array, length: float, slack: float
-) -> Step | None:
+    smooth: Smooth, at: Iterate, direction: Array, steepest: Array, l1: Array, length: float, slack: float
+) -> Iterate | None:
     """Halve the step until the value drops enough; a weight with a penalty stops at zero instead of changing sign."""
     orthant = np.where(at.w != 0, np.sign(at.w), np.sign(steepest))
 
-    def attempt(length: float) -> Step:
+    def attempt(length: float) -> Iterate:
         w = at.w + length * direction
         w[(l1 > 0) & (w * orthant < 0)] = 0.0
         return _evaluate(smooth, w, l1)
 
-    def enough(new: Step, _: float) -> bool:
+    def enough(new: Iterate, _: float) -> bool:
         fall = ARMIJO * float(steepest @ (new.w - at.w))
         return bool(new.value <= at.value - fall + slack * abs(at.value) and np.any(new.w != at.w))
 

@@ -7,8 +7,6 @@ one species and several classes, features that are all there from the start and 
 `newton_cg`, and norms without a curvature at zero to `newton_norm`.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +19,7 @@ from sdm.maxent.solvers.newton_norm import solve_newton_norm
 from sdm.maxent.solvers.search import ROUNDING, SolverRun, line_search
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.maxent.structural import Growth
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 GROWTH = 40  # new features per round: more save rounds, fewer make each round cheaper; the time is flat from 24 to 80
 
@@ -43,7 +41,7 @@ def solve_newton(
     """Minimise the objective, of one species or of classes, to a certified gap of `tolerance` nats. After
     `max_iterations` the best state so far is returned, with its gap and a status that says so. `pool` has columns of
     the same features from an earlier run, over every cell, and keeps those of this one."""
-    limits: dict[str, Any] = {"start": start, "tolerance": tolerance, "max_iterations": max_iterations}
+    limits: Numbers = {"start": start, "tolerance": tolerance, "max_iterations": max_iterations}
     if problem.penalty.sparse:
         return _solve_sparse(problem, pool=pool, **limits)
     solve = solve_newton_norm if problem.penalty.code == CODE_LP else solve_newton_cg

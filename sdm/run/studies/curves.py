@@ -85,13 +85,14 @@ def measure_curve(
     base = species_estimator(options, list(table.categorical))
     if options.fit.beta is None:
         base.set_params(beta="deviation")
-    common: Numbers = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}
+    common: Numbers = {"sizes": own.sizes or None, "seed": options.seed, "progress": progress}
+    compared = {label: base.changed(**setting) for label, setting in sets(options).items()}
     try:
         with workers(options) as pool:
             if kind == "learning":
-                return learning_curve(table, sets(options), split, executor=pool, **common)
+                return learning_curve(table, compared, split, executor=pool, **common)
             strengths = BETAS if own.strengths is None else own.strengths
-            return sensitivity_curve(table, sets(options), split, multipliers=strengths, executor=pool, **common)
+            return sensitivity_curve(table, compared, split, multipliers=strengths, executor=pool, **common)
     except DataError as error:
         raise DataError(f"{table.species}: {error}") from error
 

@@ -10,7 +10,7 @@ from sdm.assess.class_assessor import CLASSES
 from sdm.assess.measures.basic import auc, roc
 from sdm.assess.measures.classes import class_profiles
 from sdm.assess.measures.presence_absence import calibration, measure_values
-from sdm.assess.measures.thresholds import Curve, find_threshold
+from sdm.assess.measures.thresholds import Curve
 from sdm.assess.profiles import band, marginal, partial_dependence, response_grid, surface
 from sdm.assess.splits.methods import random_folds
 from sdm.assess.uncertainty import predict_spread
@@ -111,7 +111,7 @@ def test_cutoffs_come_from_the_training_sites(model: ClassModel, sample: ClassSa
         assert threshold.area == pytest.approx(false[at])
         assert threshold.test_omission == pytest.approx(np.mean(p[here][:10] < threshold.raw))
         assert np.isnan(threshold.cumulative)
-    cutoff = find_threshold(found, "maxsss").raw
+    cutoff = next(one for one in found if one.key == "maxsss").raw
     numbers = measure_values(*(presence.predict(sample.values[rows]) for rows in (here, ~here)), cutoff)
     assert numbers["tss"] == pytest.approx(numbers["tss.max"]) == pytest.approx(1 - (missed + false).min())
     assert numbers["auc"] == pytest.approx(auc(p[here], p[~here]))

@@ -12,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import binom
 
 from sdm.assess.measures.basic import auc
-from sdm.assess.measures.thresholds import NAMES, TEST_NAMES, Curve, find_threshold
-from sdm.errors import OptionError
+from sdm.assess.measures.thresholds import NAMES, Curve
 from sdm.models.species import cumulative_table
 
 
@@ -79,7 +78,7 @@ POINT = 1 / 1116 + 1e-4  # one cell of the domain, and the four decimals of the 
 def test_java_maxents_own_thresholds(java, key: str) -> None:
     row, presence, background = java
     made, _ = curve(presence, background)
-    threshold = find_threshold(made.thresholds(row["Entropy"]), key)
+    threshold = next(one for one in made.thresholds(row["Entropy"]) if one.key == key)
     name = NAMES[key]
     assert threshold.area == pytest.approx(row[f"{name} area"], abs=POINT)
     assert threshold.training_omission == pytest.approx(row[f"{name} training omission"], abs=1e-4)
@@ -162,12 +161,3 @@ def test_a_sweep_has_every_step_and_counts_as_one_would_by_hand(presence, backgr
         assert row["Training omission"] == pytest.approx(np.mean(presence / 2 < level))
         assert row["Test omission"] == pytest.approx(np.mean(test / 2 < level))
     assert "Test omission" not in curve(presence, background)[0].sweep(lambda raw: raw)[0]
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    made, entropy = curve(np.array([1.0, 2.0]), np.array([1.0]))
-    with pytest.raises(OptionError, match="mtp, 10p, equal, maxsss"):
-        find_threshold(made.thresholds(entropy), "best")
-    for key in TEST_NAMES:
-        with pytest.raises(OptionError, match="needs test records"):
-            find_threshold(made.thresholds(entropy), key)
