@@ -219,7 +219,8 @@ class ClusterExecutor(Executor):
             place = await stack.enter_async_context(slurm_cluster(self._cluster.workers, self._cluster.settings))
         else:
             place = read_address(self.name)
-        self._client = Client(
+        client: Any = Client  # which has no types
+        self._client = client(
             place, asynchronous=True, set_as_default=False, timeout=ANSWERS, name="sdm", direct_to_workers=True
         )
         stack.push_async_callback(self._leave)
@@ -375,7 +376,8 @@ class ClusterExecutor(Executor):
         return type(error)(*error.args)
 
     async def _ask_all(self, path: str, content: str) -> dict[str, Any]:
-        return await self._client.run(look_around, path, content, on_error="return")
+        answers: dict[str, Any] = await self._client.run(look_around, path, content, on_error="return")
+        return answers
 
     def _cannot(self, error: Exception) -> str:
         return (

@@ -69,7 +69,7 @@ def joint_evaluation_lines(numbers: Numbers) -> list[str]:
 
 def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
     """Return what is in a model file, with its largest weights."""
-    unknown = dict.fromkeys(("version", "seed", "sites", "source", "graph"), "?")
+    unknown: Numbers = dict.fromkeys(("version", "seed", "sites", "source", "graph"), "?")
     values = unknown | model.meta | _texts(model.meta, model.meta.get("fourth_corner"))
     values |= {"number": len(model.species), "labels": ", ".join(model.species)}
     values |= {"variables": ", ".join(model.encoder.names), "missing": model.meta.get("missing") or None}

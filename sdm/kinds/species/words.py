@@ -164,7 +164,7 @@ def species_info_lines(model: Model, features: int) -> list[str]:
 
 def _model_values(model: Model) -> Numbers:
     """Return the metadata of a model, and the texts that the table composes of them."""
-    meta = UNKNOWN | model.meta
+    meta: Numbers = UNKNOWN | model.meta
     usable = [scale for scale in model.scales if scale != "cumulative" or len(model.cumulative)]
     values = meta | _optimum(meta) | {"points": model.n_domain, "entropy": model.entropy, "order": model.alpha}
     values |= {"scales": ", ".join(usable), "setting_text": setting_text(meta)}
