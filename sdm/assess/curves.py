@@ -12,7 +12,7 @@ from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.folds import Fold, Split
 from sdm.errors import DataError, OptionError
-from sdm.estimators.maxent import Maxent
+from sdm.estimators.species import SpeciesEstimator
 from sdm.types import Index, Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
@@ -40,7 +40,7 @@ class CurvePoint:
 
 def learning_curve(
     table: "SampleTable",
-    settings: Mapping[str, Maxent],
+    settings: Mapping[str, SpeciesEstimator],
     split: Split,
     *,
     sizes: Sequence[int] | None = None,
@@ -56,14 +56,16 @@ def learning_curve(
     """
     chosen = _sizes(split, sizes, default_sizes)
     jobs = [
-        (label, setting, [float(setting.multiplier)], size) for label, setting in settings.items() for size in chosen
+        (label, setting, [float(setting.get_params()["multiplier"])], size)
+        for label, setting in settings.items()
+        for size in chosen
     ]
     return _curve(table, jobs, split, seed, executor, progress, "learning curve")
 
 
 def sensitivity_curve(
     table: "SampleTable",
-    settings: Mapping[str, Maxent],
+    settings: Mapping[str, SpeciesEstimator],
     split: Split,
     *,
     multipliers: Sequence[float] = BETAS,
@@ -106,7 +108,7 @@ def _sizes(split: Split, sizes: Sequence[int] | None, default: Callable[[int], l
 
 def _curve(
     table: "SampleTable",
-    jobs: Sequence[tuple[str, Maxent, list[float], int]],
+    jobs: Sequence[tuple[str, SpeciesEstimator, list[float], int]],
     split: Split,
     seed: int,
     executor: Executor | None,
@@ -132,7 +134,7 @@ def _curve(
 
 def _fit(
     table: "SampleTable",
-    estimator: Maxent,
+    estimator: SpeciesEstimator,
     multipliers: Sequence[float],
     train: Index,
     fold: Fold,
@@ -140,7 +142,7 @@ def _fit(
     """Fit some presences of one partition with each multiplier, and measure on its test presences."""
     part, test = table.take(np.sort(train), fold.background_train), fold.testing(table)
     out: list[dict[str, float]] = []
-    earlier: Maxent | None = None
+    earlier: SpeciesEstimator | None = None
     for multiplier in multipliers:
         earlier = fit_table(part, estimator.changed(multiplier=multiplier), start=earlier)
         out.append(measure_presences(earlier.model_, part, test))

@@ -18,7 +18,7 @@ from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
-from sdm.types import AnyArray, Array, Colour, Label, Numbers
+from sdm.types import AnyArray, Array, Colour, Label
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ClassModel(FeatureModel):
     shapes: Shapes  # trees, monomials and ridges
     weights: Array  # (C, T + S): of the terms, then the trees, then the monomials, then the ridges
     alpha: float = 1.0  # order of the entropy: 1 is softmax, 2 sparsemax
-    meta: Numbers = field(default_factory=dict)  # how the model came about; JSON values only
+    meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
     reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
 
     @property
@@ -122,7 +122,7 @@ class ClassModel(FeatureModel):
         """Predict the probability of every class from one array of numbers per variable."""
         return self.column_distributions(columns, clamp)
 
-    def description(self) -> Numbers:
+    def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""
         return {
             "classes": list(self.classes),

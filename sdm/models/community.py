@@ -22,7 +22,7 @@ from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_a
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
-from sdm.types import Array, Numbers, Row
+from sdm.types import Array
 
 _RANDOM = ("random_effect", "random_variance")
 _FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
@@ -48,7 +48,7 @@ class FittedJoint(FittedModel):
     weights: Array  # (size,), as the variance
     variance: Array
     scale: float  # multiplies the scores of a max-margin model before they become probabilities; one for a CRF
-    meta: Numbers = field(default_factory=dict)  # how the model came about; JSON values only
+    meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
     reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
     random: RandomEffect | None = None
 
@@ -148,7 +148,7 @@ class FittedJoint(FittedModel):
             for name, codes in named.items()
         }
 
-    def effects(self) -> list[Row]:
+    def effects(self) -> list[dict[str, Any]]:
         """Return one row per species and feature: `weight`, and its `sd` (NaN where the sites do not inform it)."""
         weights, spread = self.discriminant.split(self.weights)[0], self.discriminant.split(self._deviation)[0]
         return [
@@ -157,7 +157,7 @@ class FittedJoint(FittedModel):
             for k, feature in enumerate(self.feature_names)
         ]
 
-    def associations(self) -> list[Row]:
+    def associations(self) -> list[dict[str, Any]]:
         """Return one row per edge: two species, `weight` (positive: found together), and its `sd` as for `effects`."""
         weights, spread = self.discriminant.split(self.weights)[1], self.discriminant.split(self._deviation)[1]
         return [
@@ -188,7 +188,7 @@ class FittedJoint(FittedModel):
         """Predict the probability of every species from one array of numbers per variable."""
         return self.predict_proba(np.column_stack(columns).astype(np.float64), clamp=clamp).T
 
-    def description(self) -> Numbers:
+    def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""
         return {
             "species": list(self.species),

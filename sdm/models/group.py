@@ -16,7 +16,7 @@ from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta, with_weights
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
-from sdm.types import Array, Numbers
+from sdm.types import Array
 
 _ARRAYS = ("centre", "spread", "axes", "places", "own", "records", "normaliser", "entropy", "explained", "ranges")
 
@@ -80,7 +80,7 @@ class GroupModel(FeatureModel):
     strength: float
     penalty: float
     prevalence: float = 0.5
-    meta: Numbers = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
     shapes: Shapes = field(default_factory=Shapes)
     reference: Reference | None = field(default=None, repr=False)
 
@@ -167,7 +167,7 @@ class GroupModel(FeatureModel):
         order = [int(s) for s in np.argsort(-alike, kind="stable") if self.species[s] != species]
         return [(self.species[s], float(alike[s])) for s in order[:most]]
 
-    def description(self) -> Numbers:
+    def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""
         placed = [
             {"species": name, "records": float(n), "places": place}

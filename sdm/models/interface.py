@@ -21,9 +21,9 @@ from sdm.notebook import facts_html, rows_html
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.storage.archive import Archive
-from sdm.types import AnyArray, Array, Numbers
+from sdm.types import AnyArray, Array
 
-Header = Numbers
+Header = dict[str, Any]
 Arrays = dict[str, AnyArray]
 _SHOWN = 10  # features that a notebook lists
 _NUMBERS = ("background_points", "conjugate", "effective_presences", "gain", "gap", "iterations", "n_features",
@@ -38,7 +38,7 @@ class FittedModel(ABC):
     archive: ClassVar[Archive]  # the format of its file
     scales: ClassVar[tuple[str, ...]]  # of predictions, the default first
     of_species: ClassVar[bool] = True  # whether its title is the name of a species
-    meta: Numbers  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
+    meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
     reference: Reference | None = None  # the environment that it was fitted to; earlier files do not have it
 
     if TYPE_CHECKING:  # an attribute of some kinds, computed by others
@@ -92,7 +92,7 @@ class FittedModel(ABC):
         return self.column_values(list(self.encoder.encode(x).T), scale).T
 
     @abstractmethod
-    def description(self) -> Numbers:
+    def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints: variables, features and their weights. JSON values only."""
 
     def _repr_html_(self) -> str:
@@ -191,7 +191,7 @@ class ModelVariable:
         return replace(self, titles=tuple(category_titles(self.classes, known)))
 
     @classmethod
-    def from_record(cls, record: Numbers) -> "ModelVariable":
+    def from_record(cls, record: dict[str, Any]) -> "ModelVariable":
         """Return the variable that a file describes."""
         labels, lo, hi = record["labels"], float(record["lo"]), float(record["hi"])
         if not (bounded(np.array([lo, hi])) and lo <= hi):
@@ -305,7 +305,7 @@ class ValueModel(DescribesVariables, Protocol):
         """Names of the variables."""
 
     @property
-    def meta(self) -> Numbers:
+    def meta(self) -> dict[str, Any]:
         """How the model came about."""
 
     def predict(self, x: Any, scale: str = ..., clamp: bool = True) -> Array:

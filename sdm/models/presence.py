@@ -13,7 +13,7 @@ from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
 from sdm.novelty.ranges import TrainingRange
-from sdm.types import Array, Numbers
+from sdm.types import Array
 
 
 def presence_class(labels: Sequence[str]) -> int | None:
@@ -68,7 +68,7 @@ class PresenceOf:
         return self.model.encoder
 
     @property
-    def meta(self) -> Numbers:
+    def meta(self) -> dict[str, Any]:
         """How the model came about."""
         return self.model.meta
 

@@ -17,7 +17,7 @@ from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
-from sdm.types import Array, Numbers
+from sdm.types import Array
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
 UNSEEN = ("zero", "error")
@@ -88,7 +88,7 @@ class Model(FeatureModel):
     prevalence: float
     cumulative: Array
     unseen: str = "zero"
-    meta: Numbers = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
     shapes: Shapes = field(default_factory=Shapes)
     reference: Reference | None = field(default=None, repr=False)
 
@@ -202,7 +202,7 @@ class Model(FeatureModel):
                         f"{', …' if extra.size > 5 else ''}): use unseen='zero' to give them no effect"
                     )
 
-    def description(self) -> Numbers:
+    def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""
         features = [{"name": name, "weight": float(w)} for name, w in zip(self.feature_names, self.weights)]
         return {"variables": [asdict(variable) for variable in self.variables], "features": features}
