@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits.methods import subsample
@@ -21,9 +20,6 @@ from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.storage.files import output_folder, safe_names
 from sdm.types import Numbers, Progress
-
-if TYPE_CHECKING:
-    from sdm.estimators.maxent import Maxent
 
 
 @dataclass
@@ -86,7 +82,7 @@ def measure_curve(
     """Return the points of one species."""
     own = options.curve
     split = subsample(table.n_presences, own.partitions, own.held_out, options.seed)
-    base = cast("Maxent", species_estimator(options, list(table.categorical)))  # the only method with curves
+    base = species_estimator(options, list(table.categorical))
     if options.fit.beta is None:
         base.set_params(beta="deviation")
     common: Numbers = {"sizes": own.sizes or None, "seed": options.seed, "progress": progress}
