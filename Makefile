@@ -73,7 +73,7 @@ test-all: check  ## every test: also faults at every call, fuzz, clusters, brows
 
 # Compiled kernels cannot be watched, so their own tests run once more as plain Python, and both runs are added up. Plain
 # Python warns where compiled code, as the processor, computes with infinite numbers.
-KERNELS := tests/features tests/maps/test_cells.py tests/models/test_compiled.py tests/novelty/test_novelty.py tests/conditional/test_losses.py tests/assess/test_shuffled.py \
+KERNELS := tests/features tests/maps/test_cells.py tests/models/test_compiled.py tests/novelty/test_novelty.py tests/conditional/test_losses.py \
 	$(addprefix tests/maxent/,test_entropy.py paths/test_homotopy.py solvers/test_coordinate.py solvers/test_inner.py) \
 	$(addprefix tests/joint/,test_inference.py test_curvature.py)
 define measure_coverage
