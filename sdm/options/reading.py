@@ -18,7 +18,6 @@ from pydantic.fields import FieldInfo
 from sdm.errors import OptionError, hide_address, hide_secrets, name_list
 from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PATTERN, PRESETS, RunOptions
 from sdm.options.kinds import Section, read_places
-from sdm.types import Numbers
 
 SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
@@ -41,7 +40,7 @@ class Leaf:
         self.dotted = f"{section}.{name}" if section else name
         self.section, self.name, self.field = section, name, field
         extra = field.json_schema_extra
-        known: Numbers = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
+        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
         self.aliases: list[str] = list(known["aliases"])
         self.was: Any = known["was"]
         short = [] if name in ambiguous or name == self.dotted else [name]
@@ -93,7 +92,7 @@ def leaves() -> tuple[Leaf, ...]:
 WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}  # the dotted name of each
 
 
-def read_yaml(path: str | Path) -> Numbers:
+def read_yaml(path: str | Path) -> dict[str, Any]:
     """Read a run file: options by their dotted names, with paths relative to its folder made absolute."""
     from sdm.options.yaml_files import load_yaml
 
@@ -151,7 +150,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     wrong, and the nearest names for unknown ones.
     """
     flags = {leaf.dotted: leaf.flag for leaf in leaves()}
-    chosen: Numbers = {}
+    chosen: dict[str, Any] = {}
     problems: list[str] = []
     for source in sources:
         for name, value in _renamed(dict(_flat(source)), problems):
@@ -214,7 +213,7 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield WHERE.get(str(key), str(key)), value
 
 
-def _renamed(source: Numbers, problems: list[str]) -> Iterator[tuple[str, Any]]:
+def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the options of a source, `predict.clamp` as the extrapolation that it stands for."""
     for name, value in source.items():
         word = _CLAMP.get(str(value).lower()) if name == "predict.clamp" else None
@@ -227,7 +226,7 @@ def _renamed(source: Numbers, problems: list[str]) -> Iterator[tuple[str, Any]]:
             problems.append(f"predict.clamp={value} is predict.extrapolation={word}, got {other} too: give one of them")
 
 
-def _settle_points(chosen: Numbers) -> None:
+def _settle_points(chosen: dict[str, Any]) -> None:
     """Read the word `points` where a raster of classes is given: as many points are drawn from it."""
     points = chosen.get("background.points")
     default = SECTIONS["background"].model_fields["points"].get_default()
@@ -237,8 +236,8 @@ def _settle_points(chosen: Numbers) -> None:
         del chosen["background.points"]
 
 
-def _tree(options: Mapping[str, Any]) -> Numbers:
-    tree: Numbers = {}
+def _tree(options: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
     for dotted, value in options.items():
         section, _, name = dotted.rpartition(".")
         (tree.setdefault(section, {}) if section else tree)[name] = value
@@ -316,8 +315,11 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
         if wanted is not None and leaf.dotted not in wanted and home.get(leaf.name) == leaf.field.get_default():
             home.pop(leaf.name, None)
     written = {name: value for name, value in tree.items() if value != {}}
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml takes a tenth of the time
-    return str(yaml.dump(written, Dumper=dumper, sort_keys=False, allow_unicode=True))
+    try:
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml takes a tenth of the time
+        return str(yaml.dump(written, Dumper=dumper, sort_keys=False, allow_unicode=True))
+    except UnicodeEncodeError:  # names of files that are no text
+        return yaml.safe_dump(written, sort_keys=False, allow_unicode=True)
 
 
 def _without_secrets(value: Any) -> Any:
@@ -350,7 +352,7 @@ def template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def run_file_schema() -> Numbers:
+def run_file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a run file, for editors; it knows every spelling."""
     tree = RunOptions.model_json_schema()
     for leaf in leaves():
