@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
@@ -74,3 +75,18 @@ def test_an_error_in_a_thread_is_an_error_of_the_caller(monkeypatch: pytest.Monk
     monkeypatch.setattr(ahead, "MANY", 1)
     with pytest.raises(ZeroDivisionError):
         in_parts(lambda some: 1 // (some.start - some.start), 5, 5)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_few_items_are_taken_ahead_of_their_use(threads: int) -> None:
+    """Windows of a raster of any size would fill the memory otherwise."""
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for k in range(100):
+            taken.append(k)
+            yield k
+
+    for used, _ in enumerate(ahead.ahead(lambda item: item, items(), threads)):
+        assert len(taken) <= used + threads + 1
+    assert len(taken) == 100

@@ -84,6 +84,9 @@ def test_every_flag_is_read(name):
     if kind in (int, float):
         with pytest.raises(OptionError, match=name):
             read_command([f"{name}=many"])
+    if kind is int:
+        with pytest.raises(OptionError, match=name):  # the fraction would be lost without a word
+            read_command([f"{name}=1.5"])
 
 
 def test_every_flag_that_acts_is_used():
