@@ -54,6 +54,15 @@ def test_examples_in_the_documentation(name: str) -> None:
     assert results.failed == 0
 
 
+def test_a_stage_that_goes_back_begins_again(stages: Stages, clock: Clock, heard: Heard) -> None:
+    """The rate of the first time would give a wrong time left."""
+    for done in (0, 5, 2):
+        clock.now += 10
+        stages(done, 10, "cross-validation")
+    assert [what for what, _ in heard.calls] == ["began", "began"]
+    assert [(stage.done, stage.began) for stage in stages.active()] == [(2, clock.now)]
+
+
 def test_a_stage_from_its_beginning_to_its_end(stages: Stages, clock: Clock, heard: Heard) -> None:
     stages(0, 10, "cross-validation")
     clock.now += 2.5
