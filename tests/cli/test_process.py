@@ -41,6 +41,17 @@ def test_help_is_quick_because_nothing_heavy_is_imported(words, more) -> None:
     assert done.stdout
 
 
+@pytest.mark.parametrize("words", [("--help",), ("schema",)])
+def test_a_reader_that_goes_away_is_no_error(words) -> None:
+    """As in `sdm --help | head -1`: the shell's own programs end with 141, and say nothing."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "sdm_cli.main", *words]
+    with os.fdopen(write, "w") as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_settings_of_other_programs_do_not_stop_a_run() -> None:
     """Numba and matplotlib raise ValueError, or print a traceback, when they are imported with such values."""
     code = (
