@@ -49,7 +49,7 @@ demo: $(VENV)/.base  ## fit the sample species, find how well the truth was foun
 		-o $(FUTURE) --overwrite
 	@echo
 	@echo "Figures for a paper, from the stored results:"
-	$(BIN)/sdm report $(DEMO) --figures pdf -q
+	$(BIN)/sdm report $(DEMO) --figures pdf
 	@echo
 	@echo "Page:    $(DEMO)/Virtualis_montanus.html (open it in a browser: everything in one file)"
 	@echo "Map:     $(DEMO)/Virtualis_montanus.tif (open it in QGIS) and Virtualis_montanus.png"
