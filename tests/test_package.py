@@ -15,6 +15,7 @@ from conftest import ROOT
 
 import sdm
 from sdm._jit import sources
+from sdm._jit.sources import kernel_digest
 from sdm.storage import user_cache
 
 
@@ -148,6 +149,8 @@ def test_the_cache_lies_where_it_is_told_to(tmp_path):
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith(f"{sdm.__version__}-")
     assert list(folder.rglob("*.nbi"))
+    (kernels,) = folder.iterdir()  # of one file of kernels, as it is now: others are compiled again
+    assert kernels.name == f"sdm.models.compiled-{kernel_digest(ROOT / 'sdm' / 'models' / 'compiled.py')}"
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="XDG_CACHE_HOME is for Linux")
