@@ -23,34 +23,28 @@ def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance:
     h = h.copy()
     h[np.diag_indices(z.size)] *= 1.0 + ROUNDING * np.sqrt(z.size)
     for _ in range(TURNS):
-        if _optimal(h, c, beta, z, enough):
+        if _optimal(h, c, beta, z, h @ z + c, enough):
             return z, True
         _sweep(h, beta, z, h @ z + c, SWEEPS)
         for _ in range(z.size):
             if not _settle(h, c, beta, z):
                 break
-    return z, _optimal(h, c, beta, z, enough)
-
-
-def _optimal(h: Array, c: Array, beta: Array, z: Array, tolerance: float) -> bool:
-    """Return whether `−(Hz + c)` is nowhere farther from the subdifferential of the penalty than `tolerance`, or than
-    the rounding of this sum."""
-    return bool(_most_beyond(h, c, beta, z, h @ z + c, tolerance) <= 0.0)
+    return z, bool(_optimal(h, c, beta, z, h @ z + c, enough))
 
 
 @jit
-def _most_beyond(h, c, beta, z, r, tolerance):  # type: ignore[no-untyped-def]
-    """Return how far `−r` is from the subdifferential at most, where that is beyond the tolerance and rounding."""
-    most = 0.0
+def _optimal(h, c, beta, z, r, tolerance):  # type: ignore[no-untyped-def]
+    """Return whether `−r`, with `r = Hz + c`, is nowhere farther from the subdifferential of the penalty than
+    `tolerance`, or than the rounding of this sum. A weight that is not a number is not optimal."""
     for j in range(z.size):
         away = abs(r[j] + beta[j] * np.sign(z[j])) if z[j] != 0.0 else abs(r[j]) - beta[j]
-        if away > max(tolerance, most):
+        if not away <= tolerance:
             size = abs(c[j])
             for i in range(z.size):
                 size += abs(h[j, i] * z[i])
-            if away > ROUNDING * size:
-                most = away
-    return most
+            if not away <= ROUNDING * size:
+                return False
+    return True
 
 
 @jit

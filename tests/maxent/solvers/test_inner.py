@@ -250,3 +250,11 @@ def test_a_run_knows_when_it_is_stuck():
     run.record(state, 0.5, 0)
     assert not run.stuck()
     assert run.gap == pytest.approx(0.5)
+
+
+def test_a_weight_that_is_not_a_number_is_not_optimal():
+    """A comparison with it is never true: it must not pass for small."""
+    start = np.array([0.5, np.nan])
+    with np.errstate(invalid="ignore"):
+        _, optimal = solve_l1_quadratic(np.eye(2), np.array([-1.0, np.nan]), np.full(2, 0.1), start)
+    assert not optimal
