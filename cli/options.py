@@ -59,20 +59,20 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that
 
 _message = partial(typer.Option, rich_help_panel="Messages")
 _COMMON: dict[str, object] = {
-    "quiet": Annotated[bool, _message("--quiet", "-q", help="Say only what went wrong.")],
-    "verbose": Annotated[bool, _message("--verbose", "-v", help="Say more.")],
+    "quiet": Annotated[bool, _message("--quiet", "-q", help="Print warnings and errors only.")],
+    "verbose": Annotated[bool, _message("--verbose", "-v", help="Print more.")],
     "as_json": Annotated[bool, _message("--json", help="Print one machine-readable result on stdout.")],
     "debug": Annotated[bool, _message("--debug", help="Show the traceback of an error.")],
     "log_file": Annotated[
         Path | None,
         _message(
             "--log-file",
-            help="Append what is said with -v, and how far the work is, to this file, with the time of every line.",
+            help="Append the messages of -v and the progress to this file, with the time of every line.",
             metavar="FILE",
         ),
     ],
 }
-BRIEF = ("as_json", "debug")  # of a command that says little
+BRIEF = ("as_json", "debug")  # of a command that prints little
 
 
 def with_console(

@@ -70,7 +70,7 @@ def evaluate_files(
     reading = {dotted.rpartition(".")[2]: dotted for dotted in READING}
     measuring = [field.name for field in fields(EvaluationOptions)]
     if strange := [name for name in given if name not in (*reading, *measuring)]:
-        raise OptionError(f"{strange[0]} is no option of an evaluation: there are {', '.join(reading)}")
+        raise OptionError(f"{strange[0]} is not an option of an evaluation: expected one of {', '.join(reading)}")
     seed = given.get("seed")
     if isinstance(seed, int) and seed < 0:
         raise OptionError(f"seed={seed}: expected a number of at least 0")

@@ -15,7 +15,7 @@ from sdm.joint.learners.learned_weights import Dual
 from sdm.joint.learners.margin import MarginProblem, fit_m3n, solve_margin
 from sdm.joint.learners.priors import divergence, posterior_variance, shrunk_eta
 from sdm.joint.learners.registry import Learner
-from sdm.joint.learners.shrinking import fit_laplace
+from sdm.joint.learners.shrinking import Limits, fit_laplace
 from sdm.joint.likelihood import LogLoss
 from sdm.maxent.solvers.lbfgs import minimise, pseudo_gradient
 
@@ -169,7 +169,7 @@ def test_exact_laplace_is_optimal_and_obeys_corollary_7():
 
     d, sites = problem(7, n=12, size=3)
     c, lam = 0.5, 6.0
-    found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", tolerance=5e-5, max_steps=500)
+    found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", limits=Limits(5e-5))
     labels = np.count_nonzero(sites.labels >= 0)
     assert found.status == "converged"
 
@@ -192,7 +192,7 @@ def test_algorithm_1_step_by_step():
     """Σ¹ = I, then √(⟨w²⟩/λ) twice: the paper's three rounds, written out."""
     d, sites = problem(8, n=20)
     c, lam = 0.3, 9.0
-    found = fit_laplace(d, sites, c, lam, np.ones(d.size), rounds=3, tolerance=1e-5, max_steps=500)
+    found = fit_laplace(d, sites, c, lam, np.ones(d.size), rounds=3, limits=Limits(1e-5))
     variance = np.ones(d.size)
     for turn in range(3):
         w = solve_margin(d, sites, c, variance, tolerance=1e-5, max_steps=500).weights

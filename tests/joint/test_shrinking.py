@@ -14,7 +14,7 @@ from sdm.joint.discriminant import LabelledSites
 from sdm.joint.learners.margin import fit_m3n
 from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, VariationalLaplace, gaussian_divergence
 from sdm.joint.learners.registry import Learner
-from sdm.joint.learners.shrinking import fit_l1_m3n, fit_laplace
+from sdm.joint.learners.shrinking import Limits, fit_l1_m3n, fit_laplace
 
 ROOM = 1e-4
 
@@ -80,8 +80,8 @@ def test_the_variational_posterior_is_the_exact_one_of_other_constants(missing):
     """Run to convergence, its means are those of the exact posterior with 2C and 4λ: two ways, one optimum."""
     d, sites = problem(6, missing, n=20)
     c, lam, one = 0.4, 5.0, np.ones(d.size)
-    found = fit_laplace(d, sites, c, lam, one, tolerance=ROOM, max_steps=500)
-    exact = fit_laplace(d, sites, 2 * c, 4 * lam, one, method="exact", tolerance=ROOM, max_steps=500)
+    found = fit_laplace(d, sites, c, lam, one, limits=Limits(ROOM))
+    exact = fit_laplace(d, sites, 2 * c, 4 * lam, one, method="exact", limits=Limits(ROOM))
     assert found.status == exact.status == "converged"
     assert found.objective == pytest.approx(exact.objective / 2, abs=2 * ROOM * c * sites.labels.size)
     np.testing.assert_allclose(found.weights, exact.weights, atol=0.05)
@@ -93,10 +93,8 @@ def test_rounds_of_algorithm_1_come_to_the_same_optimum():
     """Three rounds, as Zhu and Xing (2009) take, are short of it, and the gap says so; fifty are there."""
     d, sites = problem(8, n=20)
     one = np.ones(d.size)
-    few, many = (
-        fit_laplace(d, sites, 0.3, 9.0, one, rounds=rounds, tolerance=ROOM, max_steps=500) for rounds in (3, 50)
-    )
-    found = fit_laplace(d, sites, 0.3, 9.0, one, tolerance=ROOM, max_steps=500)
+    few, many = (fit_laplace(d, sites, 0.3, 9.0, one, rounds=rounds, limits=Limits(ROOM)) for rounds in (3, 50))
+    found = fit_laplace(d, sites, 0.3, 9.0, one, limits=Limits(ROOM))
     labels = np.count_nonzero(sites.labels >= 0)
     assert few.status == "round limit"
     assert few.gap > ROOM
@@ -188,7 +186,7 @@ def certified_fits(seed):
         (fit_m3n(d, sites, c, scale, tolerance=tolerance)),
     )
     for method, times, penalty in (("exact", 1, exact), ("variational", 4, variational)):
-        fit = fit_laplace(d, sites, c, lam, scale, method=method, tolerance=tolerance)
+        fit = fit_laplace(d, sites, c, lam, scale, method=method, limits=Limits(tolerance))
         yield d, sites, c, tolerance, penalty, lambda u, v, times=times: laplace_slope(u, v, times), fit
 
 

@@ -12,7 +12,7 @@ from sdm.joint.learners.crf import fit_crf, squared_errors
 from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.margin import fit_m3n
 from sdm.joint.learners.priors import divergence, gaussian_divergence
-from sdm.joint.learners.shrinking import fit_l1_m3n, fit_laplace
+from sdm.joint.learners.shrinking import Limits, fit_l1_m3n, fit_laplace
 from sdm.types import Array, Numbers
 
 LEARNERS = ("crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace")
@@ -71,8 +71,10 @@ class Learner:
             elif self.name == "l1-m3n":
                 solution = fit_l1_m3n(discriminant, sites, self.c, wide, **limits)
             else:
-                limits |= {"method": self.method, "rounds": self.rounds}
-                solution = fit_laplace(discriminant, sites, self.c, self.lam, wide, **limits)
+                solution = fit_laplace(
+                    discriminant, sites, self.c, self.lam, wide,
+                    method=self.method, rounds=self.rounds, limits=Limits(**limits),
+                )  # fmt: skip
         return replace(solution, gap=solution.gap * share)
 
     def largest_gap(self, labels: float) -> float:

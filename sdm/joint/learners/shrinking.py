@@ -6,7 +6,7 @@ each from where the one before ended, until the duality gap of the problem itsel
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.margin import MarginProblem, MarginSolution, solve_margin
 from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, Shrinkage, VariationalLaplace
 from sdm.joint.learners.smoothing import Point, SmoothedMargin, approach
-from sdm.types import Array, Numbers
+from sdm.types import Array
 
 METHODS = ("variational", "exact")
 MOST_ROUNDS = 200
@@ -25,6 +25,17 @@ MOST_WEIGHTS = 5000  # of L1-M³N, which needs a square matrix of them
 HALF = 0.5  # the penalty of L1-M³N on a weight of one
 SHARES = np.array([1.0 - 1e-12, 0.9999, 0.999, 0.99, 0.97, 0.9])  # of the dual's domain that η may reach
 IDLE = 0.99  # of the largest slope of the blurred penalty: a weight with less is zero but for the blur
+
+
+class Limits(NamedTuple):
+    """Where a learner starts, and when it stops."""
+
+    tolerance: float = 1e-3
+    max_steps: int = 500
+    start: Dual | None = None
+
+
+DEFAULT = Limits()
 
 
 def fit_laplace(
@@ -36,8 +47,7 @@ def fit_laplace(
     *,
     method: str = "variational",
     rounds: int | None = None,
-    tolerance: float = 1e-3,
-    **start: Any,
+    limits: Limits = DEFAULT,
 ) -> LearnedWeights:
     """Learn the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
 
@@ -48,18 +58,17 @@ def fit_laplace(
     if method not in METHODS:
         raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")
     prior = (ExactLaplace if method == "exact" else VariationalLaplace)(lam / scale)
-    limits: Numbers = {"tolerance": tolerance, **start}
     if method == "exact" or rounds is None:
-        return shrink(discriminant, sites, c, prior, scale, **limits)
+        return shrink(discriminant, sites, c, prior, scale, **limits._asdict())
     variance = scale.copy()
     iterations = 0
     for turn in range(rounds):
-        solution = solve_margin(discriminant, sites, c, variance, **limits)
-        limits["start"], iterations = solution.dual, iterations + solution.steps
+        solution = solve_margin(discriminant, sites, c, variance, **limits._asdict())
+        limits, iterations = limits._replace(start=solution.dual), iterations + solution.steps
         if turn + 1 < rounds:
             variance = np.sqrt((variance + solution.weights**2) * scale / lam)
-    primal, gap = certify(solution, MarginProblem(discriminant, sites, c, scale, tolerance), prior)
-    status = "converged" if gap <= tolerance else "round limit"
+    primal, gap = certify(solution, MarginProblem(discriminant, sites, c, scale, limits.tolerance), prior)
+    status = "converged" if gap <= limits.tolerance else "round limit"
     return LearnedWeights(solution.weights, variance, primal, gap, status, iterations, solution.eta, solution.dual)
 
 

@@ -1,4 +1,4 @@
-"""The axes of a map: cropped to the data, with degrees or kilometres beside it and a scale bar where there is room."""
+"""The axes of a map: cropped to the data, labelled in degrees or kilometres, with a scale bar where there is room."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from sdm.report.paper import INCH, SMALL
 
 
 def label_axes(axes: Axes, frame: MapFrame, *, names: bool = True) -> None:
-    """Set the limits of axes, and write degrees or kilometres beside them."""
+    """Set the limits of the axes, and label them in degrees or kilometres."""
     left, bottom, right, top = frame.limits
     axes.set_xlim(left, right)
     axes.set_ylim(bottom, top)
@@ -32,7 +32,7 @@ def label_axes(axes: Axes, frame: MapFrame, *, names: bool = True) -> None:
 
 
 def scale_bar(axes: Axes, frame: MapFrame, there: NDArray[np.bool_] | None = None) -> str | None:
-    """Put a scale bar into the corner with the fewest data; return the corner, None where distances are not known."""
+    """Draw a scale bar in the corner with the fewest data. Return the corner, or None where distances are unknown."""
     box = axes.get_window_extent()
     across, high = (size / axes.figure.dpi * INCH for size in (box.width, box.height))
     bar = ScaleBar.of(frame, there, across, high)
@@ -45,6 +45,6 @@ def scale_bar(axes: Axes, frame: MapFrame, there: NDArray[np.bool_] | None = Non
         axes.add_line(line)
     from matplotlib.patheffects import withStroke
 
-    ways: dict[str, Any] = {"transform": place, "ha": bar.side, "va": "bottom", "fontsize": SMALL, "zorder": 6}
-    axes.text(bar.at, bar.y + bar.up, bar.words, path_effects=[withStroke(linewidth=2, foreground="white")], **ways)
+    style: dict[str, Any] = {"transform": place, "ha": bar.side, "va": "bottom", "fontsize": SMALL, "zorder": 6}
+    axes.text(bar.at, bar.y + bar.up, bar.words, path_effects=[withStroke(linewidth=2, foreground="white")], **style)
     return bar.corner
