@@ -75,11 +75,12 @@ class ClassProblem(Problem):
             theta, conjugate = theta - middle, conjugate - middle
         else:
             p, conjugate = self.entropy.distributions(theta)
-        objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.target_entropy + self.cost(lam)
+        cost = self.cost(lam)
+        objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.target_entropy + cost
         eps = self.expectations(p) - self.mu
         if np.abs(eps[self.intercepts]).max(initial=0.0) <= NEAR:
             eps[self.intercepts] = 0.0
-        return State(lam, theta, Gibbs(p, np.nan, objective), p, eps, objective)
+        return State(lam, theta, Gibbs(p, np.nan, objective), p, eps, objective, cost)
 
     def mirrored(self, state: State) -> bool:
         """Tell whether two classes' weights are mirrored, at the same penalties: so are those of an optimum, then."""

@@ -65,8 +65,10 @@ def _sorted_order(signatures: Array) -> NDArray[np.int64]:
 
 def _runs(signatures: Array, order: NDArray[np.int64]) -> list[list[int]]:
     """Return the sets of two or more features, consecutive in `order`, whose signatures agree."""
-    first, second = signatures[:, order]
-    near = (np.diff(first) < _TOLERANCE) & (np.abs(np.diff(second)) < _TOLERANCE)
+    near = np.diff(signatures[0, order]) < _TOLERANCE
+    (places,) = near.nonzero()
+    second = signatures[1]
+    near[places] = np.abs(second[order[places + 1]] - second[order[places]]) < _TOLERANCE
     edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(np.int8)))
     return [order[a : b + 1].tolist() for a, b in zip(edges[::2], edges[1::2])]
 

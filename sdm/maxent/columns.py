@@ -63,9 +63,10 @@ class ColumnPool:
         self._columns |= zip(missing, over_cells(compute, missing, self.features.domain.n))
         return [self._columns[j] for j in wanted]
 
-    def hessian(self, members: NDArray[np.int64], weights: Array, block: int = 2048) -> Array:
+    def hessian(self, members: NDArray[np.int64], weights: Array, numbers: int = 2**21) -> Array:
         """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the cells looked at. Block by
-        block of cells, from columns centred on their weighted means, so that no copy of them all is made."""
+        block of cells (so many numbers at a time), from columns centred on their weighted means, so that no copy of
+        them all is made."""
         if not np.any(weights[:: self.stride]):  # all of the density lies between the cells that are looked at
             self.refine()
         columns = self.columns(members)
@@ -73,6 +74,7 @@ class ColumnPool:
         weights = weights * (total / weights.sum())
         root, share = np.sqrt(weights).astype(self.precision), (weights / total).astype(self.precision)
         centre = np.array([column @ share for column in columns], dtype=self.precision)[:, None]
+        block = max(numbers // max(members.size, 1), 1)
 
         def product(first: int) -> NDArray[np.floating]:
             centred = np.array([column[first : first + block] for column in columns])

@@ -80,6 +80,22 @@ class Penalty(ABC):
         return self if self.by_weight else None
 
 
+class Ball(Penalty):
+    """A penalty whose potential is finite where a norm of `u`, in units of `β`, is at most one."""
+
+    @abstractmethod
+    def dual(self, u: Array) -> float:
+        """Return the norm, which is at most one inside the ball."""
+
+    def potential(self, u: Array) -> float:
+        """Return zero inside the ball."""
+        return 0.0 if self.dual(u) <= 1 + 1e-12 else np.inf
+
+    def mixing(self, u: Array) -> float:
+        """Return the share of the sample that brings `u` into the ball."""
+        return 1.0 - 1.0 / max(1.0, self.dual(u))
+
+
 class NoPenalty(Penalty):
     """No penalty: the expectations must match the sample exactly."""
 
@@ -103,7 +119,7 @@ class NoPenalty(Penalty):
         return 1.0 if np.any(u) else 0.0
 
 
-class L1(Penalty):
+class L1(Ball):
     """Box constraints `|π̃[f_j] − p[f_j]| ≤ β_j`."""
 
     code = CODE_L1
@@ -113,23 +129,20 @@ class L1(Penalty):
         """Return `Σ β|λ|`."""
         return float(self.beta @ np.abs(lam))
 
-    def potential(self, u: Array) -> float:
-        """Return zero inside the box."""
-        return 0.0 if np.all(np.abs(u) <= self.beta * (1 + 1e-12)) else np.inf
+    def dual(self, u: Array) -> float:
+        """Return `max |u|/β`."""
+        return float(np.max(np.abs(u) / self.beta, initial=0.0))
 
     def gradient(self, lam: Array) -> Array:
         """Return `β sign(λ)`."""
         return self.beta * np.sign(lam)
 
-    def mixing(self, u: Array) -> float:
-        """Return `max_j (1 − β_j/|u_j|)₊`."""
-        return _beyond(float(np.max(np.abs(u) / self.beta, initial=0.0)))
 
-
-class SmoothedL1(Penalty):
+class SmoothedL1(L1):
     """`aβ ln cosh(λ/a)`: nearly l1, with a gradient everywhere (§5.2)."""
 
     code = CODE_SMOOTHED_L1
+    sparse = False
 
     def __init__(self, beta: Array, smoothing: float | Array = 0.1) -> None:
         super().__init__(beta)
@@ -142,9 +155,9 @@ class SmoothedL1(Penalty):
 
     def potential(self, u: Array) -> float:
         """Return `Σ aβ D((1 + u/β)/2 ‖ 1/2)`."""
+        if (outside := super().potential(u)) > 0.0:
+            return outside
         s = np.clip(u / self.beta, -1.0, 1.0)
-        if np.any(np.abs(u) > self.beta * (1 + 1e-12)):
-            return np.inf
         entropy = np.log(2.0) + _xlogx((1 + s) / 2) + _xlogx((1 - s) / 2)
         return float((self.smoothing * self.beta) @ entropy)
 
@@ -152,17 +165,13 @@ class SmoothedL1(Penalty):
         """Return `β tanh(λ/a)`."""
         return self.beta * np.tanh(lam / self.smoothing)
 
-    def mixing(self, u: Array) -> float:
-        """Return what brings `u` into the box."""
-        return _beyond(float(np.max(np.abs(u) / self.beta, initial=0.0)))
-
     def curvature(self, lam: Array) -> tuple[Product, Array]:
         """Return `β/a (1 − tanh²(λ/a))`."""
         d = self.beta / self.smoothing * (1.0 - np.tanh(lam / self.smoothing) ** 2)
         return (lambda v: d * v), d
 
 
-class L2(Penalty):
+class L2(Ball):
     """A ball (with unequal β: an ellipsoid) around the sample's expectations (§5.3)."""
 
     code = CODE_L2
@@ -172,18 +181,14 @@ class L2(Penalty):
         """Return `√Σ β²λ²`."""
         return float(np.linalg.norm(self.beta * lam))
 
-    def potential(self, u: Array) -> float:
-        """Return zero inside the ellipsoid."""
-        return 0.0 if np.linalg.norm(u / self.beta) <= 1 + 1e-12 else np.inf
+    def dual(self, u: Array) -> float:
+        """Return `√Σ (u/β)²`."""
+        return float(np.linalg.norm(u / self.beta))
 
     def gradient(self, lam: Array) -> Array:
         """Return `β²λ / √Σ β²λ²` (zero at zero)."""
         size = self.value(lam)
         return self.beta**2 * lam / size if size > 0 else np.zeros_like(lam)
-
-    def mixing(self, u: Array) -> float:
-        """Return what brings `u` into the ellipsoid."""
-        return _beyond(float(np.linalg.norm(u / self.beta)))
 
     def curvature(self, lam: Array) -> tuple[Product, Array]:
         """Return `(β² − g gᵀ)/U*` with the gradient `g`, for weights that are not all zero."""
@@ -193,7 +198,7 @@ class L2(Penalty):
 
     def step_off_zero(self, eps: Array) -> Array | None:
         """Return a short step along the steepest descent."""
-        size = float(np.linalg.norm(eps / self.beta))
+        size = self.dual(eps)
         return -1e-3 * eps / self.beta**2 / size if size > 0 else np.zeros_like(eps)
 
     def separable_above(self, lam: Array) -> Penalty:
@@ -284,7 +289,7 @@ class Mahalanobis(Penalty):
         return (lambda v: self.matrix @ v), np.diagonal(self.matrix)
 
 
-class LpNorm(Penalty):
+class LpNorm(Ball):
     """The l_p norm of `β|λ|` with `1 < p < 2`: its dual is the l_q norm, `1/p + 1/q = 1` (§5.7)."""
 
     code = CODE_LP
@@ -302,12 +307,8 @@ class LpNorm(Penalty):
         return norm(self.beta * lam, self.power)
 
     def dual(self, u: Array) -> float:
-        """Return `(Σ (|u|/β)^q)^(1/q)`, which is at most one where `u` is allowed."""
+        """Return `(Σ (|u|/β)^q)^(1/q)`."""
         return norm(u / self.beta, self.dual_power)
-
-    def potential(self, u: Array) -> float:
-        """Return zero where the dual norm is at most one."""
-        return 0.0 if self.dual(u) <= 1 + 1e-12 else np.inf
 
     def gradient(self, lam: Array) -> Array:
         """Return `β sign(λ) (β|λ|/U*(λ))^(p−1)` (zero at zero)."""
@@ -315,10 +316,6 @@ class LpNorm(Penalty):
         if size == 0.0:
             return np.zeros_like(lam)
         return self.beta * np.sign(lam) * (self.beta * np.abs(lam) / size) ** (self.power - 1.0)
-
-    def mixing(self, u: Array) -> float:
-        """Return what brings `u` into the dual ball."""
-        return _beyond(self.dual(u))
 
 
 def norm(x: Array, power: float) -> float:
@@ -333,11 +330,6 @@ def _one_each(name: str, value: float | Array, beta: Array) -> Array:
     if not (np.all(np.isfinite(out)) and np.all(out > 0)):
         raise OptionError(f"{name}={value!r}: expected a positive number, such as 0.1")
     return out
-
-
-def _beyond(size: float) -> float:
-    """Return the share of the sample that brings what is `size` times as large as may be to its limit."""
-    return max(0.0, 1.0 - 1.0 / size) if size > 0 else 0.0
 
 
 def _xlogx(x: Array) -> Array:

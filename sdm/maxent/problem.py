@@ -37,6 +37,7 @@ class State:
     p: Array  # the distribution
     eps: Array  # p[f] − π̃[f], the gradient without the penalty
     objective: float  # F(λ) = −Q(λ)
+    cost: float  # the penalty
 
 
 class Problem:
@@ -78,8 +79,9 @@ class Problem:
         theta = self.scores(lam)
         gibbs = self.entropy.gibbs(theta, self.q0, tau)
         p = self.q0 * gibbs.ratio
-        objective = gibbs.conjugate - float(lam @ self.mu) + self.penalty.value(lam)
-        return State(lam, theta, gibbs, p, self.expectations(p) - self.mu, objective)
+        cost = self.cost(lam)
+        objective = gibbs.conjugate - float(lam @ self.mu) + cost
+        return State(lam, theta, gibbs, p, self.expectations(p) - self.mu, objective, cost)
 
     def curvature(self, state: State, floor: float = 0.0) -> Array:
         """Return each cell's curvature of `Ω*`; `floor` is the least, in units of its base measure."""

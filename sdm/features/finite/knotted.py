@@ -113,12 +113,21 @@ class HingeFamily(KnottedFamily):
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Sweep every variable once from its far end."""
-        mean, square = np.empty(self.size), np.empty(self.size)
-        domain = self.domain
-        _sweep(domain.values, domain.start, measure.marginals, self.knots, self.start, self.sign, mean, square)
-        mean *= self._inverse_span
+        square = np.empty(self.size)
+        mean = self._swept(measure, square)
         square *= self._inverse_span**2
         return mean, square
+
+    def expectations(self, measure: Measure) -> Array:
+        """Sweep every variable once from its far end."""
+        return self._swept(measure, np.empty(0))
+
+    def _swept(self, measure: Measure, square: Array) -> Array:
+        """Return the means; fill the sums of squares unless `square` is empty."""
+        mean, domain = np.empty(self.size), self.domain
+        _sweep(domain.values, domain.start, measure.marginals, self.knots, self.start, self.sign, mean, square)
+        mean *= self._inverse_span
+        return mean
 
     def profile(self, j: int, x: Array) -> Array:
         """Return feature `j` as a function of its variable."""
@@ -174,7 +183,9 @@ def _staircase(start, knot_start, first, weights, table):  # type: ignore[no-unt
 
 @jit
 def _sweep(values, start, mass, knots, knot_start, sign, first, second):  # type: ignore[no-untyped-def]
-    """first[k] = Σ mass (sign·(x − knot))₊ and second[k] the same of its square, swept from the far end inwards."""
+    """first[k] = Σ mass (sign·(x − knot))₊ and second[k] the same of its square, unless `second` is empty; swept from
+    the far end inwards."""
+    squares = second.size > 0
     for v in range(start.size - 1):
         a, b = start[v], start[v + 1]
         d, step_d = (b - 1, -1) if sign > 0 else (a, 1)
@@ -187,14 +198,16 @@ def _sweep(values, start, mass, knots, knot_start, sign, first, second):  # type
             knot = knots[k]
             while a <= d < b and sign * (values[d] - knot) > 0:
                 step = sign * (at - values[d])
-                s2 += step * (2.0 * s1 + step * s0)
+                if squares:
+                    s2 += step * (2.0 * s1 + step * s0)
                 s1 += step * s0
                 s0 += mass[d]
                 at = values[d]
                 d += step_d
             step = sign * (at - knot)
-            s2 += step * (2.0 * s1 + step * s0)
+            if squares:
+                s2 += step * (2.0 * s1 + step * s0)
+                second[k] = s2
             s1 += step * s0
             at = knot
             first[k] = s1
-            second[k] = s2

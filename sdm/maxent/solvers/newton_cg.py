@@ -29,7 +29,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
     size = problem.mu.size
     state = problem.state(np.zeros(size) if start is None else start)
     for _ in range(max_iterations):
-        step = penalty.step_off_zero(state.eps) if problem.cost(state.lam) == 0.0 else None
+        step = penalty.step_off_zero(state.eps) if state.cost == 0.0 else None
         if step is None:
             step = _step(problem, state, hessian)
         gap = corrected_gap(problem, state, step) if free else problem.gap(state)

@@ -65,11 +65,11 @@ def line_search(problem: Problem, state: State, step: Array) -> State | None:
     """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, or None. Enough is
     a hundredth of what the slope promises; what is below rounding is let through, so that a last step, which promises
     hardly more than that, is not made shorter for it."""
-    penalty = problem.penalty
-    promise = float(state.eps @ step) + penalty.value(state.lam + step) - penalty.value(state.lam)
+    full = problem.state(state.lam + step, state.gibbs.tau)
+    promise = float(state.eps @ step) + full.cost - state.cost
     slack = SLACK if -10.0 * SLACK <= promise <= 0.0 else ROUNDING
     found = backtrack(
-        lambda share: problem.state(state.lam + share * step, state.gibbs.tau),
+        lambda share: full if share == 1.0 else problem.state(state.lam + share * step, state.gibbs.tau),
         lambda new, share: new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + slack,
         tries=50,
     )
