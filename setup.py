@@ -20,9 +20,10 @@ class BuildWithPages(build_py):
             return
         built = Path(self.build_lib).resolve()
         paths = os.pathsep.join(filter(None, [str(built), os.environ.get("PYTHONPATH")]))
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}  # the wheel has sources alone
         for tool in ("option_reference", "message_reference"):
             command = [sys.executable, "-m", f"tools.{tool}", str(built / "sdm_cli" / "guide")]
-            subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": paths})  # noqa: S603
+            subprocess.run(command, check=True, env=environment)  # noqa: S603
 
 
 commands = ["sdm_cli" + name.removeprefix("cli") for name in find_packages(include=["cli", "cli.*"])]

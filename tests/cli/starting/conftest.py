@@ -1,5 +1,6 @@
 """The tutorials, done once as a newcomer does them: every command of their blocks, in order."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from clusters.machines import machines
 from documents.commands import ROOT, blocks, small_pictures
 from terminal import succeed
 from zoo import once
@@ -22,9 +24,8 @@ class Tutorial:
 
 def do_tutorial(page: str, start: Path) -> Tutorial:
     """Type every line of a page, in a folder; pictures are small."""
-    before, done = Path.cwd(), Tutorial(start)
-    os.chdir(start)
-    try:
+    done = Tutorial(start)
+    with contextlib.chdir(start):
         for line in blocks(ROOT / "docs" / page, "sh"):
             words = shlex.split(line)
             if words[0] == "cd":
@@ -33,8 +34,6 @@ def do_tutorial(page: str, start: Path) -> Tutorial:
                 assert words[0] == "sdm", line
                 done.said[line] = succeed(*small_pictures(words[1:])).output
         done.folder = Path.cwd()
-    finally:
-        os.chdir(before)
     return done
 
 
@@ -68,7 +67,12 @@ def climates(tutorial: Tutorial) -> Tutorial:
 def many(tutorial: Tutorial) -> Tutorial:
     """Three species on two processes and on a cluster, in the folder of the first model."""
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-    return do_tutorial("many_species.md", tutorial.folder)
+    page = "many_species.md"
+    done = do_tutorial(page, tutorial.folder)
+    line = next(line for line in blocks(ROOT / "docs" / page, "text") if "--cluster scheduler.json" in line)
+    with machines(done.folder, 2), contextlib.chdir(done.folder):
+        done.said[line] = succeed(*small_pictures(shlex.split(line)[1:])).output
+    return done
 
 
 @pytest.fixture(scope="package")
