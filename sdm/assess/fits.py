@@ -29,8 +29,7 @@ def fit_table(
 ) -> AnySpecies:
     """Fit a copy of an estimator to a table, or to some of its columns; the table says which variables are categorical.
 
-    A model of one of its columns has the distinct values of the background as its cells (`Maxent.fit_alone`). `start`
-    is an earlier fit to start from; `progress` is called where a fit has several steps.
+    `start` is an earlier fit to start from; `progress` is called where a fit has several steps.
     """
     chosen = list(range(len(table.names))) if columns is None else list(columns)
     names = [table.names[v] for v in chosen]
@@ -43,8 +42,6 @@ def fit_table(
     for text in ("features", "families"):
         if hasattr(fresh, text):
             setattr(fresh, text, for_variables(getattr(fresh, text), names))
-    if columns is not None and len(chosen) == 1 and start is None:
-        return fresh.fit_alone(x, y, weight, base_weight=base, progress=progress)
     return fresh.fit(x, y, weight, base_weight=base, start=start, progress=progress)
 
 

@@ -9,9 +9,9 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError
 from sdm.estimators.model_parts import carried_weights, feature_names, model_variables
-from sdm.estimators.sample import TrainingData, merge_background
+from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import SINCE, features_text, parse_features
 from sdm.features.duplicates import find_duplicates
@@ -32,7 +32,7 @@ from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 from sdm.models.species import Model
-from sdm.types import Array, Numbers, Progress, TableLike
+from sdm.types import Array, Numbers, Progress
 
 log = logging.getLogger("sdm")
 
@@ -175,24 +175,6 @@ class Maxent(SpeciesEstimator):
     norm: float = 10.0
     seed: int = 1
     random_state: int | None = None
-
-    def fit_alone(
-        self,
-        X: TableLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        base_weight: ArrayLike | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to one variable as `fit` does, but for rounding, at the cost of its distinct values: background points of
-        the same value are one cell of `domain_`, which has the base measure of them all."""
-        self.check_options()
-        encoder, rows = self._read_rows(X, y, sample_weight, base_weight)
-        if rows[0].shape[1] != 1:
-            raise DataError(f"X has {rows[0].shape[1]} columns, expected the values of one variable")
-        x, present, weight, base, counts = merge_background(*rows)
-        return self._fit_data(self._training_data(encoder, (x, present, weight, base), counts))
 
     def fit_again(self, multiplier: float) -> Self:
         """Return a fit to the same rows at another multiplier, with the features of this fit and from its weights."""

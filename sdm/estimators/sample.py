@@ -46,14 +46,12 @@ def build_domain(
     weight: Array | None,
     add: str,
     base: Array | None = None,
-    counts: Array | None = None,
 ) -> tuple[Domain, Array, float]:
     """Make the domain (background and presences), the empirical distribution on it, and the sample's effective size.
 
     `weight` is a presence's weight in the sample, a background row's base measure (added presences get its mean),
     unless `base` has the base measure of every row. `add` is "all": every presence joins the background, as in Java
-    Maxent; "distinct": only those that it does not hold yet, as in maxnet; or "none". `counts` is how many points every
-    row stands for.
+    Maxent; "distinct": only those that it does not hold yet, as in maxnet; or "none".
     """
     for name, values in (("sample_weight", weight), ("base_weight", base)):
         if values is not None and values.shape != present.shape:
@@ -79,9 +77,7 @@ def build_domain(
         q0 = np.ones(len(cells) + beside) if q0 is None else q0
         q0[len(cells) :] *= _TRACE
     rows = np.vstack([cells, presences[new]]) if len(new) else cells
-    each = None if counts is None else np.concatenate([counts[~present], counts[present][new]])
-    shared = len(cells) if counts is None else None
-    domain = Domain(rows, names, categorical, q0, shared=shared, beside=beside, counts=each)
+    domain = Domain(rows, names, categorical, q0, shared=len(cells), beside=beside)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, effective_size(shares)
@@ -112,25 +108,6 @@ def without_empty(
     if not np.any(keep & ~present):
         raise DataError("all background points have weight zero, one class alone is left: give some of them a weight")
     return x[keep], present[keep], weight[keep], base
-
-
-def merge_background(
-    x: Array, present: NDArray[np.bool_], weight: Array | None, base: Array | None
-) -> tuple[Array, NDArray[np.bool_], Array | None, Array, Array]:
-    """Return rows of one variable with all background points of the same value as one, which has their base measure:
-    values, presences, weights, base measures, and how many points every row stands for."""
-    m, background = int(present.sum()), x[~present, 0]
-    values, place = np.unique(background, return_inverse=True)
-    counts = np.bincount(place)
-    if base is not None:
-        merged = np.concatenate([base[present], np.bincount(place, base[~present])])
-    elif weight is not None:
-        merged = np.concatenate([np.full(m, weight[~present].mean()), np.bincount(place, weight[~present])])
-    else:
-        merged = np.concatenate([np.ones(m), counts])
-    kept = None if weight is None else np.concatenate([weight[present], np.ones(values.size)])
-    every = np.concatenate([x[present, 0], values])[:, None]
-    return every, np.arange(every.size) < m, kept, merged, np.concatenate([np.ones(m), counts])
 
 
 def effective_size(shares: Array) -> float:

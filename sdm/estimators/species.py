@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sdm._version import __version__
-from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.estimators.labels import presences_among, read_presences
 from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
@@ -24,9 +23,6 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, Solution
 from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
 from sdm.types import AnyArray, Array, Numbers, Progress, TableLike
-
-Rows = tuple[Array, NDArray[np.bool_], Array | None, Array | None]
-"""Values, presences, weights and base measures of labelled rows."""
 
 LIMITS = {
     "multiplier": (0.0, np.inf, "a positive number; for no penalty use regularization='none'"),
@@ -108,18 +104,6 @@ class SpeciesEstimator(FittedSpecies):
         self.check_options()
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start, progress)
 
-    def fit_alone(
-        self,
-        X: TableLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        base_weight: ArrayLike | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to one variable as `fit` does, but for rounding; `Maxent` then works on distinct values."""
-        return self.fit(X, y, sample_weight, base_weight=base_weight, progress=progress)
-
     def fit_again(self, multiplier: float) -> Self | None:
         """Return a fit to the same rows at another multiplier; None if an estimator has to read its rows again."""
         return None
@@ -162,23 +146,12 @@ class SpeciesEstimator(FittedSpecies):
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
     ) -> TrainingData:
         """Turn labelled rows into a domain and a sample."""
-        encoder, rows = self._read_rows(X, y, sample_weight, base_weight)
-        return self._training_data(encoder, rows)
-
-    def _read_rows(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None
-    ) -> tuple[Encoder, Rows]:
-        """Return the encoder and the labelled rows."""
-        encoder, x = self._learn(X)
-        self.classes_, present = read_presences(y, x.shape[0])
+        encoder, values = self._learn(X)
+        self.classes_, present = read_presences(y, values.shape[0])
         weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
-        return encoder, without_empty(x, present, weight, base)
-
-    def _training_data(self, encoder: Encoder, rows: Rows, counts: Array | None = None) -> TrainingData:
-        """Return the domain and the sample of labelled rows; `counts` is the number of points that each stands for."""
-        x, present, weight, base = rows
+        x, present, weight, base = without_empty(values, present, weight, base)
         add = self.add_presences or self._default_joining()
-        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base, counts)
+        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base)
         return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
 
     def _default_joining(self) -> str:

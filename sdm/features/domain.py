@@ -49,8 +49,7 @@ class DomainVariable:
 class Domain:
     """Cells `x_1..x_n`, (n, V) without missing values, with a base measure `q0`: positive, scaled to sum to one,
     uniform by default. The first `shared` of the cells are also those of other domains. The last `beside` have next to
-    no base measure: they only say where presences are that are not part of the background, of `n_base` cells. A cell
-    may stand for several that are alike: `counts` of them, which `q0` has the sum of."""
+    no base measure: they only say where presences are that are not part of the background, of `n_base` cells."""
 
     def __init__(
         self,
@@ -60,11 +59,9 @@ class Domain:
         q0: Array | None = None,
         shared: int | None = None,
         beside: int = 0,
-        counts: Array | None = None,
     ) -> None:
         self.n: int = x.shape[0]
-        self.counts = counts
-        self.n_base = (self.n if counts is None else int(counts.sum())) - beside
+        self.n_base = self.n - beside
         _refuse_missing(x, names)
         self.shared = self.n if shared is None else shared
         ranks = CellRanks(x) if shared is None else rank_cells(x[:shared])

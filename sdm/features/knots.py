@@ -73,7 +73,7 @@ def _for_each(domain: Domain, place) -> list[Array]:  # type: ignore[no-untyped-
 def _quantiles(domain: Domain, v: int, count: int) -> Array:
     """Return up to `count` distinct inner quantiles of the cells' values, moved to the mid-point above a value."""
     values = domain.variables[v].values
-    below = np.cumsum(np.bincount(domain.codes[v], domain.counts, minlength=values.size))
+    below = np.cumsum(np.bincount(domain.codes[v], minlength=values.size))
     levels = np.arange(1, count + 1) / (count + 1)
     position = np.minimum(np.searchsorted(below / below[-1], levels, side="left"), values.size - 2)
     return np.asarray(midpoints(values)[np.unique(position)])

@@ -84,7 +84,6 @@ def called(estimator, name, x, y, folder):
     """Call a public method with arguments that it is made for."""
     arguments = {
         **dict.fromkeys(["fit", "score", "log_loss"], (x, y)),
-        "fit_alone": (x if isinstance(estimator, (OnAxes, Ensemble)) else x[:, :1], y),
         "fit_transform": (x, y),
         **dict.fromkeys(["predict", "predict_proba", "decision_function", "transform"], (x,)),
         **dict.fromkeys(["richness", "communities"], (x[:3],)),
