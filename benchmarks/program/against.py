@@ -40,16 +40,19 @@ print(process_time() - processor, perf_counter() - wall)
 """
 MAP = """
 import sys
+from functools import partial
 from time import perf_counter, process_time
 try:
-    from sdm.run.predicting import predict_files
+    from sdm.run.predicting import PredictionSettings, predict_files
+    predict = partial(predict_files, settings=PredictionSettings(overwrite=True))
 except ImportError:  # until 0.1.0
     from sdm.workflow.predicting import predict_files
+    predict = partial(predict_files, overwrite=True)
 
 model, small, large, output = sys.argv[1:]
-predict_files(model, [small], output, overwrite=True)
+predict(model, [small], output)
 wall, processor = perf_counter(), process_time()
-predict_files(model, [large], output, overwrite=True)
+predict(model, [large], output)
 print(process_time() - processor, perf_counter() - wall)
 """
 Seconds = tuple[float, float]  # of processor and wall

@@ -18,10 +18,8 @@ HEAVY = (
     "numba",
     "rasterio",
     "geopandas",
-    "pyproj",
     "shapely",
     "matplotlib",
-    "PIL",
     "jinja2",
     "rich",
 )
@@ -34,22 +32,22 @@ Words = Callable[[Any, Any], tuple[object, ...]]
 CASES: dict[str, tuple[Words, set[str]]] = {
     "fit": (lambda w, f: (w.records, w.layers, *LEAN), FITS),
     "tune": (lambda w, f: (w.records, w.layers, *LEAN, "--feature-sets", "l", "--multipliers", "1,2"), FITS),
-    "path": (lambda w, f: (w.records, w.layers, *LEAN, "--points", "100"), {*FITS, "matplotlib", "PIL"}),
+    "path": (lambda w, f: (w.records, w.layers, *LEAN, "--points", "100"), {*FITS, "matplotlib"}),
     "classify": (
         lambda w, f: (w.survey, w.layers, *LEAN, "--class-column", "species", "--multiplier", "1"),
-        {*FITS, "matplotlib", "PIL"},
+        {*FITS, "matplotlib"},
     ),
     "joint": (
         lambda w, f: (w.survey, w.layers, *QUIET, "--fc", "l", "--no-map", "--no-report", "--cost", "1"),
-        {*FITS, "matplotlib", "PIL"},
+        {*FITS, "matplotlib"},
     ),
     "check": (lambda w, f: (w.records, w.layers), {*RASTERS, "pandas"}),
-    "variables": (lambda w, f: (w.records, w.layers, *QUIET), {*FITS, "matplotlib", "PIL"}),
-    "project": (lambda w, f: (f.model, "--scenarios", w.whole, *QUIET), {*MODELS, "matplotlib", "PIL", "jinja2"}),
+    "variables": (lambda w, f: (w.records, w.layers, *QUIET), {*FITS, "matplotlib"}),
+    "project": (lambda w, f: (f.model, "--scenarios", w.whole, *QUIET), {*MODELS, "matplotlib", "jinja2"}),
     "predict": (lambda w, f: (f.model, w.whole, "-q"), MODELS),
     "evaluate": (lambda w, f: (f.model, "--presences", w.survey, "--layers", w.whole, "-q"), FITS),
-    "report": (lambda w, f: (f.folder,), {*RASTERS, "PIL", "jinja2"}),
-    "status": (lambda w, f: ("nothing",), {"numpy"}),
+    "report": (lambda w, f: (f.folder,), {*RASTERS, "jinja2"}),
+    "status": (lambda w, f: ("nothing",), RASTERS),
     "info": (lambda w, f: (f.model,), RASTERS),
     "convert": (lambda w, f: (f.model, "model.lambdas"), RASTERS),
     "cite": (lambda w, f: (), set()),
@@ -60,7 +58,7 @@ CASES: dict[str, tuple[Words, set[str]]] = {
     "help": (lambda w, f: (), set()),
     "maxent": (
         lambda w, f: ("-e", w.layers, "-s", w.records, "-t", "landcover", "-a", "linear", "nopictures"),
-        {*FITS, "PIL", "jinja2"},
+        {*FITS, "jinja2"},
     ),
     "version": (lambda w, f: (), set()),
     "curve": (
@@ -68,7 +66,7 @@ CASES: dict[str, tuple[Words, set[str]]] = {
             *("sensitivity", w.records, w.layers, *QUIET),
             *("--sets", "l", "--strengths", "1,2", "--partitions", "2"),
         ),
-        {*FITS, "matplotlib", "PIL"},
+        {*FITS, "matplotlib"},
     ),
 }
 PLACES = {"fit", "tune", "path", "classify", "joint", "variables", "project", "predict", "maxent", "curve"}

@@ -116,10 +116,10 @@ def test_a_limit_of_open_files_ends_a_run_with_a_sentence(world, tmp_path: Path,
         assert list(tmp_path.iterdir()) == []
 
 
-GIS = ("geopandas", "pyogrio", "pyproj", "shapely")
+GIS = ("geopandas", "pyogrio", "shapely")
 KINDS = ("sdm.kinds.classes", "sdm.kinds.community", "sdm.joint", "sdm.shared", "sdm.kinds.species.methods.axes")
 STAGES = ("sdm.run.projecting", "sdm.run.studies", "sdm.java", "sdm.simulate", "sdm.api")
-NEVER = ("matplotlib", "sklearn", "distributed", "xarray", *GIS, *KINDS, *STAGES)
+NEVER = ("sklearn", "distributed", "xarray", *GIS, *KINDS, *STAGES)
 FEW = ("--categorical", "landcover", "--fc", "lq", "--dpi", "72")
 PLAIN = ("--no-curves", "--no-importance", "--no-report")
 
@@ -127,8 +127,7 @@ PLAIN = ("--no-curves", "--no-importance", "--no-report")
 @pytest.mark.thorough
 @pytest.mark.parametrize(("more", "not_loaded"), [(PLAIN, ("jinja2", "rich")), ((), ("rich",))])
 def test_a_run_over_species_loads_what_it_does(world, tmp_path: Path, more, not_loaded) -> None:
-    """No other kind of model, no GIS library where records are a table, no plotting (another process draws), and no
-    page where none is made."""
+    """No other kind of model, no GIS library where records are a table, and no page where none is made."""
     words = ("fit", "one.csv", "layers", *FEW, "-q", "-o", str(tmp_path / "out"), *more)
     said = f"print([name for name in {(*NEVER, *not_loaded)!r} if name in sys.modules])"
     code = (
