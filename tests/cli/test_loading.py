@@ -31,7 +31,10 @@ LEAN = (*QUIET, "--fc", "l", "--no-curves", "--no-importance", "--no-report", "-
 Words = Callable[[Any, Any], tuple[object, ...]]
 CASES: dict[str, tuple[Words, set[str]]] = {
     "fit": (lambda w, f: (w.records, w.layers, *LEAN), FITS),
-    "tune": (lambda w, f: (w.records, w.layers, *LEAN, "--feature-sets", "l", "--multipliers", "1,2"), FITS),
+    "tune": (
+        lambda w, f: (w.records, w.layers, *LEAN, "--feature-sets", "l", "--multipliers", "1,2"),
+        {*FITS, "matplotlib"},
+    ),
     "path": (lambda w, f: (w.records, w.layers, *LEAN, "--points", "100"), {*FITS, "matplotlib"}),
     "classify": (
         lambda w, f: (w.survey, w.layers, *LEAN, "--class-column", "species", "--multiplier", "1"),
