@@ -87,8 +87,7 @@ class PlainGroup(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options before a command, and all commands."""
         _write_options(self, ctx, formatter)
-        rows = [
-            (name, unmarked(command.help or "").strip().split("\n\n")[0]) for name, command in self.commands.items()
-        ]
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        rows = [(name, unmarked(one.help or "").strip().split("\n\n")[0]) for name, one in commands.items() if one]
         with formatter.section(_bold("Commands")):
             formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])
