@@ -10,16 +10,14 @@ import typer
 from typer.main import get_command
 
 from sdm._version import __version__
-from sdm_cli.exit_codes import Terminated, exit_code
+from sdm_cli.exit_codes import Terminated
 from sdm_cli.help_text import WIDTH, PlainCommand, PlainGroup
 from sdm_cli.plain import plain
 
 _MODULES = {
-    "runs": ("fit", "tune", "path", "classify", "joint", "curve"),
-    "before": ("check", "variables"),
+    "runs": ("fit", "tune", "path", "classify", "joint", "curve", "check", "variables"),
     "applying": ("project", "predict", "evaluate"),
-    "stored": ("report", "status", "info"),
-    "exchange": ("convert", "maxent"),
+    "stored": ("report", "status", "info", "convert", "maxent"),
     "starting": ("example", "simulate", "init", "schema", "help", "cite", "version"),
 }
 COMMANDS = {name: module for module, names in _MODULES.items() for name in names}
@@ -104,8 +102,6 @@ def run_app() -> int:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         return int(app(prog_name="sdm", standalone_mode=False) or 0)
-    except KeyboardInterrupt as interrupt:
-        return exit_code(interrupt)
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer's way to end then
             raise stop.__context__ from None
