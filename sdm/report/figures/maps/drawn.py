@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from mpl_toolkits.axes_grid1.anchored_artists import AnchoredSizeBar
 from numpy.typing import NDArray
 
-from sdm.report.charts import most_frequent
+from sdm.report.charts import LEGEND, most_frequent
 from sdm.report.figures.maps.plan import (
     TALLEST,
     UNMARKED,
@@ -58,6 +58,7 @@ def draw_map(
     width = paper.width or (PAGE if frame.tall < 0.6 else COLUMN)
     lines = len(marks.records) + (marks.area is not None) + marks.edges
     height = min(0.68 * width * frame.tall, TALLEST) + 18.0 + 4.0 * -(-lines // 2)
+    height = max(height, 14.0 + 4.0 * min(len(picture.legend), LEGEND + 1))
     figure, axes = one_plot(width, height, replace(paper, width=None))
     plot_map(picture, shades, axes, marks)
     letters = max(12, int(0.55 * width))
