@@ -2,37 +2,44 @@
 
 import signal
 import sys
-from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any, cast
 
 import typer
 from typer.main import get_command
 
 from sdm._version import __version__
-from sdm_cli.commands.listed import COMMANDS, loaded
-from sdm_cli.exit_codes import Terminated, exit_code
+from sdm_cli.exit_codes import Terminated
 from sdm_cli.help_text import WIDTH, PlainCommand, PlainGroup
 from sdm_cli.plain import plain
 
+_MODULES = {
+    "runs": ("fit", "tune", "path", "classify", "joint", "curve", "check", "variables"),
+    "applying": ("project", "predict", "evaluate"),
+    "stored": ("report", "status", "info", "convert", "maxent"),
+    "starting": ("example", "simulate", "init", "schema", "help", "cite", "version"),
+}
+COMMANDS = {name: module for module, names in _MODULES.items() for name in names}
+"""The module of every command, in the order of the help."""
+
 
 class Commands(PlainGroup):
-    """All commands; one that is called is loaded, and of the others only the first sentence is known."""
+    """All commands; a command is loaded when it is called, and all of them are loaded for the help."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is called."""
-        if args and args[0] in COMMANDS:
-            self.load(args[0])
-        return super().resolve_command(ctx, args)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(Any, dict.fromkeys(COMMANDS))
 
-    def load(self, name: str) -> None:
-        """Put a whole command in the place of its first sentence."""
-        self.commands[name] = _made(name, loaded(name))
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name; None where there is none."""
+        return _command(cmd_name) if cmd_name in COMMANDS else None
 
 
 @cache
-def _made(name: str, function: Callable[..., None] | typer.Typer) -> Any:
+def _command(name: str) -> Any:
     """Make a command of its function (or group of them)."""
+    function = getattr(import_module(f"sdm_cli.commands.{COMMANDS[name]}"), name)
     if not isinstance(function, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         alone.command(name, cls=PlainCommand, context_settings=getattr(function, "settings", None))(function)
@@ -68,22 +75,10 @@ app = typer.Typer(
 )
 
 
-def _in_a_sentence(summary: str) -> Callable[[], None]:
-    def command() -> None: ...
-
-    command.__doc__ = summary
-    return command
-
-
-for name, summary in COMMANDS.items():
-    app.command(name)(_in_a_sentence(summary))
-
-
 def whole_app() -> Commands:
     """Return the commands with all of them loaded, for those who read them rather than run one."""
     group = cast(Commands, get_command(app))
-    for name in COMMANDS:
-        group.load(name)
+    group.commands = {name: _command(name) for name in COMMANDS}
     return group
 
 
@@ -107,8 +102,6 @@ def run_app() -> int:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         return int(app(prog_name="sdm", standalone_mode=False) or 0)
-    except KeyboardInterrupt as interrupt:
-        return exit_code(interrupt)
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer's way to end then
             raise stop.__context__ from None

@@ -1,10 +1,6 @@
 """Progress on a terminal: one bar for every stage that is going on."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from rich.console import Console as Terminal
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -21,22 +17,6 @@ class Bars:
 
     def __init__(self, stages: Stages, terminal: Terminal) -> None:
         self.stages, self.terminal = stages, terminal
-
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Show the bars as long as work goes on."""
-        with Live(
-            get_renderable=self.table,
-            console=self.terminal,
-            transient=True,
-            refresh_per_second=8,
-            redirect_stdout=False,
-        ):
-            yield
-
-    def print(self, text: str) -> None:
-        """Print lines above the bars."""
-        self.terminal.print(Text(text), soft_wrap=True)
 
     def table(self) -> Table:
         """Return what to show now. A row says that work goes on, when no stage does for long enough."""

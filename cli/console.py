@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -52,7 +52,7 @@ class Console:
                 stream.reconfigure(errors="backslashreplace")
         self.command, self.quiet, self.verbose, self.as_json, self.debug = command, quiet, verbose, as_json, debug
         self.log_path, self.file = log_file, None  # type: Path | None, LogFile | None
-        self.handler = _Lines(sys.stderr)
+        self.handler = _Lines()
         self.handler.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
         self.log = logging.getLogger("sdm")
         self.log.handlers, self.log.propagate = [self.handler], False
@@ -82,11 +82,14 @@ class Console:
         """Print the result of a command: notices, lines and warnings as text, or everything as JSON."""
         for notice in notices:
             self.log.info(notice)
-        for line in lines:
-            self.say(line)
-        for warning in warnings:
-            self.log.warning("warning: %s", warning)
+        self.lines(lines)
+        self.warn(warnings)
         self.answer(notices=notices, warnings=warnings, **answer)
+
+    def warn(self, texts: Iterable[str]) -> None:
+        """Print warnings."""
+        for text in texts:
+            self.log.warning("warning: %s", text)
 
     def answer(self, **answer: Any) -> None:
         """Print the machine-readable result, if it was asked for; its fields are those of `sdm.run.outcome`."""
@@ -111,7 +114,7 @@ class Console:
             if self.file is not None:
                 lines.append(ProgressLines(self.file.line, LOG_EVERY, starts=True))
             if not self.quiet and not self._watched(stages, shown):
-                lines.append(ProgressLines(self._say_apart, JOB_EVERY, ends=not self.verbose))
+                lines.append(ProgressLines(_print_aside, JOB_EVERY, ends=not self.verbose))
             stages.listeners = [*lines, self]
             shown.enter_context(ticking(stages, lines))
             yield stages
@@ -125,12 +128,20 @@ class Console:
         terminal = Terminal(stderr=True)
         if not terminal.is_terminal or terminal.is_dumb_terminal:
             return False
+        from rich.live import Live
+
         from sdm_cli.bars import Bars
 
         bars = Bars(stages, terminal)
-        shown.enter_context(bars.shown())
-        shown.callback(self.handler.go_through, None)
-        self.handler.go_through(bars.print)
+        shown.enter_context(
+            Live(
+                get_renderable=bars.table,
+                console=terminal,
+                transient=True,
+                refresh_per_second=8,
+                redirect_stdout=False,
+            )
+        )
         return True
 
     def began(self, stage: Stage) -> None:
@@ -140,11 +151,6 @@ class Console:
         """Say that a stage is done; of one of several models, only if it took a while."""
         if not stage.inner or stage.seconds(stage.told) >= SHORT:
             self.log.debug("%s", stage.line(stage.told))
-
-    def _say_apart(self, text: str) -> None:
-        """Print a line beside the result, which is not for the log."""
-        with suppress(OSError):  # as where nobody reads it any more
-            print(plain(text), file=sys.stderr, flush=True)
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -167,7 +173,7 @@ class Console:
 
     def _open_log(self) -> None:
         if self.log_path is not None:
-            self.file = LogFile(self.log_path, lambda text: self._say_apart(f"warning: {text}"))
+            self.file = LogFile(self.log_path, lambda text: _print_aside(f"warning: {text}"))
             self.file.line(f"sdm {__version__}: {command_line()}")
             self.log.addHandler(self.file)
 
@@ -203,25 +209,19 @@ class Console:
         print(shown(text), file=sys.stderr)
 
 
-class _Lines(logging.StreamHandler[TextIO]):
-    """Prints lines to a stream, or above the bars that are shown there; nothing in them that a terminal obeys."""
-
-    through: Callable[[str], None] | None = None
-
-    def go_through(self, printer: Callable[[str], None] | None) -> None:
-        """Have lines printed by a function; None: to the stream."""
-        self.through = printer
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return what was logged as plain text."""
-        return str(plain(super().format(record)))
+class _Lines(logging.Handler):
+    """Prints messages to standard error, which is above the bars while there are some."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print what was logged."""
-        if self.through is None:
-            super().emit(record)
-        else:
-            self.through(self.format(record))
+        _print_aside(self.format(record))
+
+
+def _print_aside(text: str) -> None:
+    """Print a line beside the result, without anything that a terminal obeys."""
+    if sys.stderr is not None:
+        with suppress(OSError):  # as where nobody reads it any more
+            print(plain(text), file=sys.stderr, flush=True)
 
 
 def _sentence(error: Exception) -> str:

@@ -23,41 +23,10 @@ def unmarked(text: str) -> str:
     return re.sub(r"\*\*(.+?)\*\*", r"\1", text).replace(r"\_", "_")
 
 
-def _write_text(command: Any, formatter: Any) -> None:
-    """Write what a command does in paragraphs; examples stand below each other."""
-    example = False
-    with formatter.indentation():
-        for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-            before, example = example, paragraph.startswith("sdm ")
-            if not (before and example):
-                formatter.write_paragraph()
-            text = unmarked(" ".join(paragraph.split("\n")))
-            if example:
-                formatter.write(_example(text, formatter.current_indent, formatter.width))
-            else:
-                formatter.write_text(text)
-
-
 def _example(text: str, indent: int, width: int) -> str:
     """Return what to type; where it takes several lines, those after the first stand further to the right."""
     first, rest = " " * indent, " " * (indent + 4)
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False) + "\n"
-
-
-def _write_options(command: Any, context: Any, formatter: Any) -> None:
-    """Write the words that a command takes, topic by topic."""
-    topics: dict[str, list[tuple[str, str]]] = {}
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is None:
-            continue
-        argument = parameter.param_type_name == "argument"
-        topic = getattr(parameter, "rich_help_panel", None) or ("Arguments" if argument else "Options")
-        word = parameter.metavar or str(parameter.name).upper() if argument else record[0]
-        topics.setdefault(topic, []).append((word, unmarked(record[1])))
-    for topic in sorted(topics, key=_place):
-        with formatter.section(_bold(topic)):
-            formatter.write_dl(topics[topic], col_max=FIRST_COLUMN)
 
 
 def _place(topic: str) -> int:
@@ -65,30 +34,53 @@ def _place(topic: str) -> int:
     return 0 if topic in ("Arguments", "Options") else 2 if topic in ("General", "Messages") else 1
 
 
-class PlainCommand(TyperCommand):
-    """A command with plain help."""
+class _PlainHelp:
+    """Writes the help of a command, or of a group of commands."""
+
+    help: str | None
+    get_params: Any
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Write what it does."""
-        _write_text(self, formatter)
+        """Write what a command does in paragraphs; examples stand below each other."""
+        example = False
+        with formatter.indentation():
+            for paragraph in inspect.cleandoc(self.help or "").split("\n\n"):
+                before, example = example, paragraph.startswith("sdm ")
+                if not (before and example):
+                    formatter.write_paragraph()
+                text = unmarked(" ".join(paragraph.split("\n")))
+                if example:
+                    formatter.write(_example(text, formatter.current_indent, formatter.width))
+                else:
+                    formatter.write_text(text)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write its options by topic."""
-        _write_options(self, ctx, formatter)
+        """Write the words that a command takes, topic by topic."""
+        topics: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            argument = parameter.param_type_name == "argument"
+            topic = getattr(parameter, "rich_help_panel", None) or ("Arguments" if argument else "Options")
+            word = parameter.metavar or str(parameter.name).upper() if argument else record[0]
+            topics.setdefault(topic, []).append((word, unmarked(record[1])))
+        for topic in sorted(topics, key=_place):
+            with formatter.section(_bold(topic)):
+                formatter.write_dl(topics[topic], col_max=FIRST_COLUMN)
 
 
-class PlainGroup(TyperGroup):
+class PlainCommand(_PlainHelp, TyperCommand):
+    """A command with plain help."""
+
+
+class PlainGroup(_PlainHelp, TyperGroup):
     """A group of commands with plain help."""
-
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Write what they are for."""
-        _write_text(self, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options before a command, and all commands."""
-        _write_options(self, ctx, formatter)
-        rows = [
-            (name, unmarked(command.help or "").strip().split("\n\n")[0]) for name, command in self.commands.items()
-        ]
+        super().format_options(ctx, formatter)
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        rows = [(name, unmarked(one.help or "").strip().split("\n\n")[0]) for name, one in commands.items() if one]
         with formatter.section(_bold("Commands")):
             formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 
-from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED
+from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, exit_code
 
 
 def main() -> None:
@@ -39,8 +39,8 @@ def main() -> None:
         code = run_app()
         if sys.stdout is not None:
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        code = exit_code(interrupt)
     except BrokenPipeError:
         code = CUT_OFF
     except OSError as error:

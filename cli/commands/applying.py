@@ -245,8 +245,7 @@ def project(
     options = make_options(*sources, given)
     with console.progress(options.output.folder) as progress:
         found = run_projection(options, command=command_line(), progress=progress)
-    for text in found.warnings:
-        console.log.warning("warning: %s", text)
+    console.warn(found.warnings)
     console.lines([*found.lines, f"\nresults: {found.folder}"])
     if options.output.report:
         console.say(f"page: {found.index or found.folder / f'{found.species[0].page}.html'}")

@@ -1,4 +1,4 @@
-"""The commands that fit models: `sdm fit`, `tune`, `path`, `classify`, `joint` and `curve`."""
+"""The commands of a run: `sdm fit`, `tune`, `path`, `classify`, `joint`, `curve`; before it `check` and `variables`."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -191,8 +191,7 @@ def do_run(
     warnings: dict[str, None] = {}  # of the inputs: the same for all models, and shown once
 
     def warn(texts: list[str]) -> None:
-        for text in [text for text in dict.fromkeys(texts) if text not in warnings]:
-            console.log.warning("warning: %s", text)
+        console.warn(text for text in dict.fromkeys(texts) if text not in warnings)
         warnings.update(dict.fromkeys(texts))
 
     for model in result.models:
@@ -257,19 +256,15 @@ def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -
 
     with console.progress(options.output.folder) as progress:
         result = run_curve(options, kind, command=command_line(), progress=progress)
-    for notice in result.notices:
-        console.log.info(notice)
-    for warning in result.warnings:
-        console.log.warning("warning: %s", warning)
+    lines: list[str] = []
     for species, points in result.points.items():
-        console.say(f"\n{species}")
+        lines.append(f"\n{species}")
         for label in dict.fromkeys(point.label for point in points):
             own = [point for point in points if point.label == label]
             best = min(own, key=lambda point: point.loss)
             at = f"{best.presences} presences" if kind == "learning" else f"multiplier {best.multiplier:g}"
-            console.say(f"  {label:<10} least loss {best.loss:.4f} nats, AUC {best.auc:.4f}, at {at}")
-        for name in result.files[species]:
-            console.say(f"  written     {result.folder / name}")
+            lines.append(f"  {label:<10} least loss {best.loss:.4f} nats, AUC {best.auc:.4f}, at {at}")
+        lines += [f"  written     {result.folder / name}" for name in result.files[species]]
     for species, reason in result.failures.items():
         console.log.error("error: %s: %s", species, reason)
     models: list[Numbers] = []
@@ -278,6 +273,73 @@ def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -
         numbers = {"points": [asdict(point) for point in points]}
         models.append({"name": name, "kind": kind, "numbers": numbers, "files": files})
     models += [{"name": name, "kind": kind, "error": reason} for name, reason in result.failures.items()]
-    console.answer(folder=str(result.folder), models=models, notices=result.notices, warnings=result.warnings)
+    console.result(lines, result.notices, result.warnings, folder=str(result.folder), models=models)
     if result.failures:
         raise typer.Exit(1)
+
+
+@partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
+def check(
+    console: Console,
+    given: Given,
+    inputs: Inputs = None,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="Check a run of 'sdm joint': the same as --kind community.")
+    ] = False,
+) -> None:
+    """Look for everything that would go wrong in a run of any kind, and list it all at once, without fitting.
+
+    The kind of model is what the options say: --response, --class-column or --classes are those of classes, --learner
+    or --graph those of a community; a run file says it; and --kind says it in any case.
+
+    **Examples**
+
+    sdm check records.csv layers/ --categorical landcover
+
+    sdm check run.yaml
+
+    sdm check plots.csv layers/ --class-column habitat --folds 5
+
+    sdm check sites.csv layers/ --kind community --folds 5
+    """
+    from sdm.run.checking import check_run
+
+    found = check_run(from_words(inputs, {**given, **({"kind": "community"} if joint else {})}))
+    console.lines([*(f"ok       {line}" for line in found.facts), *(f"warning  {line}" for line in found.warnings)])
+    for line in found.problems:
+        console.say(f"problem  {line}")
+        if console.quiet or console.as_json:
+            console.log.error("error: %s", line)
+    console.say(f"\n{len(found.problems)} problems, {len(found.warnings)} warnings")
+    console.answer(problems=found.problems, warnings=found.warnings, notices=found.facts)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+@partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
+def variables(console: Console, given: Given, inputs: Inputs = None) -> None:
+    """Correlate the variables over the background (or the sites), and suggest which to keep.
+
+    With an output folder: the correlation matrices (Pearson, Spearman), one row per variable (VIF, gain alone, group,
+    suggestion), and a heat map with a dendrogram. Nothing is left out here: `--drop-correlated` and `--drop-vif` do
+    that in a run.
+
+    **Examples**
+
+    sdm variables records.csv layers/ -o variables
+
+    sdm variables records.csv layers/ --categorical landcover --drop-correlated 0.8   (another limit, no files)
+
+    sdm variables survey.csv layers/ --response presence -o variables   (over the sites of a survey)
+
+    sdm variables sites.csv layers/ --kind community -o variables
+    """
+    from sdm.run.screening import screen_variables
+
+    options = from_words(inputs, given)
+    with console.progress(options.output.folder) as progress:
+        found = screen_variables(options, command=command_line(), progress=progress)
+    folder = None if found.folder is None else str(found.folder)
+    written = [f"written      {folder}/{name}" for name in found.files.values()]
+    answer = {"name": "variables", "kind": "variables", "folder": folder, "numbers": found.numbers()}
+    console.result([*found.lines(), *written], found.notices, folder=folder, models=[answer | {"files": found.files}])

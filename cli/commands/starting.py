@@ -255,31 +255,6 @@ def help(
 
 
 YEAR = 2026
-_ENTRIES = """@software{{sdm,
-  author  = {{{{The sdm developers}}}},
-  title   = {{sdm: species distribution models by maximum entropy}},
-  version = {{{version}}},
-  year    = {{{year}}}
-}}
-
-@article{{phillips2006,
-  author  = {{Phillips, Steven J. and Anderson, Robert P. and Schapire, Robert E.}},
-  title   = {{Maximum entropy modeling of species geographic distributions}},
-  journal = {{Ecological Modelling}},
-  volume  = {{190}},
-  pages   = {{231--259}},
-  year    = {{2006}}
-}}
-
-@article{{dudik2007,
-  author  = {{Dud{{\\'i}}k, Miroslav and Phillips, Steven J. and Schapire, Robert E.}},
-  title   = {{Maximum entropy density estimation with generalized regularization and an application to species
-             distribution modeling}},
-  journal = {{Journal of Machine Learning Research}},
-  volume  = {{8}},
-  pages   = {{1217--1260}},
-  year    = {{2007}}
-}}"""
 
 
 @partial(with_console, common=BRIEF)
@@ -291,7 +266,8 @@ def cite(
 
     **Example**:  sdm cite --bibtex > sdm.bib
     """
-    entries = _ENTRIES.format(version=__version__, year=YEAR)
+    entries = (_HERE / "citation.bib").read_text(encoding="utf-8").rstrip("\n")
+    entries = entries.replace("VERSION", __version__).replace("YEAR", str(YEAR))
     if not bibtex:
         title = "sdm: species distribution models by maximum entropy"
         console.say(f"The sdm developers ({YEAR}). {title}, version {__version__}.\n")

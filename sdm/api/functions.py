@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from sdm.api.inputs import ObjectFiles
 from sdm.api.model_run import ModelRun
-from sdm.api.private import PrivateFolder
 from sdm.api.projection import ProjectionRun
 from sdm.api.run import Run
-from sdm.api.saving import save_results
+from sdm.api.saving import PrivateFolder, save_results
 from sdm.errors import OptionError
 from sdm.options.applies import refuse_other_studies
 from sdm.options.definitions import RunOptions

@@ -11,7 +11,7 @@ from rasterio.errors import CRSError
 from rasterio.io import DatasetReader
 from rasterio.transform import Affine
 
-from sdm.api.private import CellAxes
+from sdm.api.saving import CellAxes
 from sdm.errors import DataError, OptionError
 from sdm.storage.files import safe_names
 from sdm.types import Numbers

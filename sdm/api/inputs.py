@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.api.grids import dataset_place, is_dataset, is_xarray, write_dataset, write_xarray
-from sdm.api.private import PrivateFolder
+from sdm.api.saving import PrivateFolder
 from sdm.errors import DataError
 from sdm.options.reading import WHERE, plain_values
 from sdm.storage.files import has_parquet, safe_name

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.api.inputs import ObjectFiles
-from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
+from sdm.api.saving import PrivateFolder
 from sdm.data.vectors import read_vector
 from sdm.errors import DataError, OptionError
 from sdm.maps.community import PRESENT

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.api.mapping import predict_model, range_of, raster_places, stored_map
-from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map
+from sdm.api.saving import PrivateFolder
 from sdm.api.tables import stored_table, threshold_table
 from sdm.errors import DataError
 from sdm.report.results import Results

@@ -12,10 +12,10 @@ from sdm.api.mapping import place_of_map, raster_places
 from sdm.errors import DataError, OptionError
 from sdm.report import charts, stored_charts
 from sdm.report.charts import LineChart
+from sdm.report.figures.assessment import plot_stored_folds, plot_stored_tuning
 from sdm.report.figures.charts import plot_bars, plot_curve
 from sdm.report.figures.maps.drawn import plot_map
 from sdm.report.figures.maps.plan import Marks, Shades
-from sdm.report.figures.stored import plot_stored_folds, plot_stored_tuning
 from sdm.report.figures.style import safe_text
 from sdm.report.model_figures import record_places
 from sdm.report.pictures import read_picture

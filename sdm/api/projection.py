@@ -185,12 +185,6 @@ class ProjectionRun(SavedParts[ProjectedSpecies]):
         """Everything that was measured, in long form: species, scenario, measure, of, value, unit."""
         return read_table(self.folder / "scenarios.csv")
 
-    @property
-    def warnings(self) -> list[str]:
-        """What could mislead."""
-        texts = [text for one in self._parts.values() for text in one.numbers.get("warnings") or ()]
-        return list(dict.fromkeys(map(str, texts)))
-
     def to_folder(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Save the results as `sdm project` writes them, with their pages; return the folder."""
         return save_results(self.folder, Path(path), self._private, overwrite=overwrite)

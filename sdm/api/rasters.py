@@ -10,7 +10,7 @@ import numpy as np
 import rasterio
 from numpy.typing import NDArray
 
-from sdm.api.private import CellAxes
+from sdm.api.saving import CellAxes
 from sdm.data.opening.rasters import open_local
 from sdm.errors import DataError, OptionError
 from sdm.types import Numbers

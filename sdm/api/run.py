@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from sdm.api.mapping import stored_map
 from sdm.api.model_run import ModelRun
-from sdm.api.private import PrivateFolder
 from sdm.api.rasters import RasterMap, stacked
-from sdm.api.saving import SavedParts, save_results
+from sdm.api.saving import PrivateFolder, SavedParts, save_results
 from sdm.api.tables import read_table, together
 from sdm.errors import DataError, OptionError, name_list
 from sdm.kinds.registry import read_results, results_class
@@ -121,16 +120,7 @@ class Run(ModelRun, SavedParts[ModelRun]):
     @property
     def notices(self) -> list[str]:
         """What is to be known of records and layers."""
-        return self._said("notices")
-
-    @property
-    def warnings(self) -> list[str]:
-        """What could mislead."""
-        return self._said("warnings")
-
-    def _said(self, key: str) -> list[str]:
-        texts = [text for results in self._parts.values() for text in results.numbers.get(key) or ()]
-        return list(dict.fromkeys(map(str, texts)))
+        return self._texts("notices")
 
     @property
     def projection(self) -> "ProjectionRun":

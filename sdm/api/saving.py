@@ -1,28 +1,100 @@
-"""Results of a private folder saved where the user wants them, with nothing in them that points back."""
+"""The private folder of a run in Python, and its results saved where the user wants them."""
 
 import csv
 import html
 import io
 import json
+import os
 import shutil
+import tempfile
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
-from sdm.api.private import PrivateFolder
 from sdm.storage.commit import claim, staging
 from sdm.storage.files import output_folder
 from sdm.storage.written_files import is_temporary
+from sdm.types import Numbers
+
+
+@dataclass(frozen=True)
+class CellAxes:
+    """The names and coordinates of the cells of layers, as the user has them: down, then across."""
+
+    names: tuple[str, str]
+    y: NDArray[np.float64]
+    x: NDArray[np.float64]
+
+
+class PrivateFolder:
+    """A folder for the results of a run and for the objects that it was made from, as files.
+
+    It is there as long as something refers to it: a run, or one of its models.
+    """
+
+    def __init__(self) -> None:
+        self.axes: list[CellAxes] = []  # of layers that were objects of xarray
+
+    @cached_property
+    def path(self) -> Path:
+        """The folder, which is made when it is first needed."""
+        path = Path(os.path.realpath(tempfile.mkdtemp(prefix="sdm-")))
+        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    @property
+    def results(self) -> Path:
+        """Where results are."""
+        return self.path / "results"
+
+    @property
+    def inputs(self) -> Path:
+        """Where objects are that became files."""
+        return self.path / "inputs"
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether objects became files."""
+        return "path" in self.__dict__ and self.inputs.is_dir()
+
+    def holds(self, folder: Path) -> bool:
+        """Whether a folder lies in this one."""
+        return "path" in self.__dict__ and folder.is_relative_to(self.path)
+
+    def place(self, name: str) -> Path:
+        """Return a place for a new file or folder of the inputs, whose folder is there."""
+        self.inputs.mkdir(exist_ok=True)
+        path = self.inputs / name
+        number = 2
+        while path.exists():
+            path = self.inputs / f"{Path(name).stem}_{number}{Path(name).suffix}"
+            number += 1
+        return path
+
 
 INPUTS = "inputs"  # the folder of saved results with the objects that a run was made from
 SUFFIXES = (".yaml", ".txt", ".csv", ".json", ".jsonl", ".html")
 
 
 Part = TypeVar("Part")
+
+
+class StoredPart(Protocol):
+    """A part of results, with everything that was measured."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """Numbers and texts by their names."""
+        ...
 
 
 class SavedParts(Mapping[str, Part]):
@@ -34,7 +106,7 @@ class SavedParts(Mapping[str, Part]):
 
     @property
     @abstractmethod
-    def _parts(self) -> Mapping[str, object]:
+    def _parts(self) -> Mapping[str, StoredPart]:
         """The parts as they are stored."""
 
     def __iter__(self) -> Iterator[str]:
@@ -45,6 +117,16 @@ class SavedParts(Mapping[str, Part]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._parts
+
+    @property
+    def warnings(self) -> list[str]:
+        """What could mislead."""
+        return self._texts("warnings")
+
+    def _texts(self, key: str) -> list[str]:
+        """Return texts that are stored with the parts, each once."""
+        texts = [text for part in self._parts.values() for text in part.numbers.get(key) or ()]
+        return list(dict.fromkeys(map(str, texts)))
 
 
 def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite: bool, held: bool = False) -> Path:

@@ -14,7 +14,7 @@ from sdm.kinds.pages import write_page
 from sdm.kinds.species.results import KIND, SpeciesResults
 from sdm.models.lambdas import read_lambdas
 from sdm.models.species import Model
-from sdm.report.metadata import write_metadata
+from sdm.report.pages.metadata import write_metadata
 from sdm.report.results import number, read_rows
 from sdm.report.tables import curve_rows, write_rows
 from sdm.types import Numbers, Row

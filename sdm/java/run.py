@@ -14,8 +14,7 @@ from sdm.data.records.clean import CleanPoints
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, OutputError, SdmError
 from sdm.java.flags import JavaCommand
-from sdm.java.grids import GridValues
-from sdm.java.outputs import average_curves, grid_writer, read_curves, write_outputs, write_plot_data
+from sdm.java.outputs import GridValues, average_curves, grid_writer, read_curves, write_outputs, write_plot_data
 from sdm.java.translation import (
     FOLDER,
     divides,
@@ -76,7 +75,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
     if options is None:
         return done
     folder.mkdir(parents=True, exist_ok=True)
-    choose, rows = JavaChoice(command), list[Row]()
+    choose, rows = partial(choose_features, command), list[Row]()
     if divides(command):
         models, failures, notices = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
     else:
@@ -138,23 +137,18 @@ def _write_species(
     return [*rows, average_row(rows, base)]
 
 
-@dataclass(frozen=True)
-class JavaChoice:
-    """Chooses the feature classes of a species as Java Maxent does, and writes what it writes of the training data."""
-
-    command: JavaCommand
-
-    def __call__(
-        self, task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
-    ) -> Chosen:
-        """Return the options of one species."""
-        table = task.plan(prepared, name, options).table
-        letters = feature_letters(self.command, table.n_presences)
-        values: Numbers = {"features": letters}
-        if self.command["dosqrtcat"] and self.command["beta_categorical"] < 0:
-            values["beta_categorical"] = square_root_beta(letters, table.n_presences)
-        write = partial(_write_averages, table, safe_name(name))
-        return Chosen(options.with_values(fit=values), {"features": letters}, write, "java")
+def choose_features(
+    command: JavaCommand, task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
+) -> Chosen:
+    """Return the options of a species with the feature classes that Java Maxent chooses, and what writes its averages
+    of the training data."""
+    table = task.plan(prepared, name, options).table
+    letters = feature_letters(command, table.n_presences)
+    values: Numbers = {"features": letters}
+    if command["dosqrtcat"] and command["beta_categorical"] < 0:
+        values["beta_categorical"] = square_root_beta(letters, table.n_presences)
+    write = partial(_write_averages, table, safe_name(name))
+    return Chosen(options.with_values(fit=values), {"features": letters}, write, "java")
 
 
 def _write_averages(table: SampleTable, name: str, place: Path, files: Numbers) -> None:

@@ -13,7 +13,7 @@ from sdm.kinds.assessing import AnyMeasured
 from sdm.kinds.task import REPLICATES, Destination
 from sdm.models.file import save_model
 from sdm.models.interface import FittedModel
-from sdm.report.chart_files import make_plots
+from sdm.report.model_figures import make_plots
 from sdm.report.paper import Paper, paper_of
 from sdm.storage.files import safe_name
 from sdm.types import AnyArray, Row

@@ -15,7 +15,7 @@ from sdm.executors.opening import workers
 from sdm.kinds.splitting import FOLDS, with_default_folds
 from sdm.kinds.task import AnyTask, Destination, Prepared
 from sdm.options.definitions import RunOptions
-from sdm.report.chart_files import make_plots
+from sdm.report.model_figures import make_plots
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 

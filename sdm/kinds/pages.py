@@ -5,11 +5,10 @@ from pathlib import Path
 
 from sdm.kinds.registry import page_of, read_results
 from sdm.options.kinds import read_width
-from sdm.report.metadata import write_metadata
 from sdm.report.model_figures import write_preview
 from sdm.report.pages.frame import page_text
-from sdm.report.pages.index import COLUMNS, write_index
-from sdm.report.pages.scenario_index import write_projection_index
+from sdm.report.pages.index import COLUMNS, write_index, write_projection_index
+from sdm.report.pages.metadata import write_metadata
 from sdm.report.paper import DPI, Paper
 from sdm.report.projection import PROJECTION_KIND, find_projections
 from sdm.report.results import GROUP, SCENARIOS, Results, Row, find_results, number, read_rows

@@ -75,12 +75,12 @@ def write_model(
         if made is not None:
             files["preview"] = made.name
     if options.output.metadata:
-        from sdm.report.metadata import metadata_files
+        from sdm.report.pages.metadata import metadata_files
 
         files.update(metadata_files(name))
     write_numbers(numbers, to)
     if options.output.metadata:
-        from sdm.report.metadata import write_metadata
+        from sdm.report.pages.metadata import write_metadata
 
         write_metadata(read_results(folder / files["numbers"]))
     counts = None if records is None else records[1]

@@ -220,12 +220,6 @@ def _spread(curve: ResponseCurve) -> Values | None:
     return [max(y - low, high - y, 0.0) for y, low, high in zip(curve.y, *curve.limits)]
 
 
-def fold_names(rows: Sequence[Row]) -> list[str]:
-    """Return the folds that rows of records name: numbers in their order, then other names."""
-    found = {str(row["fold"]) for row in rows if row.get("fold")}
-    return sorted(found, key=lambda text: (number(text) is None, number(text) or 0.0, text))
-
-
 def fold_colours(count: int) -> list[str]:
     """Return the colours of folds: those of all charts, or as many others where these are too few."""
     return list(COLOURS[:count]) if count <= len(COLOURS) else [hex_colour(colour) for colour in palette(count)]

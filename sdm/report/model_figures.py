@@ -1,19 +1,40 @@
 """The figures of a model from its stored results: its charts, one figure for a paper, and the preview of its map."""
 
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.report.chart_files import Files, make_plots, write_charts
-from sdm.report.charts import TOP
+from sdm.report.charts import TOP, Chart
+from sdm.report.pages.svg import svg_file
 from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture, small_picture
 from sdm.report.results import Results, column, rows_by
 from sdm.report.stored_charts import effect_charts, importance_of, model_charts, response_charts
 from sdm.storage.files import write_bytes
-from sdm.types import Array
+from sdm.types import Array, Numbers
+
+Files = Numbers  # names of files in a folder, by what they are
+
+
+def write_charts(charts: Mapping[str, Sequence[Chart]], folder: Path, paper: Paper) -> None:
+    """Write charts by their names into a folder that is there; several charts of one name stand side by side."""
+    for name, parts in charts.items():
+        path = folder / f"{name}.svg"
+        path.write_text(svg_file(parts), encoding="utf-8")
+        if paper.of_charts:
+            from sdm.report.figures.charts import draw_charts
+
+            draw_charts(parts, path, paper)
+
+
+def make_plots(folder: Path, files: Files) -> Path:
+    """Return the folder of figures in a folder of results, which is there then, and note its name."""
+    files["plots"] = "plots"
+    (folder / "plots").mkdir(exist_ok=True)
+    return folder / "plots"
 
 
 def write_figures(results: Results, paper: Paper) -> Files:
@@ -72,7 +93,7 @@ def has_range(results: Results) -> bool:
 
 def draw_model(results: Results, paper: Paper) -> None:
     """Draw the figures of a model of one species again: its charts and map, the folds, and the choice of settings."""
-    from sdm.report.figures.stored import draw_stored
+    from sdm.report.figures.assessment import draw_stored
 
     write_figures(results, paper)
     raster = results.path("map")

@@ -190,7 +190,12 @@ class StoredProjection:
     def varying(self) -> dict[str, list[str]]:
         """Return the fields with more than one value over the scenarios, and their values in order."""
         named = self.numbers.get("fields")
-        known = dict.fromkeys([*(map(str, named) if isinstance(named, list) else ()), *_all_fields(self.scenarios)])
+        known = dict.fromkeys(
+            [
+                *(map(str, named) if isinstance(named, list) else ()),
+                *(name for case in self.scenarios for name in case.fields),
+            ]
+        )
         values = {name: list(dict.fromkeys(case.fields.get(name, "") for case in self.scenarios)) for name in known}
         return {name: found for name, found in values.items() if len(found) > 1}
 
@@ -256,7 +261,3 @@ def mean_change(cases: Sequence[StoredCase]) -> float | None:
 def most_outside(cases: Sequence[StoredCase]) -> float | None:
     """Return the largest share of cells outside the training range over scenarios."""
     return max((value for case in cases if (value := case.outside) is not None), default=None)
-
-
-def _all_fields(cases: Sequence[StoredCase]) -> list[str]:
-    return [name for case in cases for name in case.fields]

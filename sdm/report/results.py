@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -85,7 +85,7 @@ class Results:
     """The results of one model: what is in `<name>.json`, and every option of `run.yaml`.
 
     Every kind of model has a class of its own, which says what is particular to its results (`sdm/kinds`). `repeat` is
-    how to repeat the run; `packed` are the maps of its page, if they were made for it already.
+    how to repeat the run.
     """
 
     record: ClassVar[str] = "site"  # a row of the data, in sentences
@@ -106,7 +106,6 @@ class Results:
     run: Numbers
     command: str
     repeat: str
-    packed: Any = field(default=None, repr=False, compare=False)
 
     @property
     def title(self) -> str:

@@ -1,12 +1,12 @@
 """The charts of a model from its stored tables and numbers: pages, files and plots show the same ones."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from sdm.assess.profiles import EXPONENT
 from sdm.report.charts import (
     CURVES,
     EFFECT_LABEL,
@@ -47,9 +47,7 @@ Rugs = Mapping[str, Sequence[Rug]]
 
 def ranked_variables(results: Results) -> list[str]:
     """Return the variables by importance, the most important first: as permutation says, else contribution."""
-    found = results.tree("importance")
-    permuted = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))
-    return list(importance_chart(permuted, rows_of(found.get("contribution"))).names)
+    return list(importance_chart(*stored_importance(results)).names)
 
 
 def ranked(results: Results, groups: dict[str, list[Row]]) -> dict[str, list[Row]]:
@@ -65,8 +63,9 @@ def response_charts(results: Results, rugs: Rugs, kinds: Sequence[str] = RESPONS
     found = {}
     for variable, rows in ranked(results, rows_by(results.table("curves"), "variable")).items():
         shown = response_curves([row for row in rows if row.get("kind") in kinds])
-        if marginal in shown and _same_places(shown[marginal], bands.get(variable, [])):
-            shown[marginal] = _with_limits(shown[marginal], bands[variable])
+        if marginal in shown and variable in bands:  # which is at the same places
+            limits = column(bands[variable], "lower"), column(bands[variable], "upper")
+            shown[marginal] = replace(shown[marginal], limits=limits)
         if shown:
             ways: dict[str, Any] = {"y_label": label, "y_range": heights, "rugs": rugs.get(variable, ())}
             found[variable] = curve_chart(variable, shown, title=f"Response to {variable}", **ways)
@@ -76,7 +75,8 @@ def response_charts(results: Results, rugs: Rugs, kinds: Sequence[str] = RESPONS
 def effect_charts(results: Results, rugs: Rugs) -> dict[str, CurveChart]:
     """Return the effects of every variable on the score, on one scale, so that strong ones look strong."""
     known = ranked(results, rows_by(results.table("curves"), "variable"))
-    scores = effect_range([v for rows in known.values() for v in _effect_values(rows)])
+    effects = [row for rows in known.values() for row in rows if row.get("kind") in EFFECTS]
+    scores = response_range(EXPONENT, column(effects, "response"))  # one for all, so that charts can be compared
     found = {}
     for variable, rows in known.items():
         for kind, part in rows_by(rows, "kind").items():
@@ -97,18 +97,6 @@ def band_charts(results: Results) -> dict[str, CurveChart]:
     return found
 
 
-def lone_band_charts(results: Results) -> list[CurveChart]:
-    """Return the means over replicates that are not at the places of a curve."""
-    kinds = {variable: rows_by(rows, "kind") for variable, rows in rows_by(results.table("curves"), "variable").items()}
-    curves = {name: stored_curve(rows["marginal"]) for name, rows in kinds.items() if "marginal" in rows}
-    bands = rows_by(results.table("bands"), "variable")
-    return [
-        chart
-        for name, chart in band_charts(results).items()
-        if name not in curves or not _same_places(curves[name], bands[name])
-    ]
-
-
 def share_charts(results: Results) -> dict[str, CurveChart]:
     """Return the probabilities of all classes along every variable, in the colours of the classes."""
     table = results.table("class curves") or results.table("curves")
@@ -124,6 +112,16 @@ def share_charts(results: Results) -> dict[str, CurveChart]:
         }
         found[variable] = curve_chart(variable, own, title=f"Probabilities along {variable}", **ways)
     return found
+
+
+def stored_folds(results: Results) -> dict[str, list[Row]]:
+    """Return the rows of the records that every fold holds out: numbers in their order, then other names."""
+    rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
+    groups = rows_by(rows, "fold")
+    return {
+        name: groups[name]
+        for name in sorted(groups, key=lambda text: (number(text) is None, number(text) or 0.0, text))
+    }
 
 
 def importance_of(results: Results) -> BarChart | None:
@@ -203,16 +201,6 @@ def response_curves(rows: list[Row]) -> dict[str, ResponseCurve]:
     return {name: replace(stored_curve(kinds[kind]), colour=colour) for kind, (name, colour) in names.items()}
 
 
-def _with_limits(curve: ResponseCurve, rows: list[Row]) -> ResponseCurve:
-    """Return a curve with the limits over replicates."""
-    return replace(curve, limits=(column(rows, "lower"), column(rows, "upper")))
-
-
-def _same_places(curve: ResponseCurve, rows: list[Row]) -> bool:
-    """Whether what is known over replicates is at the places of a curve."""
-    return len(rows) == len(curve.x) and np.allclose(curve.x, column(rows, "value"), equal_nan=True)
-
-
 def rugs_of(results: Results) -> dict[str, tuple[Rug, ...]]:
     """Return the values of continuous variables at presences and at the background, from the model file.
 
@@ -253,16 +241,6 @@ def _spread(values: Any) -> list[float]:
     if len(ordered) > MOST_STROKES:
         ordered = ordered[np.linspace(0, len(ordered) - 1, MOST_STROKES).round().astype(int)]
     return [float(value) for value in ordered]
-
-
-def _effect_values(rows: list[Row]) -> list[float]:
-    return column([row for row in rows if row.get("kind") in EFFECTS], "response")
-
-
-def effect_range(values: list[float]) -> Range | None:
-    """Return the range of all effects, so that their charts can be compared; None where there are none."""
-    finite = [value for value in values if math.isfinite(value)]
-    return (min(finite), max(finite)) if finite and min(finite) < max(finite) else None
 
 
 def stored_curve(rows: list[Row], name: str = "response", category: str = "class") -> ResponseCurve:

@@ -1,14 +1,66 @@
 """The table of a batch, one row per species: `summary.csv` and `summary.parquet`; and its failures by their reason."""
 
+import io
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sdm.report.parquet import write_parquet
+import numpy as np
+
 from sdm.report.tables import table_text
-from sdm.storage.files import has_parquet, write_text
+from sdm.storage.files import has_parquet, write_bytes, write_text
 from sdm.types import Row
+
+if TYPE_CHECKING:
+    import pyarrow
+
+GROUP_ROWS = 100_000  # rows of a group: a reader needs memory for one group at a time
+TYPES = ("bool", "int64", "double", "string")
+
+
+def write_parquet(path: Path, rows: Sequence[Row], columns: Iterable[str] = ()) -> Path:
+    """Write dictionaries as a Parquet file in one step; a file that is there already is replaced.
+
+    The columns are those that are named, and whatever else the rows have, in the order of its first appearance. What is
+    missing, None, NaN or an empty text is null: all that is an empty cell in a CSV file. A column whose values are not
+    of one type (whole numbers among numbers are numbers) is text, and so is one without any value.
+    """
+    return write_bytes(Path(path), parquet_bytes(rows, columns), overwrite=True)
+
+
+def parquet_bytes(rows: Sequence[Row], columns: Iterable[str] = ()) -> bytes:
+    """Return dictionaries as the content of a Parquet file (see `write_parquet`)."""
+    import pyarrow
+    import pyarrow.parquet
+
+    names = dict.fromkeys([*columns, *(key for row in rows for key in row)])
+    arrays = {name: _column([row.get(name) for row in rows]) for name in names}
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(arrays), out, row_group_size=GROUP_ROWS)
+    return out.getvalue()
+
+
+def _column(values: list[Any]) -> "pyarrow.Array":
+    """Return a column in the type of its values; as text if they are not of one type."""
+    import pyarrow
+
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    plain = [None if _missing(value) else value for value in plain]
+    try:
+        found = pyarrow.array(plain)
+    except (pyarrow.ArrowException, OverflowError):
+        found = None
+    if found is not None and str(found.type) in TYPES:
+        return found
+    return pyarrow.array([None if value is None else str(value) for value in plain], pyarrow.string())
+
+
+def _missing(value: object) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
 
 SUMMARY, SUMMARY_PARQUET = "summary.csv", "summary.parquet"
 HEAD = ("species", "status")

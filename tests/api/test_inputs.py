@@ -13,7 +13,7 @@ from rasterio.vrt import WarpedVRT
 import sdm
 from sdm.api.grids import write_xarray
 from sdm.api.inputs import ObjectFiles
-from sdm.api.private import PrivateFolder
+from sdm.api.saving import PrivateFolder
 
 
 @pytest.fixture

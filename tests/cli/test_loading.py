@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sdm_cli.commands.listed import COMMANDS
+from sdm_cli.app import COMMANDS
 
 HEAVY = (
     "numpy",

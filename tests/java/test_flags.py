@@ -91,7 +91,7 @@ def test_every_flag_is_read(name):
 
 def test_every_flag_that_acts_is_used():
     code = "".join(path.read_text() for path in (ROOT / "sdm/java").glob("*.py") if path.stem != "flags")
-    code += (ROOT / "cli/commands/exchange.py").read_text()
+    code += (ROOT / "cli/commands/stored.py").read_text()
     assert [name for name, flag in FLAGS.items() if flag.does == ACTS and f'"{name}"' not in code] == []
     assert len(FLAGS) == 82
     assert len(SHORT) == sum(len(flag.short) for flag in FLAGS.values()), "a short form stands for one flag"

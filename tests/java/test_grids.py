@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sdm.java.grids import limiting_numbers, summaries
+from sdm.java.outputs import limiting_numbers, summaries
 
 
 def test_replicates_are_summarised_as_java_does(shared):

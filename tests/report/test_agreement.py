@@ -9,9 +9,8 @@ from matplotlib.colors import to_hex
 from sdm.api.run import load
 from sdm.kinds.registry import read_results
 from sdm.report.charts import COLOURS, CURVES
-from sdm.report.pages.drawing.curves import curves
 from sdm.report.pages.maps.live_map import live_map
-from sdm.report.pages.sections import fold_map, importance
+from sdm.report.pages.sections import curves, fold_map, importance
 from sdm.report.results import Results
 from sdm.report.stored_charts import ranked_variables
 

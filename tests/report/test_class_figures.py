@@ -36,7 +36,8 @@ def figures(monkeypatch) -> list[Figure]:
 
 
 def legend(figure: Figure) -> list[str]:
-    return [text.get_text() for text in figure.legends[0].get_texts()]
+    (found,) = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+    return [text.get_text() for text in found.get_texts()]
 
 
 def write(path, bands: np.ndarray, nodata: float, classes: bool = False):

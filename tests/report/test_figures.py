@@ -11,14 +11,13 @@ from affine import Affine
 from PIL import Image
 from terminal import chart_parts
 
-from sdm.report.chart_files import write_charts
 from sdm.report.charts import ColumnChart, LineChart, Range, ResponseCurve, curve_chart
 from sdm.report.figures.charts import plot_curve
-from sdm.report.figures.maps.axes import scale_bar
-from sdm.report.figures.maps.drawn import draw_map
+from sdm.report.figures.maps.drawn import add_scale_bar, draw_map
 from sdm.report.figures.maps.plan import MapFrame, Marks, suitability
 from sdm.report.figures.style import own_axes
-from sdm.report.pages.drawing.svg import svg_file
+from sdm.report.model_figures import write_charts
+from sdm.report.pages.svg import svg_file
 from sdm.report.paper import Paper
 
 X = np.linspace(-10, 110, 101)
@@ -149,9 +148,9 @@ def test_the_words_of_a_scale_bar_stay_in_the_map(corner, limits) -> None:
     axes.set(xlim=limits[::2], ylim=limits[1::2])
     there = np.ones((10, 10), dtype=bool)
     there[corner] = False
-    scale_bar(axes, MapFrame(limits, geographic=True), there)
+    add_scale_bar(axes, MapFrame(limits, geographic=True), there)
     axes.figure.canvas.draw()
-    (words,) = axes.texts
-    inside, frame = words.get_window_extent(), axes.get_window_extent()
+    (bar,) = axes.artists
+    inside, frame = bar.get_window_extent(), axes.get_window_extent()
     assert frame.x0 <= inside.x0
     assert inside.x1 <= frame.x1

@@ -11,8 +11,7 @@ from terminal import picture
 
 from sdm.joint.graph import Forest, chain, edgeless
 from sdm.joint.graph import forest_of_edges as edges_given
-from sdm.report.figures.community.associations import draw_matrix, draw_partition, likeness_order
-from sdm.report.figures.community.network import draw_network, hang, link_style
+from sdm.report.figures.associations import draw_matrix, draw_network, draw_partition, hang, likeness_order, link_style
 from sdm.report.figures.maps.drawn import draw_richness
 
 

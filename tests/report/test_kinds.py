@@ -93,7 +93,8 @@ def test_presence_and_absence_have_the_sections_of_a_species(surveyed: Path, tmp
     roc = [[*sides, "Test false presences"]]
     roc += [[t, (1 - t) ** 3, t * t, t, (1 - t) ** 2] for t in np.linspace(0, 1, 11).tolist()]
     bands = [["variable", "value", "class", "mean", "lower", "upper"]]
-    bands += [["slope", x, "", 0.5, 0.25, 0.75] for x in range(5)]
+    curves = [row for row in read_results(surveyed).table("curves") if row["kind"] == "marginal"]
+    bands += [["slope", row["value"], "", 0.5, 0.25, 0.75] for row in curves if row["variable"] == "slope"]
     jackknife = [{"variable": "", "kind": "all", "test_auc": 0.8}]
     jackknife += [{"variable": "slope", "kind": kind, "test_auc": 0.7} for kind in ("without", "only")]
     results = change(

@@ -23,8 +23,8 @@ from sdm.errors import DataError
 from sdm.kinds.pages import make_page, make_pages, write_page
 from sdm.kinds.registry import read_results
 from sdm.report.charts import BarChart, Bars, ColumnChart, Line, LineChart
-from sdm.report.pages.drawing.svg import round_numbers, svg
 from sdm.report.pages.maps.live_map import LEVELS, NOTHING, pack
+from sdm.report.pages.svg import round_numbers, svg
 from sdm.report.pages.words import figure, percent
 from sdm.report.results import Results, find_results, read_rows
 

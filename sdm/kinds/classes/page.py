@@ -6,9 +6,9 @@ from pathlib import Path
 from sdm.report.model_figures import write_figures
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import WORSE, Caution, collinear, model_cautions
-from sdm.report.pages.drawing.curves import class_curves
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
+from sdm.report.pages.sections import class_curves
 from sdm.report.pages.words import figure, warnings, whole
 from sdm.report.paper import Paper
 from sdm.report.results import Results, number
@@ -173,7 +173,7 @@ FIT_WORDS = (
 def draw_classes_again(results: Results, paper: Paper) -> None:
     """Draw the charts, the maps of classes, the folds, and the choice of settings again."""
     from sdm.kinds.classes.outputs import draw_rasters
-    from sdm.report.figures.stored import draw_stored
+    from sdm.report.figures.assessment import draw_stored
 
     write_figures(results, paper)
     if results.path("class map") is not None:

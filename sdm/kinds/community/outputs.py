@@ -99,14 +99,13 @@ def draw_community(
 ) -> Files:
     """Draw the network of associations, the parts of the variance, random effects and effects of traits; return the
     names of the pictures."""
-    from sdm.report.figures.community import associations
-    from sdm.report.figures.community.network import draw_network
+    from sdm.report.figures import associations
 
     species, edges = joint.species, joint.associations()
     common = [prevalence[name] for name in species]
     parts = [*joint.encoder.names, *([] if joint.random is None else [joint.random.column]), ASSOCIATIONS]
     drawn = {
-        "network": draw_network(species, joint.forest, edges, common, folder / "network.png", paper),
+        "network": associations.draw_network(species, joint.forest, edges, common, folder / "network.png", paper),
         "variance picture": associations.draw_partition(variance, parts, folder / "variance.png", paper),
     }
     if joint.random is not None:
@@ -122,7 +121,7 @@ def _draw_tables(measured: MeasuredCommunity, folder: Path, paper: Paper) -> Fil
     """Draw what stored results do not hold: the associations of all pairs, and variograms."""
     drawn, pairs, blocks = dict[str, Path](), measured.pairs, _blocks(measured)
     if pairs is not None:
-        from sdm.report.figures.community.associations import draw_matrix
+        from sdm.report.figures.associations import draw_matrix
 
         matrices = pairs.matrix(), pairs.q_matrix()
         drawn["matrix"] = draw_matrix(pairs.species, *matrices, folder / "all_associations.png", paper)

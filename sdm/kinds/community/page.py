@@ -9,13 +9,12 @@ import numpy as np
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import Caution, model_cautions
-from sdm.report.pages.drawing.shown import shown_picture
-from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
+from sdm.report.pages.svg import svg
 from sdm.report.pages.words import figure, whole
 from sdm.report.paper import Paper
-from sdm.report.pictures import thumbnail
+from sdm.report.pictures import shown_picture, thumbnail
 from sdm.report.results import Results, number, rows_of
 from sdm.types import Numbers
 

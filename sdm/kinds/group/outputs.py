@@ -16,7 +16,7 @@ from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
 from sdm.progress.telling import going_on
-from sdm.report.chart_files import write_charts
+from sdm.report.model_figures import write_charts
 from sdm.report.paper import Paper, paper_of
 from sdm.report.results import GROUP, Results
 from sdm.storage.files import safe_names
@@ -125,7 +125,7 @@ def draw_group(results: Results, paper: Paper) -> Files:
     write_charts(charts, results.folder, paper)
     files: Files = {what: f"{name}.svg" for name, what in CHART_FILES.items() if name in charts}
     if strengths:
-        from sdm.report.figures.axes import draw_strengths
+        from sdm.report.figures.paths import draw_strengths
 
         files["path picture"] = draw_strengths(strengths, results.folder / "path.png", paper).name
     return files
@@ -148,7 +148,7 @@ def _write_maps(model: GroupModel, stack: "Stack", to: Destination, area: "Study
 
 def draw_axis_maps(folder: Path, files: Files, titles: Sequence[str], paper: Paper) -> Files:
     """Draw the maps of the axes, one by one and as colours; return the names of the pictures."""
-    from sdm.report.figures.axes import draw_axes, draw_colours
+    from sdm.report.figures.maps.drawn import draw_axes, draw_colours
 
     maps = {title: folder / files[f"map of axis {k}"] for k, title in enumerate(titles, start=1)}
     each = draw_axes(maps, folder / "axes.png", paper)

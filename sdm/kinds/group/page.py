@@ -9,8 +9,8 @@ from sdm.maps.group import axis_title
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import convergence, stored_warnings
-from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
+from sdm.report.pages.svg import svg
 from sdm.report.pages.words import figure, percent, whole
 from sdm.report.paper import Paper
 from sdm.report.results import Results, column, number, rows_by

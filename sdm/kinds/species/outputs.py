@@ -31,7 +31,7 @@ from sdm.maps.species import PlannedMap, predict_rasters
 from sdm.maps.vectors import write_points
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
-from sdm.report.chart_files import make_plots
+from sdm.report.model_figures import make_plots
 from sdm.report.paper import paper_of
 from sdm.report.results import GROUP
 from sdm.report.tables import curve_rows, maxent_results, write_frame

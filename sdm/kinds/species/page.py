@@ -9,10 +9,10 @@ from markupsafe import Markup
 from sdm.report.charts import BarChart, Bars, omission_chart
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import Caution, collinear, model_cautions
-from sdm.report.pages.drawing.curves import curves
-from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
+from sdm.report.pages.sections import curves
+from sdm.report.pages.svg import svg
 from sdm.report.pages.words import figure, percent, whole
 from sdm.report.results import REPLICATED, Results, number, rows_of
 from sdm.types import Numbers

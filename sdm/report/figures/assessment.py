@@ -1,9 +1,9 @@
 """Pictures of how a model was assessed: folds on a map, tuning, learning curves, surfaces, confusion, penalties."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,12 +17,19 @@ from sdm.report.charts import (
     SCALES,
     fold_colours,
 )
-from sdm.report.figures.maps.axes import label_axes, scale_bar
+from sdm.report.figures.maps.drawn import add_scale_bar, label_axes
 from sdm.report.figures.maps.plan import MapFrame, Points
 from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy
+from sdm.report.pages.maps.live_map import main_picture
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
+from sdm.report.results import Results, column, number
+from sdm.report.stored_charts import stored_folds
 from sdm.types import Array, Index, Numbers, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 LAND = (236, 233, 224, 255)
 MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
@@ -87,7 +94,7 @@ def plot_folds(folds: FoldPlaces, ax: Axes | None = None) -> Axes:
         axes.plot(x[mine], y[mine], "o" if k < len(COLOURS) else "s", ms=3.6, label=label, **dot)
     label_axes(axes, frame)
     if land is not None:
-        scale_bar(axes, frame, np.isfinite(land.values))
+        add_scale_bar(axes, frame, np.isfinite(land.values))
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     place |= {"handlelength": 1.0, "handletextpad": 0.4}
     axes.legend(title="Records by fold", fontsize=SMALL, title_fontsize=SMALL, frameon=False, **place)
@@ -213,10 +220,10 @@ def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title
     figure, axes = one_plot(side + 25.0, side, paper)
     image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     if len(names) <= 20:
-        for (row, column), value in np.ndenumerate(confusion):
+        for (row, place), value in np.ndenumerate(confusion):
             if value:
-                colour = "white" if share[row, column] > 0.55 else "black"
-                axes.text(column, row, f"{value:.4g}", ha="center", va="center", size=SMALL, color=colour)
+                colour = "white" if share[row, place] > 0.55 else "black"
+                axes.text(place, row, f"{value:.4g}", ha="center", va="center", size=SMALL, color=colour)
     step = -(-len(names) // 40)
     axes.set_xticks(range(0, len(names), step), names[::step], rotation=90)
     axes.set_yticks(range(0, len(names), step), names[::step])
@@ -239,10 +246,10 @@ def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
     low = float(np.nanmin(table))
     high = low + 1.0
     image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r", vmin=low, vmax=high)
-    for (row, column), loss in np.ndenumerate(table):
+    for (row, place), loss in np.ndenumerate(table):
         if np.isfinite(loss):
             colour = "black" if loss < 0.5 * (low + high) else "white"
-            axes.text(column, row, f"{loss + 0.0:.2f}", ha="center", va="center", size=SMALL, color=colour)
+            axes.text(place, row, f"{loss + 0.0:.2f}", ha="center", va="center", size=SMALL, color=colour)
     for row, beta in enumerate(betas):
         if np.isinf(structure.lam) or beta == structure.beta:
             corner = lambdas.index(structure.lam) - 0.5, row - 0.5
@@ -253,3 +260,45 @@ def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
     axes.set_title("Held-out log loss less that of the background", fontsize=TEXT)
     tidy(figure.colorbar(image, ax=axes).ax, y="nats")
     return save(figure, path)
+
+
+def plot_stored_folds(results: Results, ax: Axes | None = None) -> Axes:
+    """Put the fold that each record is held out in on axes, over the land."""
+    return plot_folds(_stored_places(results), ax)
+
+
+def _stored_places(results: Results) -> FoldPlaces:
+    folds, land = stored_folds(results), main_picture(results)
+    rows = [row for own in folds.values() for row in own]
+    group = np.repeat(np.arange(len(folds)), [len(own) for own in folds.values()])
+    places = np.array(column(rows, "X")), np.array(column(rows, "Y"))
+    return FoldPlaces(places, group, list(folds), geographic=land is not None and land.geographic, land=land)
+
+
+def plot_stored_tuning(results: Results, by: str | None = None, ax: Axes | None = None) -> Axes:
+    """Put a measure of all settings that were tried against the multiplier on axes, by default the one that chose."""
+    return plot_tuning(*_stored_settings(results, by), ax)
+
+
+def _stored_settings(results: Results, by: str | None = None) -> tuple[list[Numbers], str, int]:
+    """Return the settings that were tried, the measure that chose unless another one is named, and the chosen one."""
+    rows = results.table("tune")
+    measure = by or str((results.tree("tuning").get("by") or ["auc.val.avg"])[0])
+    return [_setting(row) for row in rows], measure, [row.get("chosen") for row in rows].index("True")
+
+
+def draw_stored(results: Results, paper: Paper) -> None:
+    """Draw the folds and the choice of settings of a model, where it has them."""
+    plots = results.folder / "plots"
+    if results.table("folds"):
+        draw_folds(_stored_places(results), plots / "folds.png", paper=paper)
+    if results.table("tune"):
+        draw_tuning(*_stored_settings(results), plots / "tune.png", paper)
+
+
+def _setting(row: Mapping[str, str] | Row) -> Numbers:
+    """Return a row of what was tried with numbers, its multiplier, and what else it is."""
+    words = [row[key] for key in ("fc",) if row.get(key)]
+    words += [f"{key} {row[key]}" for key in ("entropy", "regularization", "lambda", "beta") if row.get(key)]
+    values = {key: number(text) for key, text in row.items()}
+    return {**values, "multiplier": values.get("rm") or 1.0, "label": ", ".join(words)}

@@ -53,30 +53,18 @@ def draw_charts(charts: Sequence[Chart], path: Path, paper: Paper) -> None:
 
 def _bars_figure(chart: BarChart, paper: Paper) -> Sheet:
     """Draw lying bars, the first name on top; of very many names the first ones."""
-    letters = max((len(name) for name in chart.names[:MOST_BARS]), default=0)
-    width, height = paper.width or COLUMN, _bars_height(chart)
-    under = chart.rule is not None or _crowded(chart)
-    left, low = 4.0 + 1.45 * min(letters, 28), 11.0 + (8.5 if under else 0.0)
-    figure = new_figure(width, height, replace(paper, width=None), layout=None)
-    place = (left / width, low / height, 1 - (left + 3.5) / width, 1 - (low + 2.0) / height)
-    plot_bars(chart, figure.add_axes(place), legend=not under)
-    if under:
-        figure.legend(fontsize=SMALL, loc="lower center", ncols=2, frameon=False, borderpad=0.1)
+    keys = chart.rule is not None or len(chart.groups) > 1
+    height = _bars_height(chart) + (6.0 if keys else 0.0)
+    figure, axes = one_plot(paper.width or COLUMN, height, replace(paper, width=None))
+    plot_bars(chart, axes, legend=False)
+    if keys:
+        figure.legend(fontsize=SMALL, loc="outside lower center", ncols=2, frameon=False, borderpad=0.1)
     return figure
 
 
 def _bars_height(chart: BarChart) -> float:
     """Return the height of bars in millimetres."""
-    rows = min(len(chart.names), MOST_BARS)
-    under = chart.rule is not None or _crowded(chart)
-    return 20.0 + (6.0 if len(chart.groups) > 1 else 4.5) * rows + (6.0 if under else 0.0)
-
-
-def _crowded(chart: BarChart) -> bool:
-    """Tell whether bars are where a legend would be, beside the last names."""
-    values = [[(v or 0.0) - chart.low for v in bars.values[:MOST_BARS]] for bars in chart.groups]
-    longest = max((v for row in values for v in row), default=0.0)
-    return len(chart.groups) > 1 and any(v > 0.45 * longest for row in values for v in row[-2:])
+    return 20.0 + (6.0 if len(chart.groups) > 1 else 4.5) * min(len(chart.names), MOST_BARS)
 
 
 def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, letters: int = 28) -> Axes:

@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 
 from sdm.report.charts import BarChart, Bars, ColumnChart, LineChart
 from sdm.report.figures.charts import plot_bars, plot_curve
-from sdm.report.figures.maps.axes import label_axes, scale_bar
-from sdm.report.figures.maps.drawn import paint
+from sdm.report.figures.maps.drawn import add_scale_bar, label_axes, paint
 from sdm.report.figures.maps.plan import UNMARKED, MapFrame, Marks, suitability
-from sdm.report.figures.style import lay_out, new_figure, safe_text, save, tidy
+from sdm.report.figures.style import new_figure, safe_text, save, tidy
 from sdm.report.paper import PAGE, PLAIN, TITLE, Paper
 from sdm.report.pictures import Picture
 
@@ -62,8 +61,7 @@ def draw_publication(
         panel.set_axis_off()
     _letter(panels[0], "b")
     _letter(plot_bars(first, bottom.add_subplot(), letters=18), "c")
-    lay_out(figure)  # the bar needs the place of its map
-    scale_bar(axes, frame, np.isfinite(picture.values))
+    add_scale_bar(axes, frame, np.isfinite(picture.values))
     return save(figure, path)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of paths: μ(ν) with its breakpoints, strata against tolerance, held-out loss, fits by multiplier."""
+"""Pictures of paths: μ(ν) with its breakpoints, strata against tolerance, held-out loss, multipliers, strengths."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 from numpy.typing import NDArray
 
 from sdm.assess.paths.strata import PathValidation
@@ -15,7 +15,8 @@ from sdm.maxent.paths.multiplier import CertifiedPath
 from sdm.report.charts import COLOURS
 from sdm.report.figures.style import ACCENT, GREY, INK, log_ticks, new_figure, one_plot, safe_text, save, tidy
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
-from sdm.types import Array
+from sdm.report.results import number
+from sdm.types import Array, Index, Row
 
 LINES = 8  # atoms up to which the lines are drawn that the path breaks at
 POINTS = 600  # of a curve
@@ -65,11 +66,9 @@ def draw_strata(
     shares = np.array([atoms.m * path.p(1.0 / x) for x in tolerance])
     moves = np.argsort(-np.ptp(shares, axis=0), kind="stable")
     figure, axes = one_plot(PAGE, 90.0, paper)
-    for j in moves[most : most + 200]:
-        axes.plot(tolerance, shares[:, j], color=GREY, lw=0.5, alpha=0.5)
+    labels = [f"stratum {j + 1}" for j in range(len(moves))] if names is None else names
+    _lines(axes, tolerance, shares, moves, most, [safe_text(str(label), 24) for label in labels])
     for k, j in enumerate(moves[:most]):
-        said = safe_text(str(names[j]) if names is not None else f"stratum {j + 1}", 24)
-        axes.plot(tolerance, shares[:, j], color=COLOURS[k % len(COLOURS)], lw=1.6, label=said)
         axes.plot([tolerance[-1]], [shares[-1, j]], "o", color=COLOURS[k % len(COLOURS)], ms=3)
     _tolerance_axis(axes, tolerance)
     for k, (label, nu) in enumerate(marks):
@@ -134,11 +133,8 @@ def draw_multipliers(
     largest = np.abs(weights).max(axis=0)
     order = np.argsort(-largest, kind="stable")[: int(np.count_nonzero(largest))]
     top = panels[0]
-    for j in order[most : most + 300]:
-        top.plot(t, drawn[:, j], color=GREY, lw=0.5, alpha=0.5)
-    for k, j in enumerate(order[:most]):
-        said = safe_text(str(names[j]) if names is not None else f"feature {j + 1}", 34)
-        top.plot(t, drawn[:, j], color=COLOURS[k % len(COLOURS)], lw=1.5, label=said)
+    labels = [f"feature {j + 1}" for j in range(len(largest))] if names is None else names
+    _lines(top, t, drawn, order, most, [safe_text(str(label), 34) for label in labels])
     top.axhline(0.0, color="black", lw=0.5)
     top.legend(loc="upper left", fontsize=SMALL, framealpha=0.85)
     panels[1].step(t, [knot.n_nonzero for knot in path.knots], color=INK, where="post")
@@ -163,6 +159,14 @@ def draw_multipliers(
     proof = f"{len(path.knots)} fits; between them the gap is at most {path.gap:.1e} nats"
     last.set_xlabel(f"multiplier of every penalty ({proof})", fontsize=TEXT)
     return save(figure, target)
+
+
+def _lines(axes: Axes, x: Array, values: Array, order: Index, most: int, names: Sequence[str]) -> None:
+    """Draw columns of values as lines: in colours and with names those that are first in an order, others in grey."""
+    for j in order[most : most + 300]:
+        axes.plot(x, values[:, j], color=GREY, lw=0.5, alpha=0.5)
+    for k, j in enumerate(order[:most]):
+        axes.plot(x, values[:, j], color=COLOURS[k % len(COLOURS)], lw=1.5, label=names[j])
 
 
 def _near_weight(weights: Array) -> NDArray[np.bool_]:
@@ -200,8 +204,42 @@ def _mark(axes: Axes, x: float, label: str, k: int) -> None:
 
 
 def _label(axes: Axes, x: str, y: str, title: str) -> None:
-    axes.set_xlabel(x, fontsize=TEXT)
-    axes.set_ylabel(y, fontsize=TEXT)
-    tidy(axes)
+    tidy(axes, x=x, y=y)
     if title:
         axes.set_title(safe_text(title, 70), fontsize=TITLE, fontstyle="italic")
+
+
+def draw_strengths(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the loss of held-out records with its standard error (of a path without, the training loss) and the number
+    of axes against the strength of the penalty; the chosen strength is marked."""
+    strength = [number(row["strength"]) or np.nan for row in rows]
+    held = [number(row.get("held_out")) for row in rows]
+    figure = new_figure(COLUMN, 75.0, paper)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2.0, 1.0])
+    if any(value is not None for value in held):
+        error = [number(row.get("held_out_se")) or 0.0 for row in rows]
+        values = [np.nan if value is None else value for value in held]
+        label = "Held-out loss (nats)"
+        top.errorbar(strength, values, yerr=error, color=INK, fmt="o-", ms=4, lw=1.2, ecolor=GREY, capsize=2)
+    else:
+        label = "Training loss (nats)"
+        loss = [number(row.get("loss")) for row in rows]
+        top.plot(strength, [np.nan if v is None else v for v in loss], "o-", color=INK, ms=4, lw=1.2)
+    top.set_ylabel(label, fontsize=TEXT)
+    bottom.plot(strength, [number(row.get("rank")) or 0.0 for row in rows], "o-", color=INK, ms=4, lw=1.2)
+    bottom.set_ylabel("Axes", fontsize=TEXT)
+    bottom.set_ylim(bottom=0)
+    bottom.yaxis.set_major_locator(MaxNLocator(integer=True))
+    chosen = [x for x, row in zip(strength, rows) if str(row.get("chosen")) == "True"]
+    for axes in (top, bottom):
+        for x in chosen:
+            axes.axvline(x, color=ACCENT, lw=1.0, ls="--", label=f"chosen: {x:g}")
+        axes.tick_params(labelsize=SMALL)
+    if chosen:
+        top.legend(fontsize=SMALL, frameon=False)
+    bottom.set_xscale("log")
+    bottom.set_xticks(strength, minor=False)
+    bottom.xaxis.set_major_formatter(ScalarFormatter())
+    bottom.xaxis.set_minor_formatter(NullFormatter())
+    bottom.set_xlabel("Strength of the penalty on axes", fontsize=TEXT)
+    return save(figure, path)

@@ -7,7 +7,7 @@ none is smaller than `SMALL`.
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from unicodedata import category
 
 from matplotlib import rc_context
@@ -39,17 +39,14 @@ class Sheet(Figure):
     paper: Paper = PLAIN
 
 
-def new_figure(
-    width: float, height: float, paper: Paper = PLAIN, layout: Literal["constrained"] | None = "constrained"
-) -> Sheet:
+def new_figure(width: float, height: float, paper: Paper = PLAIN) -> Sheet:
     """Return an empty figure, in millimetres; its parts make room for each other. A width that the paper has goes
     before, and the height follows it."""
     if paper.width is not None:
         width, height = paper.width, height * max(paper.width / width, 0.75)
-    figure = Sheet(figsize=(width / INCH, height / INCH), dpi=paper.dpi, layout=layout)
+    figure = Sheet(figsize=(width / INCH, height / INCH), dpi=paper.dpi, layout="constrained")
     figure.paper = paper
-    if layout == "constrained":
-        figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
+    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
     return figure
 
 
@@ -95,15 +92,6 @@ def log_ticks(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def lay_out(figure: Figure) -> None:
-    """Give all parts of a figure their final places; what is added afterwards, such as a scale bar, moves none."""
-    if (engine := figure.get_layout_engine()) is not None:
-        engine.execute(figure)
-        figure.set_layout_engine("none")
-    for axes in figure.axes:
-        axes.apply_aspect()
 
 
 def save(figure: Figure, path: Path, formats: Sequence[str] = ()) -> Path:

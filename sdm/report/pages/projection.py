@@ -4,10 +4,10 @@ from urllib.parse import quote
 
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import words
-from sdm.report.pages.drawing.shown import shown_picture
-from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, PageSection
 from sdm.report.pages.maps.scenario_panel import BESIDE, BUDGET, FULL, group_title, panel, signed
+from sdm.report.pages.svg import svg
+from sdm.report.pictures import shown_picture
 from sdm.report.projection import (
     NOVELTY,
     StoredCase,

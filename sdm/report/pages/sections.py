@@ -7,14 +7,24 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from sdm.report import charts
-from sdm.report.pages.drawing.shown import WIDE, shown_picture
-from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, PageSection
 from sdm.report.pages.maps.live_map import live_map, main_picture
-from sdm.report.pages.odmap import protocol
+from sdm.report.pages.metadata import protocol
+from sdm.report.pages.svg import svg
+from sdm.report.pictures import WIDE, shown_picture
 from sdm.report.projection import StoredProjection, projection_of
 from sdm.report.results import Results, column, number, rows_of
-from sdm.report.stored_charts import roc_of, stored_importance
+from sdm.report.stored_charts import (
+    effect_charts,
+    response_charts,
+    roc_of,
+    rugs_of,
+    share_charts,
+    stored_folds,
+    stored_importance,
+)
+from sdm.storage.files import safe_name
+from sdm.types import Numbers
 
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
@@ -32,7 +42,7 @@ def shown_map(results: Results) -> Context:
     """Return the live map, and the stored picture for where it cannot be shown."""
     layers = results.map_layers()
     first = image(results, "probability picture", WITHOUT_SCRIPTS) if len(results.classes) == 2 else None
-    live = live_map(results, results.packed)
+    live = live_map(results)
     if live is not None:
         projected = projection_of(results)  # whose maps the live map shows too
         cases = StoredProjection(projected.folder, projected.numbers).cases if projected else []
@@ -118,17 +128,16 @@ def validation(results: Results) -> Context | None:
 
 def fold_map(results: Results) -> Markup | None:
     """Draw where the records of each fold lie."""
-    rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
-    labels = charts.fold_names(rows)
-    if not labels or len(labels) > MOST_FOLDS:
+    folds = stored_folds(results)
+    if not folds or len(folds) > MOST_FOLDS:
         return None
-    shown = rows[:: -(-len(rows) // MOST_DOTS) or 1]
+    step = -(-sum(map(len, folds.values())) // MOST_DOTS)
     groups = []
-    for label, colour in zip(labels, charts.fold_colours(len(labels))):
-        count = sum(row.get("fold") == label for row in rows)
-        own = [row for row in shown if row.get("fold") == label]
+    for (label, rows), colour in zip(folds.items(), charts.fold_colours(len(folds))):
+        own = rows[::step]
         places = [(x, y) for x, y in zip(column(own, "X"), column(own, "Y")) if math.isfinite(x) and math.isfinite(y)]
-        groups.append(charts.Line(f"fold {label} ({count:,})", [x for x, _ in places], [y for _, y in places], colour))
+        name = f"fold {label} ({len(rows):,})"
+        groups.append(charts.Line(name, [x for x, _ in places], [y for _, y in places], colour))
     if not any(group.x for group in groups):
         return None
     picture = main_picture(results, 8)
@@ -260,3 +269,34 @@ VARIABLES = PageSection("variables", "Variables", variable_section, "Variables t
 RECORDS = PageSection("records", "Records and bias", always, "Records and sampling bias")
 SETTINGS = PageSection("settings", "Settings and command", always, "Settings, and the command to repeat it")
 ODMAP = PageSection("odmap", "ODMAP", lambda results: {"protocol": protocol(results)}, "ODMAP protocol")
+
+
+def curves(results: Results) -> Numbers | None:
+    """Return the response curves with the limits over replicates, the effects on the score, and the surfaces."""
+    rugs, bands = rugs_of(results), results.table("bands")
+    found = {
+        "responses": [svg(chart) for chart in response_charts(results, rugs).values()],
+        "effects": [svg(chart) for chart in effect_charts(results, rugs).values()],
+        "surfaces": _surfaces(results),
+    }
+    return {**found, "banded": bool(bands), "rugged": bool(rugs)} if any(found.values()) else None
+
+
+def _surfaces(results: Results) -> list[dict[str, str]]:
+    """Return the pictures of responses to two variables at a time."""
+    pairs = dict.fromkeys((row.get("first", ""), row.get("second", "")) for row in results.table("surfaces"))
+    found = [(pair, results.plot(f"surface_{safe_name(pair[0])}_{safe_name(pair[1])}.png")) for pair in pairs]
+    return [
+        {"picture": shown_picture(path), "text": f"Response to {first} and {second}"}
+        for (first, second), path in found
+        if path is not None
+    ]
+
+
+def class_curves(results: Results) -> Numbers | None:
+    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
+    found, shares = curves(results) or {}, share_charts(results)
+    if found.get("responses") or not shares:
+        return found or None
+    legend = [(row.get("class", ""), row.get("colour", "")) for row in results.table("classes")]
+    return {**found, "responses": [svg(chart) for chart in shares.values()], "legend": legend}

@@ -58,7 +58,7 @@ def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Pro
     """Write the page of every species, and of several an index, whose name is returned."""
     from sdm.kinds.pages import write_page
     from sdm.kinds.registry import read_results
-    from sdm.report.pages.scenario_index import write_projection_index
+    from sdm.report.pages.index import write_projection_index
 
     for one in step_by_step(species, progress, "pages"):
         write_page(read_results(place / f"{one.page}.json"))

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from sdm.errors import OutputError
-from sdm.report.parquet import GROUP_ROWS, parquet_bytes, write_parquet
+from sdm.report.summary import GROUP_ROWS, parquet_bytes, write_parquet
 
 CELLS = {
     "truth": some.booleans(),

@@ -16,8 +16,7 @@ from report_runs import project, unpacked
 
 from sdm.kinds.pages import make_page, write_page
 from sdm.kinds.registry import read_results
-from sdm.report.pages.maps.levels import BUDGET, TILE
-from sdm.report.pages.maps.live_map import LEVELS, NOTHING, live_map
+from sdm.report.pages.maps.live_map import BUDGET, LEVELS, NOTHING, TILE, live_map
 from sdm.report.pages.maps.scenario_panel import BUDGET as PANEL_BUDGET
 from sdm.report.pages.maps.scenario_panel import LEVELS as PANEL_LEVELS
 from sdm.report.pages.maps.scenario_panel import panel

@@ -26,7 +26,6 @@ from sdm.maxent.paths.homotopy import track_path
 from sdm.maxent.paths.multiplier import follow_path
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.models.colours import hex_colour, palette
-from sdm.report.chart_files import write_charts
 from sdm.report.charts import (
     BarChart,
     Bars,
@@ -41,13 +40,14 @@ from sdm.report.charts import (
     omission_chart,
     roc_chart,
 )
-from sdm.report.figures import assessment, axes, paths, variables
-from sdm.report.figures.community import network
+from sdm.report.figures import assessment, paths, variables
+from sdm.report.figures.associations import draw_network
 from sdm.report.figures.composed import PIXELS, draw_publication
-from sdm.report.figures.maps.drawn import draw_map, draw_richness
+from sdm.report.figures.maps.drawn import draw_axes, draw_colours, draw_map, draw_richness
 from sdm.report.figures.maps.plan import Marks, suitability
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.projection.shifts import draw_change
+from sdm.report.model_figures import write_charts
 from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture
 from sdm.report.projection import StoredProjection, find_projections
@@ -138,11 +138,11 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
             np.array([[30.0, 4, 1], [3, 25, 9], [0, 6, 22]]), ["bog", "forest", "meadow"], p, title="Confusion", paper=w
         ),
         "class_profile": partial(_charts, [_shares()]),
-        "network": lambda p, w: network.draw_network(SPECIES, *_links(), [0.1, 0.3, 0.5, 0.7, 0.9], p, w),
+        "network": lambda p, w: draw_network(SPECIES, *_links(), [0.1, 0.3, 0.5, 0.7, 0.9], p, w),
         "biplot": partial(_charts, [_biplot()]),
-        "strengths": lambda p, w: axes.draw_strengths(_strengths(), p, w),
-        "axes": lambda p, w: axes.draw_axes({"axis 1 (60 %)": signed, "axis 2 (20 %)": signed}, p, w),
-        "axes_rgb": lambda p, w: axes.draw_colours(colours, ["red: axis 1", "green: axis 2", "blue: axis 3"], p, w),
+        "strengths": lambda p, w: paths.draw_strengths(_strengths(), p, w),
+        "axes": lambda p, w: draw_axes({"axis 1 (60 %)": signed, "axis 2 (20 %)": signed}, p, w),
+        "axes_rgb": lambda p, w: draw_colours(colours, ["red: axis 1", "green: axis 2", "blue: axis 3"], p, w),
         "mu": lambda p, w: paths.draw_mu(_path(), p, title="Aus bus", paper=w),
         "strata": lambda p, w: paths.draw_strata(_path(), p, marks=[("least held-out loss", 3.0)], paper=w),
         "validation": lambda p, w: paths.draw_validation(_validation(), p, paper=w),

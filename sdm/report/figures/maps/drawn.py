@@ -1,4 +1,4 @@
-"""Maps as pictures: suitability, probability, classes, entropy and richness, with records and outlines on them."""
+"""Maps as pictures: suitability, probability, classes, entropy and richness, with records, outlines and scale bar."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+from matplotlib.font_manager import FontProperties
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from mpl_toolkits.axes_grid1.anchored_artists import AnchoredSizeBar
+from numpy.typing import NDArray
 
-from sdm.report.charts import most_frequent
-from sdm.report.figures.maps.axes import label_axes, scale_bar
-from sdm.report.figures.maps.plan import TALLEST, UNMARKED, UNNAMED, MapFrame, MapPlan, Marks, Shades, dot_size
-from sdm.report.figures.style import ACCENT, PALE, Sheet, few_ticks, new_figure, own_axes, safe_text, save, tidy
+from sdm.report.charts import LEGEND, most_frequent
+from sdm.report.figures.maps.plan import (
+    TALLEST,
+    UNMARKED,
+    UNNAMED,
+    MapFrame,
+    Marks,
+    Shades,
+    degrees,
+    emptiest,
+)
+from sdm.report.figures.style import ACCENT, PALE, few_ticks, new_figure, one_plot, own_axes, safe_text, save, tidy
 from sdm.report.paper import COLUMN, NOWHERE, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture
 from sdm.types import Array
@@ -42,45 +54,51 @@ def draw_map(
     """Draw a map with what lies on it, from the raster's overviews. A map of classes has its own colours, and a legend.
     The title is in italics if it is that of a `species`."""
     picture = read_picture(raster, PIXELS if paper.width in (None, COLUMN) else 2 * PIXELS, band)
-    return save(_map_figure(picture, shades, marks, title, species, paper), path)
-
-
-def _map_figure(picture: Picture, shades: Shades, marks: Marks, title: str, species: bool, paper: Paper) -> Sheet:
-    """Return the figure of a map, with its title, colours and legend."""
     frame = MapFrame.of(picture, list(marks.records.values()))
-    words = max((len(label) for label, _ in picture.legend.values()), default=0)
+    width = paper.width or (PAGE if frame.tall < 0.6 else COLUMN)
     lines = len(marks.records) + (marks.area is not None) + marks.edges
-    plan = MapPlan.of(frame, min(words, LONGEST), lines, paper)
-    figure = new_figure(plan.width, plan.height, replace(paper, width=None), layout=None)
-    axes = figure.add_axes(plan.axes)
-    image = plot_map(picture, shades, axes, marks, legend=False).images[0]
-    axes.set_title(safe_text(title, plan.letters), fontsize=TITLE, fontstyle="italic" if species else None, pad=3)
+    height = min(0.68 * width * frame.tall, TALLEST) + 18.0 + 4.0 * -(-lines // 2)
+    height = max(height, 14.0 + 4.0 * min(len(picture.legend), LEGEND + 1))
+    figure, axes = one_plot(width, height, replace(paper, width=None))
+    plot_map(picture, shades, axes, marks)
+    letters = max(12, int(0.55 * width))
+    axes.set_title(safe_text(title, letters), fontsize=TITLE, fontstyle="italic" if species else None, pad=3)
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        low = plan.axes[1] - plan.below / plan.height
-        box: dict[str, Any] = {
-            "bbox_to_anchor": (plan.axes[0] + plan.axes[2] / 2, low),
-            "loc": "upper center",
-            "borderpad": 0.1,
-        }
-        figure.legend(handles, labels, ncols=2, fontsize=SMALL, frameon=False, handletextpad=0.4, **box)
-    right = plan.axes[0] + plan.axes[2]
-    if picture.legend:
-        place = (right + 1.0 / plan.width, plan.axes[1] + plan.axes[3])
-        keys = _legend_of(picture)
-        figure.legend(handles=keys, loc="upper left", bbox_to_anchor=place, fontsize=SMALL, frameon=False, borderpad=0)
-    else:
-        high = min(plan.axes[3], 60.0 / plan.height)
-        side = (right + 2.0 / plan.width, plan.axes[1] + (plan.axes[3] - high) / 2, 3.0 / plan.width, high)
-        strip = figure.colorbar(image, cax=figure.add_axes(side))
-        tidy(strip.ax, y=safe_text(shades.label, 60))
-        strip.outline.set_linewidth(0.6)
-    return figure
+        look: dict[str, Any] = {"ncols": 2, "fontsize": SMALL, "frameon": False, "handletextpad": 0.4}
+        figure.legend(handles, labels, loc="outside lower center", **look)
+    return save(figure, path)
 
 
-def plot_map(
-    picture: Picture, shades: Shades, ax: Axes | None = None, marks: Marks = UNMARKED, *, legend: bool = True
-) -> Axes:
+def label_axes(axes: Axes, frame: MapFrame, *, names: bool = True) -> None:
+    """Set the limits of the axes, and label them in degrees or kilometres."""
+    left, bottom, right, top = frame.limits
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+    axes.set_aspect(frame.stretch)
+    tidy(axes)
+    for axis, ends in ((axes.xaxis, "EW"), (axes.yaxis, "NS")):
+        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 3, 5, 10]))
+        if frame.geographic:
+            axis.set_major_formatter(FuncFormatter(lambda v, _, ends=ends: degrees(v, ends)))
+        elif frame.metres is not None:
+            share = frame.metres / 1000
+            axis.set_major_formatter(FuncFormatter(lambda v, _, share=share: f"{v * share:,.10g}"))
+    if frame.metres is not None and not frame.geographic and names:
+        tidy(axes, x="Easting (km)", y="Northing (km)")
+
+
+def add_scale_bar(axes: Axes, frame: MapFrame, there: NDArray[np.bool_] | None = None) -> None:
+    """Draw a scale bar in the corner with the fewest data, where distances are known."""
+    if frame.scale_bar is not None:
+        letters = FontProperties(size=SMALL)
+        bar = AnchoredSizeBar(axes.transData, *frame.scale_bar, emptiest(there), borderpad=0.3, fontproperties=letters)
+        bar.patch.set(alpha=0.6, lw=0)
+        bar.set_in_layout(False)
+        axes.add_artist(bar)
+
+
+def plot_map(picture: Picture, shades: Shades, ax: Axes | None = None, marks: Marks = UNMARKED) -> Axes:
     """Put a map on axes, cropped to its data, with degrees or kilometres, a scale bar, and what lies on it."""
     frame = MapFrame.of(picture, list(marks.records.values()))
     axes = own_axes(ax, COLUMN, min(COLUMN * frame.tall, TALLEST))
@@ -89,22 +107,18 @@ def plot_map(
         axes.plot(*_outline(marks.area), color=ACCENT, lw=0.9, label="study area")
     for (noun, places), face in zip(marks.records.items(), ("white", ACCENT)):
         label = f"{len(places[0]):,} {noun}{'' if len(places[0]) == 1 else 's'}"
-        axes.plot(*places, "o", ms=dot_size(len(places[0])), mfc=face, mec="black", mew=0.4, label=label, ls="none")
+        size = 2.6 if len(places[0]) < 2000 else 1.2
+        axes.plot(*places, "o", ms=size, mfc=face, mec="black", mew=0.4, label=label, ls="none")
     label_axes(axes, frame)
-    scale_bar(axes, frame, np.isfinite(picture.values))
-    if legend and picture.legend:
-        axes.legend(handles=_legend_of(picture), fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-    elif legend:
+    add_scale_bar(axes, frame, np.isfinite(picture.values))
+    if picture.legend:
+        labels, tints = zip(*picture.legend.values())
+        keys = class_keys(labels, tints, [float(np.count_nonzero(picture.values == code)) for code in picture.legend])
+        axes.legend(handles=keys, fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    else:
         bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
         tidy(bar.ax, y=safe_text(shades.label, 60))
     return axes
-
-
-def _legend_of(picture: Picture) -> list[Patch]:
-    """Return the legend of a map of classes."""
-    labels, colours = zip(*picture.legend.values())
-    amounts = [float(np.count_nonzero(picture.values == code)) for code in picture.legend]
-    return class_keys(labels, colours, amounts)
 
 
 def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) -> AxesImage:
@@ -143,22 +157,43 @@ def class_keys(
 def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array, paper: Paper = PLAIN) -> Path:
     """Draw rasters of richness, the difference in its own colours, sites (if any) on the first; four are two rows."""
     pictures = {title: read_picture(raster, SIDE_PIXELS) for title, raster in maps.items()}
-    first = next(iter(pictures.values()))
-    frame = MapFrame.of(first)
-    down, across = (2, 2) if len(pictures) == 4 else (1, len(pictures))
-    width = PAGE if across > 1 else COLUMN
-    high = min(max(0.86 * width / across * frame.tall + 24, 50.0), 200.0 / down)
-    figure = new_figure(width, down * high, paper)
-    common = Shades("", max(float(np.nanmax(p.values)) for title, p in pictures.items() if "difference" not in title))
-    for axes, (title, picture) in zip(figure.subplots(down, across, squeeze=False).ravel(), pictures.items()):
-        most = float(np.nanmax(np.abs(picture.values))) or 1.0
-        apart = replace(common, low=-most, high=most, colours="RdBu_r")
-        image = paint(axes, picture, apart if "difference" in title else common)
-        if picture is first:
-            axes.plot(x, y, "o", ms=1.6, mfc="white", mec="black", mew=0.3, ls="none")
+    highest = max(float(np.nanmax(p.values)) for title, p in pictures.items() if "difference" not in title)
+    panels = [
+        (_TITLES.get(title, title), picture, around_zero(picture) if "difference" in title else Shades("", highest))
+        for title, picture in pictures.items()
+    ]
+    return draw_side_by_side(panels, path, paper, sites=(x, y))
+
+
+def around_zero(picture: Picture, percentile: float = 100.0) -> Shades:
+    """Return the colours of a map whose middle is zero; a percentile of the distances from it has the last ones."""
+    most = float(np.nanpercentile(np.abs(picture.values), percentile)) or 1.0
+    return Shades("", most, -most, "RdBu_r")
+
+
+def draw_side_by_side(
+    panels: Sequence[tuple[str, Picture, Shades]],
+    path: Path,
+    paper: Paper = PLAIN,
+    *,
+    sites: tuple[Array, Array] | None = None,
+    extend: str = "neither",
+) -> Path:
+    """Draw maps of one extent with their titles, up to three in a row, sites on the first; four are two rows."""
+    frame = MapFrame.of(panels[0][1])
+    across = 2 if len(panels) == 4 else min(3, len(panels))
+    down = -(-len(panels) // across)
+    wide = (PAGE if across > 1 else COLUMN) / across
+    high = min(max(0.86 * wide * frame.tall + 24.0, 50.0), 200.0 / down)
+    figure = new_figure(wide * across, down * high, paper)
+    for k, (title, picture, shades) in enumerate(panels):
+        axes = figure.add_subplot(down, across, k + 1)
+        image = paint(axes, picture, shades)
+        if sites is not None and k == 0:
+            axes.plot(*sites, "o", ms=1.6, mfc="white", mec="black", mew=0.3, ls="none")
         label_axes(axes, frame, names=False)
-        axes.set_title(_TITLES.get(title, title), fontsize=TEXT)
-        few_ticks(figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03))
+        axes.set_title(title, fontsize=TEXT)
+        few_ticks(figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03, extend=extend))
     return save(figure, path)
 
 
@@ -180,3 +215,35 @@ def _outline(area: "StudyArea") -> tuple[Array, Array]:
     gap = np.full((1, 2), np.nan)
     points = np.concatenate([piece for ring in rings for piece in (shapely.get_coordinates(ring), gap)])
     return points[:, 0], points[:, 1]
+
+
+PRIMARIES = ("#d62728", "#2ca02c", "#1f5fd6")  # red, green and blue of a legend
+
+
+def draw_axes(maps: Mapping[str, Path], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the maps of axes side by side: white is the mean of the sites, and the one cell in a hundred that is
+    farthest from it has the last colour."""
+    panels = []
+    for title, raster in maps.items():
+        picture = read_picture(raster, SIDE_PIXELS)
+        panels.append((title, picture, around_zero(picture, 99)))
+    return draw_side_by_side(panels, path, paper, extend="both")
+
+
+def draw_colours(raster: Path, titles: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the composite of up to three axes in red, green and blue, with what each colour is."""
+    bands = [read_picture(raster, PIXELS, band) for band in (1, 2, 3)]
+    first = bands[0]
+    left, bottom, right, top = first.bounds
+    frame = MapFrame.of(first)
+    figure, axes = one_plot(COLUMN, min(max(COLUMN * frame.tall * 0.86 + 14.0, 40.0), 220.0), paper)
+    values = np.stack([np.nan_to_num(band.values) / 255.0 for band in bands], axis=-1)
+    there = np.isfinite(first.values)
+    image = np.concatenate([values, there[..., None].astype(values.dtype)], axis=-1)
+    axes.imshow(image, extent=(left, right, bottom, top), interpolation="nearest", aspect=first.stretch)
+    axes.set_facecolor(NOWHERE)
+    label_axes(axes, frame)
+    add_scale_bar(axes, frame, there)
+    keys = [Patch(color=colour, label=safe_text(title, 50)) for colour, title in zip(PRIMARIES, titles)]
+    figure.legend(handles=keys, loc="outside upper center", ncols=1, fontsize=SMALL, frameon=False)
+    return save(figure, path)

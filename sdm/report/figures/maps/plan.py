@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sdm.models.colours import MAGMA, VIRIDIS
 from sdm.report.charts import SCALES, TOP, short
-from sdm.report.paper import COLUMN, INCH, PAGE, SMALL, Paper
 from sdm.report.pictures import Picture
 from sdm.types import Array
 
@@ -104,89 +103,25 @@ class MapFrame:
             return EQUATOR_KM / 360 / self.stretch
         return None if self.metres is None else self.metres / 1000
 
-
-@dataclass(frozen=True)
-class MapPlan:
-    """Where the parts of a map's figure are: its size in millimetres, and where its axes are in it, in shares."""
-
-    width: float
-    height: float
-    axes: tuple[float, float, float, float]
-    below: float  # millimetres of what is written under the axes
-
     @property
-    def letters(self) -> int:
-        """How many letters a title may have."""
-        return max(12, int(0.55 * self.width))
+    def scale_bar(self) -> tuple[float, str] | None:
+        """How long a bar of a round number of kilometres is, and its label; None where distances are not known.
 
-    @classmethod
-    def of(cls, frame: MapFrame, words: int, keys: int, paper: Paper) -> "MapPlan":
-        """Plan the map of a frame; a legend beside it has a number of letters (`words`), `keys` are how many lines of
-        a legend are written below, two in a row."""
-        plane = frame.metres is not None and not frame.geographic
-        left, top, below = (14.0 if plane else 10.0), 6.5, (9.0 if plane else 5.5)
-        right, bottom = (12.0 + 1.45 * words if words else 16.5), below + (1.5 + 3.5 * -(-keys // 2) if keys else 1.0)
-        width = paper.width or (PAGE if frame.tall < 0.6 else COLUMN)
-        wide = max(width - left - right, 20.0)
-        high = min(wide * frame.tall, TALLEST)
-        wide = max(min(wide, high / frame.tall), 3.0)
-        high = max(high, 3.0)
-        height = max(high + top + bottom, 30.0)
-        x, y = (width - left - right - wide) / 2 + left, bottom + (height - top - bottom - high) / 2
-        return cls(width, height, (x / width, y / height, wide / width, high / height), below)
-
-
-def dot_size(count: int) -> float:
-    """Return how large the dots of records are, in points."""
-    return 2.6 if count < 2000 else 1.2
-
-
-@dataclass(frozen=True)
-class ScaleBar:
-    """A bar of a round number of kilometres, in shares of the axes from the lower left corner."""
-
-    words: str
-    corner: str
-    left: float
-    right: float
-    y: float
-    up: float  # from the bar to the foot of its words
-    side: str  # of the bar where its words begin or end, or center
-
-    @property
-    def at(self) -> float:
-        """Where the words are to the left of, to the right of, or in the middle of."""
-        return {"left": self.left, "right": self.right}.get(self.side, (self.left + self.right) / 2)
-
-    @classmethod
-    def of(cls, frame: MapFrame, there: NDArray[np.bool_] | None, across: float, high: float) -> "ScaleBar | None":
-        """Plan the bar of a map that is `across` and `high` millimetres large, in the corner with the fewest data; None
-        where distances are not known.
-
-        In degrees a kilometre is not as long everywhere: the bar holds in the middle of the height, and says so where
-        the edges differ much. Maps that reach a pole have no bar.
+        In degrees a kilometre is not as long everywhere: the bar holds in the middle of the height, and its label has
+        that latitude where the edges differ much. Maps that reach a pole have no bar.
         """
-        km, (left, bottom, right, top) = frame.km_across, frame.limits
+        km, (left, bottom, right, top), latitude = self.km_across, self.limits, ""
         if km is None:
             return None
-        text = ""
-        if frame.geographic:
+        if self.geographic:
             ends = [cos(radians(y)) for y in (bottom, top)]
             widest = 1.0 if bottom < 0 < top else max(ends)
             if min(ends) < 0.05:
                 return None
             if widest > UNEVEN * min(ends):
-                text = f" at {degrees(round(0.5 * (bottom + top)), 'NS')}"
+                latitude = f" at {degrees(round(0.5 * (bottom + top)), 'NS')}"
         length = round_below(BAR * (right - left) * km)
-        corner = emptiest(there)
-        wide = length / km / (right - left)
-        dx, dy = 2.0 / max(across, 1e-9), 2.0 / max(high, 1e-9)
-        x = dx if "left" in corner else 1 - dx - wide
-        y = dy if "lower" in corner else 1 - dy - 4.0 / high
-        words, side = f"{length:,g} km{text}", "center"
-        if 0.6 * SMALL * INCH / 72 * len(words) > wide * across:  # longer than the bar: it must not leave the map
-            side = "left" if "left" in corner else "right"
-        return cls(words, corner, x, x + wide, y, 0.9 / high, side)
+        return length / km, f"{length:,g} km{latitude}"
 
 
 def degrees(value: float, ends: str) -> str:

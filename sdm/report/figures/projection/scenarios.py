@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from sdm.models.colours import RED_TO_BLUE
 from sdm.report.charts import SCALES, TOP
-from sdm.report.figures.maps.axes import scale_bar
-from sdm.report.figures.maps.drawn import class_keys, paint
+from sdm.report.figures.maps.drawn import add_scale_bar, class_keys, paint
 from sdm.report.figures.maps.plan import MapFrame, Shades
-from sdm.report.figures.style import lay_out, new_figure, safe_text, save
+from sdm.report.figures.style import new_figure, safe_text, save
 from sdm.report.paper import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture, resized
 from sdm.report.projection import (
@@ -105,8 +104,7 @@ def draw_scenarios(
         key = figure.add_subplot(grid[0, 1:])
         key.set_axis_off()
     _explain(figure, drawn, key, image, shades, projection, panels, len(mapped) - len(scenarios))
-    lay_out(figure)  # bars need the places of their maps
-    scale_bar(drawn[0], frame, np.isfinite(panels[0].picture.values))
+    add_scale_bar(drawn[0], frame, np.isfinite(panels[0].picture.values))
     return save(figure, path)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES
 from sdm.report.charts import COLOURS
-from sdm.report.figures.maps.axes import label_axes
+from sdm.report.figures.maps.drawn import label_axes
 from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.style import INK, new_figure, safe_text, save, tidy

@@ -2,18 +2,87 @@
 
 import base64
 import zlib
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
+from math import ceil, sqrt
+from pathlib import Path
 
 import numpy as np
+import rasterio
 from numpy.typing import NDArray
+from rasterio.errors import RasterioError
+from rasterio.windows import Window
 
+from sdm.data.opening.rasters import open_local
+from sdm.errors import DataError
+from sdm.executors.ahead import ahead, own_threads
 from sdm.models.colours import MAGMA
-from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours, fold_names
-from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels
+from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number
+from sdm.report.stored_charts import stored_folds
 from sdm.types import Numbers
+
+BUDGET = 1_000_000  # letters of all layers of a map together, so that a page has less than 2 MB
+TILE = 256  # cells on the side of a tile
+DENSE = 1.3  # letters that a cell takes, at most
+WORTH = 1.3  # times as many cells on a side, or the overview will do
+
+
+def reduced_pixels(picture: Picture, letters: float) -> int:
+    """Return how many pixels the long side of an overview may have, so that it takes about this number of letters."""
+    high, wide = picture.cells
+    cells = max(letters, 1.0) / DENSE
+    return max(64, min(PIXELS, int(sqrt(cells * max(high, wide) / max(min(high, wide), 1)))))
+
+
+def fine_level(
+    path: Path,
+    band: int,
+    overview: Picture,
+    packed: Callable[[NDArray[np.float32]], str],
+    budget: int | None,
+) -> Numbers | None:
+    """Return a finer level of a map as tiles, from north to south and west to east; None where the overview is as fine.
+
+    Parameters
+    ----------
+    overview
+        The map as it is shown first.
+    packed
+        Returns some of its cells as text.
+    budget
+        How many letters all tiles together may take; None for all cells, whatever they take.
+    """
+    high, wide = overview.cells
+    if overview.values.shape == overview.cells:
+        return None
+    shrink = 1.0
+    if budget is not None:
+        density = len(packed(overview.values)) / max(overview.values.size, 1)
+        shrink = max(1.0, sqrt(high * wide * density * 1.1 / max(budget, 1)))
+    shape = max(1, round(high / shrink)), max(1, round(wide / shrink))
+    if max(shape) < WORTH * max(overview.values.shape):
+        return None
+
+    def cut(source: rasterio.DatasetReader) -> Iterator[NDArray[np.float32]]:
+        for k in range(ceil(shape[0] / TILE)):
+            rows = range(k * TILE, min((k + 1) * TILE, shape[0]))
+            ends = [round(row * high / shape[0]) for row in (rows[0], rows[-1] + 1)]
+            window = Window(0, ends[0], wide, max(ends[1] - ends[0], 1))
+            strip = source.read(band, window=window, out_shape=(len(rows), shape[1]), masked=True)
+            values = strip.astype(np.float32).filled(np.nan)
+            yield from (values[:, c : c + TILE] for c in range(0, shape[1], TILE))
+
+    try:
+        with open_local(path) as source:
+            if source.transform.e > 0:  # its rows run from south to north: no run writes that
+                return None
+            tiles = list(ahead(packed, cut(source), own_threads(2)))
+    except RasterioError as error:
+        raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
+    return {"width": shape[1], "height": shape[0], "tile": TILE, "tiles": tiles}
+
 
 LEVELS = 4000
 NOTHING = 65535
@@ -45,25 +114,43 @@ def pack_steps(steps: NDArray[np.floating], effort: int = 9) -> str:
     return base64.b64encode(zlib.compress(planes.tobytes(), effort)).decode("ascii")
 
 
-@dataclass(frozen=True)
-class PackedMaps:
-    """The layers of a live map as text, which takes longest of all on a page, and the layers that they are of."""
+def live_map(results: Results) -> Numbers | None:
+    """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map."""
+    layers = results.map_layers()
+    if not layers:
+        return None
+    main, top, told = _pack_layers(results, layers)
+    names = _legend_names(results)
+    for layer in told:
+        layer["classes"] = {code: (names.get(label, label), tint) for code, (label, tint) in layer["classes"].items()}
+    fine = told[0]["fine"]
+    shown_cells = main.values.shape if fine is None else (fine["height"], fine["width"])
+    records, reasons = _records(results, main)
+    return {
+        "top": top,
+        "levels": LEVELS,
+        "nothing": NOTHING,
+        "geographic": main.geographic,
+        "unit": main.metres,
+        "layers": told,
+        "left_out": [layer.name for layer in layers[MOST_LAYERS:]],
+        "reduced": shown_cells != main.cells,
+        "shown_cells": shown_cells,
+        "records": records,
+        "reasons": reasons,
+        "folds": _folds(results),
+        "sweep": _sweep(results),
+        "thresholds": _thresholds(results),
+        "chosen": _chosen(results),
+    }
 
-    layers: list[MapLayer]
-    main: Picture
-    top: float
-    told: list[Numbers]
 
-
-def pack_maps(results: Results) -> PackedMaps | None:
-    """Return the layers of a live map; None where there is no map.
+def _pack_layers(results: Results, layers: list[MapLayer]) -> tuple[Picture, float, list[Numbers]]:
+    """Return the overview of the first layer, the value of its last colour, and the layers as numbers and texts.
 
     Every layer has an overview and, if the budget of letters allows for one, a finer level; the first layer has most of
     the budget. All layers have all cells if the run asks for it (`output.page_map`).
     """
-    layers = results.map_layers()
-    if not layers:
-        return None
     full = results.option("output.page_map") == "full"
     main = read_picture(layers[0].path, band=layers[0].band)
     if main.values.shape != main.cells:  # a finer level follows, so that the first look can be coarse
@@ -82,38 +169,7 @@ def pack_maps(results: Results) -> PackedMaps | None:
             told[k] = _layer(others[k - 1], fitting, top) | {"fine": None}
     left = BUDGET - sum(map(_letters, told[1:]))
     _refine(told[0], *shown[0], None if full else left)
-    return PackedMaps(layers, main, top, told)
-
-
-def live_map(results: Results, packed: PackedMaps | None = None) -> Numbers | None:
-    """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map. The
-    layers may be `packed` already."""
-    packed = packed or pack_maps(results)
-    if packed is None:
-        return None
-    main, told = packed.main, packed.told
-    names = _legend_names(results)
-    for layer in told:
-        layer["classes"] = {code: (names.get(label, label), tint) for code, (label, tint) in layer["classes"].items()}
-    fine = told[0]["fine"]
-    records, reasons = _records(results, main)
-    return {
-        "top": packed.top,
-        "levels": LEVELS,
-        "nothing": NOTHING,
-        "geographic": main.geographic,
-        "unit": main.metres,
-        "layers": told,
-        "left_out": [layer.name for layer in packed.layers[MOST_LAYERS:]],
-        "reduced": (main.values.shape if fine is None else (fine["height"], fine["width"])) != main.cells,
-        "shown_cells": main.values.shape if fine is None else (fine["height"], fine["width"]),
-        "records": records,
-        "reasons": reasons,
-        "folds": _folds(results),
-        "sweep": _sweep(results),
-        "thresholds": _thresholds(results),
-        "chosen": _chosen(results),
-    }
+    return main, top, told
 
 
 def _refine(told: Numbers, layer: MapLayer, picture: Picture, room: int | None) -> None:
@@ -163,26 +219,24 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> Numbers:
 def _records(results: Results, main: Picture) -> tuple[list[Numbers], list[str]]:
     """Return the records by group: training and test, presence and absence, or the classes; those that were left out,
     with the number of their reason; and the reasons."""
-    samples = results.table("sample predictions")
-    n = results.numbers
-    parts = [("train", "training", TRAIN_COLOUR, n.get("training_presences"), _of(samples, "Test or train", "train"))]
-    parts.append(("test", "test", TEST_COLOUR, n.get("test_presences"), _of(samples, "Test or train", "test")))
-    sites = results.table("sites")
+    samples, n, sites = results.table("sample predictions"), results.numbers, results.table("sites")
+    train, test = (_points(_of(samples, "Test or train", part)) for part in ("train", "test"))
+    parts = [
+        ("train", "training", TRAIN_COLOUR, n.get("training_presences"), train),
+        ("test", "test", TEST_COLOUR, n.get("test_presences"), test),
+    ]
     for k, group in enumerate(results.site_groups(list(main.legend.values())[:LEGEND]) if sites else []):
         rows = _of(sites, "class", group.label)
-        parts.append((f"class-{k}", group.name, group.colour, len(rows), rows))
-    found = [
-        {"id": key, "name": name, "colour": colour, "count": count, "places": places, "cross": False}
-        for key, name, colour, count, rows in parts
-        if (places := _points(rows))
-    ]
-    if results.shows_survey and (places := _survey_sites(results, main)):
-        own = {"id": "sites", "name": "sites", "colour": TRAIN_COLOUR, "count": len(places), "cross": False}
-        found.append({**own, "places": places[:MOST_POINTS]})
+        parts.append((f"class-{k}", group.name, group.colour, len(rows), _points(rows)))
+    surveyed = _survey_sites(results, main) if results.shows_survey else []
     lost, reasons = _left_out(results, main)
-    if lost:
-        gone = {"id": "lost", "name": "left out", "colour": LOST_COLOUR, "count": len(lost), "cross": True}
-        found.append({**gone, "places": lost[:MOST_POINTS]})
+    parts.append(("sites", "sites", TRAIN_COLOUR, len(surveyed), surveyed[:MOST_POINTS]))
+    parts.append(("lost", "left out", LOST_COLOUR, len(lost), lost[:MOST_POINTS]))
+    found = [
+        {"id": key, "name": name, "colour": colour, "count": count, "places": places, "cross": key == "lost"}
+        for key, name, colour, count, places in parts
+        if places
+    ]
     return found, reasons
 
 
@@ -215,14 +269,11 @@ def _left_out(results: Results, main: Picture) -> tuple[list[list[float]], list[
 
 def _folds(results: Results) -> list[Numbers]:
     """Return the records by fold of the cross-validation, with a colour each; none where they are too many to tell."""
-    rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
-    labels = fold_names(rows)
-    if not 1 < len(labels) <= LEGEND:
-        return []
-    folds = [(label, colour, _of(rows, "fold", label)) for label, colour in zip(labels, fold_colours(len(labels)))]
+    folds = stored_folds(results)
+    colours = fold_colours(len(folds))
     return [
         {"name": f"fold {label} ({len(own):,})", "colour": colour, "places": _points(own)}
-        for label, colour, own in folds
+        for (label, own), colour in zip(folds.items() if 1 < len(folds) <= LEGEND else (), colours)
     ]
 
 

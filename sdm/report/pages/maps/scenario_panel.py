@@ -17,8 +17,7 @@ from sdm.maps.projection.change import CODES, TITLES
 from sdm.models.colours import MAGMA, RED_TO_BLUE, hex_colour, ramp_colour
 from sdm.report.charts import SCALES, TOP
 from sdm.report.pages import words
-from sdm.report.pages.maps.levels import fine_level
-from sdm.report.pages.maps.live_map import NOTHING, pack, pack_steps
+from sdm.report.pages.maps.live_map import NOTHING, fine_level, pack, pack_steps
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized
 from sdm.report.projection import (
     CHANGE_COLOURS,

@@ -1,0 +1,327 @@
+"""Pictures of a community: its associations as a matrix and as a network, and what a joint model is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from sdm.joint.graph import Forest
+from sdm.joint.levels import HALF_WIDTH, RandomEffect
+from sdm.joint.pairs import SURE
+from sdm.report.figures.style import ACCENT, GREY, INK, Sheet, drawable, few_ticks, new_figure, safe_text, save
+from sdm.report.paper import INCH, PAGE, PLAIN, SMALL, TITLE, Paper
+from sdm.types import Array, Numbers, Row
+
+CELL = 4.2  # millimetres per species
+TALLEST = 3800.0
+NARROW = 110.0
+MOST_LEVELS = 60
+PALE = 0.3  # of pairs that are not certain
+ROW = 4.8  # millimetres per species
+LETTER = 0.22  # of the distance between parent and child
+BUTT: dict[str, Any] = {"solid_capstyle": "butt"}
+# Links are drawn on one scale in every picture: a line of full width stands for this weight or more, and one of less
+# than the floor, at which two species' odds hardly depend on each other (log odds ratio 4 × 0.02), is grey.
+FULL, FLOOR = 1.0, 0.02
+NONE = "#aaaaaa"
+PALE_LINK = 0.45
+DASHES = (0, (3, 1.5))
+COLOURS = "RdBu"  # blue is together, red apart, as in the picture of the network
+
+
+def draw_matrix(species: Sequence[str], weights: Array, q: Array, path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the associations of all pairs, species in an order that puts those with like associations side by side.
+
+    `weights` and `q` (adjusted p-values) are symmetric matrices, NaN where a pair has none. A dot marks those that are
+    certain at a false discovery rate of 5 %, the others are pale.
+    """
+    order = likeness_order(weights)
+    shown, sure = weights[np.ix_(order, order)], q[np.ix_(order, order)] <= SURE
+    names = [str(species[k]) for k in order]
+    text = "Associations of all pairs beyond the environment", "apart – weight – together (dot: q below 0.05)"
+    figure = _table_figure(shown, ~sure, names, names, *text, paper)
+    axes = figure.axes[0]
+    y, x = np.nonzero(sure)
+    axes.scatter(x, y, s=3, c="black", linewidths=0)
+    for name in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        name.set_fontstyle("italic")
+    return save(figure, path)
+
+
+def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the effect of every level on every species as a table of colours, pale where the 95 % interval has zero.
+
+    Levels and species are in an order that puts those with like effects side by side; of many levels, those with the
+    largest effects are shown.
+    """
+    strongest = np.argsort(-np.square(random.effect).sum(axis=0), kind="stable")[:MOST_LEVELS]
+    effect = random.effect[:, strongest]
+    unsure = np.zeros(effect.shape, dtype=bool)
+    if random.variance.size:
+        unsure = np.abs(effect) < HALF_WIDTH * np.sqrt(random.variance[:, strongest])
+    rows, columns = (np.argsort(vector, kind="stable") for vector in _leading(effect))
+    more = f" (the {len(columns)} strongest of {len(random.levels)})" if len(columns) < len(random.levels) else ""
+    names = [species[k] for k in rows], [random.levels[strongest[k]] for k in columns]
+    text = (
+        f"Random effect of {safe_text(random.column, 24)}{more}",
+        "rarer – log-odds – more common (pale: not certain)",
+    )
+    figure = _table_figure(effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)], *names, *text, paper)
+    for name in figure.axes[0].get_yticklabels():
+        name.set_fontstyle("italic")
+    return save(figure, path)
+
+
+def draw_corner(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw how the effects of features change with traits, pale where the 95 % interval has zero.
+
+    `rows` are those of the fourth corner.
+    """
+    traits, features = (list(dict.fromkeys(sorted(str(row[key]) for row in rows))) for key in ("trait", "feature"))
+    weight, unsure = np.zeros((len(traits), len(features))), np.zeros((len(traits), len(features)), dtype=bool)
+    for row in rows:
+        at = traits.index(str(row["trait"])), features.index(str(row["feature"]))
+        weight[at], unsure[at] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
+    text = "Traits and the environment", "weaker – effect – stronger with the trait (pale: not certain)"
+    return save(_table_figure(weight, unsure, traits, features, *text, paper), path)
+
+
+def _table_figure(
+    values: Array,
+    unsure: NDArray[np.bool_],
+    row_names: Sequence[str],
+    column_names: Sequence[str],
+    title: str,
+    label: str,
+    paper: Paper,
+) -> Sheet:
+    """Return the picture of a table of effects as colours, those that are unsure pale."""
+    rows, columns = values.shape
+    figure = new_figure(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
+    axes = figure.subplots()
+    most = float(np.nanmax(np.abs(values), initial=0.1))
+    scale: dict[str, Any] = {"cmap": COLOURS, "vmin": -most, "vmax": most, "interpolation": "nearest"}
+    axes.imshow(values, alpha=np.where(unsure, PALE, 1.0), **scale)
+    image = axes.imshow(np.where(unsure, np.nan, values), **scale)  # whose colours the strip beside has
+    names = [safe_text(str(name), 24) for name in column_names]
+    axes.set_xticks(range(columns), names, rotation=90, fontsize=SMALL)
+    names = [safe_text(str(name), 30) for name in row_names]
+    axes.set_yticks(range(rows), names, fontsize=SMALL)
+    axes.set_title(title, fontsize=TITLE, loc="left")
+    strip = figure.colorbar(image, ax=axes, shrink=0.9)
+    few_ticks(strip)
+    strip.set_label(label.replace(" (", "\n("), fontsize=SMALL)
+    return figure
+
+
+def _leading(effect: Array) -> tuple[Array, Array]:
+    """Return the leading singular vectors of a matrix, with a sign of their own."""
+    left, _, right = np.linalg.svd(effect, full_matrices=False)
+    sign = 1.0 if right[0, int(np.argmax(np.abs(right[0])))] > 0 else -1.0
+    return sign * left[:, 0], sign * right[0]
+
+
+def likeness_order(weights: Array) -> list[int]:
+    """Return species by the leading eigenvector of their associations: those that are found together are neighbours."""
+    filled = np.nan_to_num(weights)
+    if len(filled) < 3:
+        return list(range(len(filled)))
+    vector = np.linalg.eigh(filled)[1][:, -1]
+    vector = vector if vector[int(np.argmax(np.abs(vector)))] > 0 else -vector
+    return [int(k) for k in np.argsort(vector, kind="stable")]
+
+
+def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the shares of variables and associations in every species' log-odds, one bar per species.
+
+    `rows` are those of `partition_variance`; the largest part on average is at the left, associations are at the right.
+    """
+    last = parts[-1]
+    ranked = sorted(parts[:-1], key=lambda part: -np.mean([max(row[part], 0.0) for row in rows]))
+    shown = [*ranked[:8], *(["other variables"] if len(ranked) > 8 else []), last]
+    values = {
+        part: np.array(
+            [sum(row[name] for name in ranked[8:]) if part == "other variables" else row[part] for row in rows]
+        )
+        for part in shown
+    }
+    figure = new_figure(PAGE, min(32.0 + CELL * len(rows), TALLEST), paper)
+    axes = figure.subplots()
+    colours = _colours(len(shown) - 1)
+    right, left = np.zeros(len(rows)), np.zeros(len(rows))
+    for part, colour in zip(shown, [*colours, GREY]):
+        width = values[part]
+        start = np.where(width >= 0, right, left)
+        axes.barh(range(len(rows)), width, left=start, color=colour, label=safe_text(part, 24), height=0.8)
+        right, left = right + np.maximum(width, 0.0), left + np.minimum(width, 0.0)
+    axes.axvline(0.0, color="black", lw=0.8)
+    names = [safe_text(str(row["species"]), 30) for row in rows]
+    axes.set_yticks(range(len(rows)), names, fontsize=SMALL, fontstyle="italic")
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="x", labelsize=SMALL)
+    axes.set_xlabel("Share of the variance of the log-odds", fontsize=SMALL)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize=SMALL, frameon=False)
+    return save(figure, path)
+
+
+def _colours(count: int) -> list[Any]:
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](k / max(count - 1, 1)) for k in range(count)]
+
+
+def draw_network(
+    species: Sequence[str],
+    forest: Forest,
+    edges: Sequence[Numbers],
+    prevalence: Sequence[float],
+    path: Path,
+    paper: Paper = PLAIN,
+) -> Path:
+    """Draw who is linked with whom, one row per species, and beside it the weight of its link with the deviation.
+
+    Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one
+    link to the left, but the middle of each tree, so tree and weights share their rows. `edges` are the rows of
+    `FittedJoint.associations`, in the forest's order; a dot grows with the species' prevalence at its known sites.
+    """
+    rows = hang(forest)
+    right = max(row.depth + LETTER * len(drawable(str(species[row.species]), 30)) for row in rows) + 0.6
+    wide = 0.35 * (right + 0.4)
+    figure = new_figure(max(INCH * (wide + 3.0), PAGE), min(30.0 + ROW * len(rows), TALLEST), paper)
+    tree, weights = figure.subplots(1, 2, width_ratios=[wide, 3.2], sharey=True)
+    _draw_tree(tree, species, rows, edges, prevalence)
+    tree.set_xlim(-0.4, right)
+    _draw_weights(weights, rows, edges)
+    tree.set_ylim(len(rows) - 0.3, -0.8)
+    return save(figure, path)
+
+
+@dataclass(frozen=True)
+class TreeRow:
+    """A species in a hanging tree: the row of its parent, the edge between, and how many edges from the middle."""
+
+    species: int
+    parent: int
+    edge: int
+    depth: int
+
+
+def hang(forest: Forest) -> list[TreeRow]:
+    """Return the species as rows, each tree from its middle on: parents before children, small branches first."""
+    rows: list[TreeRow] = []
+    seen: set[int] = set()
+    trees = []
+    for s in range(forest.size):
+        if s not in seen:
+            trees.append(_middle(forest, s))
+            seen.update(_walk(forest, s))
+    for middle in sorted(trees, key=lambda s: -len(_walk(forest, s))):
+        parent = _walk(forest, middle)
+        below = dict.fromkeys(parent, 1)
+        for s in reversed(list(parent)):
+            if parent[s][0] >= 0:
+                below[parent[s][0]] += below[s]
+        at: dict[int, int] = {-1: -1}
+        todo = [(middle, 0)]
+        while todo:
+            s, depth = todo.pop()
+            at[s] = len(rows)
+            rows.append(TreeRow(s, at[parent[s][0]], parent[s][1], depth))
+            children = [t for t in parent if parent[t][0] == s]
+            todo += [(t, depth + 1) for t in sorted(children, key=lambda t: -below[t])]
+    return rows
+
+
+def _walk(forest: Forest, root: int) -> dict[int, tuple[int, int]]:
+    """Return the parent of every species that is linked with `root`, and the edge to it; nearest first."""
+    parent = {root: (-1, -1)}
+    todo = [root]
+    for s in todo:
+        for e in forest.around[forest.start[s] : forest.start[s + 1]]:
+            t = int(forest.edges[e].sum() - s)
+            if t not in parent:
+                parent[t] = (s, int(e))
+                todo.append(t)
+    return parent
+
+
+def _middle(forest: Forest, s: int) -> int:
+    """Return the middle of the longest path of the tree that a species is in."""
+    parent = _walk(forest, list(_walk(forest, s))[-1])
+    path = [list(parent)[-1]]
+    while parent[path[-1]][0] >= 0:
+        path.append(parent[path[-1]][0])
+    return path[len(path) // 2]
+
+
+def _draw_tree(
+    axes: Axes,
+    species: Sequence[str],
+    rows: Sequence[TreeRow],
+    edges: Sequence[Numbers],
+    prevalence: Sequence[float],
+) -> None:
+    for y, row in enumerate(rows):
+        if row.edge >= 0:
+            x = rows[row.parent].depth
+            axes.plot([x, x], [row.parent, y], color="#bbbbbb", lw=0.8, zorder=1)
+            known = (edges[row.edge][key] for key in ("weight", "sd"))
+            style = link_style(*(float("nan") if value is None else float(value) for value in known))
+            axes.plot([x, row.depth], [y, y], zorder=2, **style)
+        text = safe_text(str(species[row.species]), 30)
+        italic: dict[str, Any] = {"fontsize": SMALL, "fontstyle": "italic"}
+        axes.annotate(text, (row.depth, y), xytext=(8, 0), textcoords="offset points", va="center", **italic)
+    depth, size = [row.depth for row in rows], [12 + 90 * prevalence[row.species] for row in rows]
+    axes.scatter(depth, range(len(rows)), s=size, c="white", edgecolors="black", linewidths=0.9, zorder=3)
+    axes.set_axis_off()
+    axes.set_title("Associations beyond the environment", fontsize=TITLE, loc="left")
+
+
+def _draw_weights(axes: Axes, rows: Sequence[TreeRow], edges: Sequence[Numbers]) -> None:
+    """Draw the weight of every row's edge, with a whisker of one standard deviation to either side."""
+    linked = [y for y, row in enumerate(rows) if row.edge >= 0]
+    weights = np.array([edges[rows[y].edge]["weight"] for y in linked])
+    spread = np.array([edges[rows[y].edge]["sd"] for y in linked], dtype=np.float64)
+    known = np.isfinite(spread)
+    if known.any():
+        axes.errorbar(weights, linked, xerr=np.where(known, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
+    for sure in (True, False):
+        at = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
+        colours = [_colour(weights[k]) for k in at]
+        faces = colours if sure else "white"
+        axes.scatter(weights[at], np.array(linked)[at], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
+    wide = np.where(known, spread, 0.0)
+    low, high = float(np.min(weights - wide, initial=0.0)), float(np.max(weights + wide, initial=0.0))
+    room = 0.04 * (high - low)  # and at least ten floors to either side, so that nothing looks like something
+    axes.set_xlim(min(low - room, -10 * FLOOR), max(high + room, 10 * FLOOR))
+    axes.axvline(0.0, color="black", lw=0.8)
+    axes.tick_params(axis="x", labelsize=SMALL)
+    axes.tick_params(axis="y", left=False, labelleft=False)
+    axes.grid(axis="x", alpha=0.3)
+    for weight, what in ((FULL, "found together"), (-FULL, "found apart")):
+        axes.plot([], [], label=what, **{**link_style(weight, float("nan")), "lw": 2.5})
+    axes.plot([], [], label=f"weight below {FLOOR:g}: none", **link_style(0.0, float("nan")))
+    if known.any():
+        axes.plot([], [], label="less than its deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=SMALL, handlelength=3.2, frameon=False)
+    what = "Weight of the link to the left"
+    axes.set_xlabel(f"{what} (± standard deviation)" if known.any() else what, fontsize=SMALL)
+
+
+def link_style(weight: float, sd: float) -> Numbers:
+    """Return how a link is drawn: its width is that of its weight, and it is pale and broken if that is uncertain."""
+    style: dict[str, Any] = {"color": _colour(weight), "lw": 0.6 + 5 * min(abs(weight) / FULL, 1.0), **BUTT}
+    return style if is_sure(weight, sd) else {**style, "alpha": PALE_LINK, "ls": DASHES, "dash_capstyle": "butt"}
+
+
+def is_sure(weight: float, sd: float) -> bool:
+    """Whether a weight is at least as large as its standard error or posterior deviation, where that is known."""
+    return not abs(weight) < sd
+
+
+def _colour(weight: float) -> str:
+    return NONE if abs(weight) < FLOOR else INK if weight > 0 else ACCENT
