@@ -11,21 +11,52 @@ from typer.main import get_command
 
 from sdm._version import __version__
 from sdm_cli.exit_codes import Terminated
-from sdm_cli.help_text import WIDTH, PlainCommand, PlainGroup
+from sdm_cli.help_text import FIRST_COLUMN, WIDTH, PlainCommand, PlainGroup, PlainHelp, bold
 from sdm_cli.plain import plain
 
-_MODULES = {
-    "runs": ("fit", "tune", "path", "classify", "joint", "curve", "check", "variables"),
-    "applying": ("project", "predict", "evaluate"),
-    "stored": ("report", "status", "info", "convert", "maxent"),
-    "starting": ("example", "simulate", "init", "schema", "help", "cite", "version"),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Model": {
+        "fit": ("runs", "Fit a model: map, response curves, measures, model file."),
+        "tune": ("runs", "Choose settings by cross-validation, then fit the chosen one."),
+        "path": ("runs", "Follow a model over all penalties or tolerances."),
+        "classify": ("runs", "Model classes, such as habitats, from labelled sites."),
+        "joint": ("runs", "Model several species at the same sites together."),
+        "curve": ("runs", "Draw learning curves, or sensitivity to the penalty."),
+    },
+    "Prepare": {
+        "check": ("runs", "List the problems of a run before fitting."),
+        "variables": ("runs", "Correlate the variables, and suggest which to keep."),
+        "example": ("starting", "Copy sample data and a run file to a folder."),
+        "init": ("starting", "Write a commented run file with every option."),
+        "simulate": ("starting", "Simulate a landscape and a species with a known niche."),
+    },
+    "Project and test": {
+        "project": ("applying", "Project models to other climates, times and places."),
+        "predict": ("applying", "Map a model on other layers."),
+        "evaluate": ("applying", "Measure a model on independent records."),
+    },
+    "Results": {
+        "report": ("stored", "Make the HTML report again from stored results."),
+        "status": ("stored", "Show the progress of a run over several species."),
+        "info": ("stored", "Show the contents of a model file."),
+    },
+    "Exchange": {
+        "convert": ("stored", "Convert models to and from Java Maxent."),
+        "maxent": ("stored", "Run the command line of maxent.jar."),
+        "schema": ("starting", "Print the JSON Schema of run files or answers."),
+    },
+    "Help": {
+        "help": ("starting", "Show a page of the documentation."),
+        "cite": ("starting", "Print how to cite sdm."),
+        "version": ("starting", "Print the version."),
+    },
 }
-COMMANDS = {name: module for module, names in _MODULES.items() for name in names}
-"""The module of every command, in the order of the help."""
+"""Every command: its module, and its line in the help of all."""
+COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
 class Commands(PlainGroup):
-    """All commands; a command is loaded when it is called, and all of them are loaded for the help."""
+    """All commands; a command is loaded when it is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -34,6 +65,13 @@ class Commands(PlainGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name; None where there is none."""
         return _command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options before a command, and all commands, group by group."""
+        PlainHelp.format_options(self, ctx, formatter)
+        for title, commands in GROUPS.items():
+            with formatter.section(bold(title)):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()], col_max=FIRST_COLUMN)
 
 
 @cache

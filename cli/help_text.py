@@ -13,7 +13,7 @@ WIDTH = 110
 FIRST_COLUMN = 34
 
 
-def _bold(text: str) -> str:
+def bold(text: str) -> str:
     """Return a title, bold on a terminal."""
     return f"\x1b[1m{text}\x1b[0m" if sys.stdout is not None and sys.stdout.isatty() else text
 
@@ -34,7 +34,7 @@ def _place(topic: str) -> int:
     return 0 if topic in ("Arguments", "Options") else 2 if topic in ("General", "Messages") else 1
 
 
-class _PlainHelp:
+class PlainHelp:
     """Writes the help of a command, or of a group of commands."""
 
     help: str | None
@@ -66,15 +66,15 @@ class _PlainHelp:
             word = parameter.metavar or str(parameter.name).upper() if argument else record[0]
             topics.setdefault(topic, []).append((word, unmarked(record[1])))
         for topic in sorted(topics, key=_place):
-            with formatter.section(_bold(topic)):
+            with formatter.section(bold(topic)):
                 formatter.write_dl(topics[topic], col_max=FIRST_COLUMN)
 
 
-class PlainCommand(_PlainHelp, TyperCommand):
+class PlainCommand(PlainHelp, TyperCommand):
     """A command with plain help."""
 
 
-class PlainGroup(_PlainHelp, TyperGroup):
+class PlainGroup(PlainHelp, TyperGroup):
     """A group of commands with plain help."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -82,5 +82,5 @@ class PlainGroup(_PlainHelp, TyperGroup):
         super().format_options(ctx, formatter)
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         rows = [(name, unmarked(one.help or "").strip().split("\n\n")[0]) for name, one in commands.items() if one]
-        with formatter.section(_bold("Commands")):
+        with formatter.section(bold("Commands")):
             formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])

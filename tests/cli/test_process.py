@@ -11,19 +11,18 @@ from pathlib import Path
 import pytest
 from terminal import QUICK, files, process, start, succeed
 
-from sdm_cli.app import COMMANDS as LISTED
-from sdm_cli.app import run_app
+from sdm_cli.app import COMMANDS, GROUPS, run_app, whole_app
 
 HEAVY = ("numba", "numpy", "pandas", "rasterio", "geopandas", "matplotlib", "scipy", "rich", "yaml")
 SMALL = (*QUICK, "--dpi", 72)
-OTHERS = [f"sdm_cli.commands.{module}" for module in LISTED.values() if module != LISTED["fit"]]
+OTHERS = [f"sdm_cli.commands.{module}" for module in COMMANDS.values() if module != COMMANDS["fit"]]
 
 
 @pytest.mark.parametrize(
     ("words", "more"),
     [
         (("--version",), ("pydantic", "sdm.options", "sdm_cli.console")),
-        (("--help",), ()),
+        (("--help",), ("pydantic", "sdm.options", "sdm_cli.console")),
         (("fit", "--help"), tuple(OTHERS)),
         (("schema",), ()),
     ],
@@ -134,6 +133,13 @@ def test_a_run_over_species_loads_what_it_does(world, tmp_path: Path, more, not_
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=world.folder)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_help_lists_every_command_in_a_line_of_ten_words_at_most() -> None:
+    assert list(whole_app().commands) == list(COMMANDS)
+    for commands in GROUPS.values():
+        for name, (_, line) in commands.items():
+            assert len(line.split()) <= 10 and line.endswith("."), name
 
 
 def test_a_whole_run_as_a_process(world, tmp_path: Path) -> None:
