@@ -8,15 +8,14 @@ from platform import python_version
 from typing import TYPE_CHECKING
 
 from sdm.errors import HIDDEN, hide_secrets
-from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.assessing import AssessedModel
 from sdm.kinds.assessment_tables import fold_rows
-from sdm.kinds.model_task import AnyModelTask
+from sdm.kinds.model_task import AnyModelTask, write_artefacts
 from sdm.kinds.registry import read_results, results_class
 from sdm.kinds.task import AnyTask, Destination, Measured, ModelMaps, ModelResult, Prepared
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.vectors import write_points
+from sdm.maps.ranges import write_points
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves

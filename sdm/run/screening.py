@@ -16,7 +16,7 @@ from sdm.kinds.registry import task_of
 from sdm.kinds.task import AnyTask
 from sdm.kinds.writing import write_run
 from sdm.options.definitions import RunOptions
-from sdm.options.testing import TestOptions
+from sdm.options.fitting import TestOptions
 from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.types import Array, Numbers, Progress

@@ -12,7 +12,6 @@ from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.classes import refuse_rectified
-from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.classes.evaluating import evaluate_classes
@@ -38,7 +37,7 @@ from sdm.kinds.classes.outputs import (
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.inputs import check_layers, narrowed, open_layers
 from sdm.kinds.mapping import publish_value_map
-from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.task import FEW, CheckedVariables, Findings, Task
 from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from sdm.assess.class_assessor import targets_of
 from sdm.data.rasters.stack import Stack
-from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessment_tables import write_assessment
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
 from sdm.kinds.mapping import Tags, threshold_on_scale, write_value_map, write_value_maps
-from sdm.kinds.model_task import MapOptions
+from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps, Prepared
 from sdm.maps.classes import map_codes, no_class, write_class_maps
 from sdm.maps.novelty import NoveltyMaps

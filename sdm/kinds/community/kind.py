@@ -12,7 +12,6 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import CommunitySample, SiteSample
 from sdm.data.table import SampleTable
 from sdm.features.classes import refuse_rectified
-from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.community.fit import (
     CommunityPlan,
     JointFit,
@@ -28,7 +27,7 @@ from sdm.kinds.community.surveys import SurveyedRows, evaluate_joint, known_cell
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.kinds.inputs import narrowed
 from sdm.kinds.mapping import Tags, publish_maps, refuse_one_map
-from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.task import Prepared, Task
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.maps.moments import RasterSummary

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from sdm.assess.measures.partition import ASSOCIATIONS
 from sdm.assess.variables.variogram import Autocorrelation
-from sdm.kinds.artefacts import Artefact
 from sdm.kinds.community.fit import JointFit, MeasuredCommunity, prevalence
 from sdm.kinds.community.testing import MEASURES, WHAT
-from sdm.kinds.model_task import MapOptions
+from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.task import Destination, Files, ModelMaps, Prepared
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps

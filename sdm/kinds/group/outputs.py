@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.group.kind import GroupTask
 from sdm.kinds.group.tables import CHART_FILES, GROUP_TABLES, group_charts, strength_rows
+from sdm.kinds.model_task import write_artefacts
 from sdm.kinds.task import Destination, Files
 from sdm.kinds.writing import versions, write_numbers, write_run
 from sdm.maps.gis.styles import style_folder

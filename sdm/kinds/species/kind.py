@@ -9,11 +9,10 @@ from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.mapping import publish_value_map
-from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
 from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species, plan_species

@@ -15,20 +15,18 @@ from sdm.data.rasters.effort import KernelEffort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
-from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessment_tables import write_assessment
 from sdm.kinds.mapping import rule_tag, threshold_on_scale, write_value_map, write_value_maps
-from sdm.kinds.model_task import MapOptions
+from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.species.fit import MeasuredSpecies, SpeciesFit
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.ranges import write_range
+from sdm.maps.ranges import write_points, write_range
 from sdm.maps.rasters import NODATA, Raster, write_rasters
 from sdm.maps.species import PlannedMap, predict_rasters
-from sdm.maps.vectors import write_points
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.chart_files import make_plots

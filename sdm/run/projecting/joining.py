@@ -12,8 +12,7 @@ from sdm.progress.telling import step_by_step
 from sdm.report.projection import StoredCase
 from sdm.report.tables import write_rows
 from sdm.run.projecting.opening import Opened
-from sdm.run.projecting.summary import SpeciesProjection
-from sdm.run.projecting.telling import COLUMNS, field_column, projection_rows, projection_warnings
+from sdm.run.projecting.telling import COLUMNS, SpeciesProjection, field_column, projection_rows, projection_warnings
 from sdm.storage.files import remove_empty, safe_name, safe_names, to_json
 from sdm.types import Numbers, Progress
 

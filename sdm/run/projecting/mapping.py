@@ -33,8 +33,7 @@ from sdm.report.projection import StoredCase
 from sdm.run.projecting.joining import write_pages, write_projections
 from sdm.run.projecting.opening import REFERENCE, Opened, OpenScenario
 from sdm.run.projecting.scenarios import period_order
-from sdm.run.projecting.summary import SpeciesProjection, case_numbers
-from sdm.run.projecting.telling import common_warnings, projection_lines
+from sdm.run.projecting.telling import SpeciesProjection, case_numbers, common_warnings, projection_lines
 from sdm.run.run_folder import RunFolder, load_job
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_names, to_json

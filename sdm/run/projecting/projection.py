@@ -18,8 +18,7 @@ from sdm.models.extrapolation import known_range
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
 from sdm.run.projecting.mapping import NUMBERS, Projection, ProjectionResult
-from sdm.run.projecting.models import find_models, with_options
-from sdm.run.projecting.opening import REFERENCE, Opened, open_scenarios, variables_of
+from sdm.run.projecting.opening import REFERENCE, Opened, find_models, open_scenarios, variables_of, with_options
 from sdm.run.projecting.scenarios import Scenario, field_names, find_scenarios
 from sdm.run.run_folder import results_place
 from sdm.storage.commit import claim

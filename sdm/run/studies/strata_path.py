@@ -21,7 +21,7 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
-from sdm.kinds.artefacts import Artefact
+from sdm.kinds.model_task import Artefact
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
 from sdm.kinds.splitting import RecordPlan, with_default_folds
