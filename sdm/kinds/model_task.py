@@ -181,9 +181,9 @@ class ModelTask(ABC, Generic[ModelT]):
                 f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
             )
 
-    @abstractmethod
     def map_places(self, output: Path) -> list[Path]:
-        """Return the files that the maps of `sdm predict` go to; none where they go to a folder."""
+        """Return the files that the maps of `sdm predict` go to, by default one; none where they go to a folder."""
+        return [output]
 
     @abstractmethod
     def map(self, model: ModelT, stack: "Stack", output: Path, given: MapOptions) -> MapResult:

@@ -173,9 +173,9 @@ class ModelResult:
         counted = self.numbers.get("outside")
         if not counted or not counted["cells"]:
             return []
-        from sdm.maps.outside import Outside
+        from sdm.maps.outside import outside_line
 
-        return [self.line("map", Outside.of_numbers(counted).line)]
+        return [self.line("map", outside_line(counted))]
 
     def file_lines(self, wanted: Sequence[str]) -> list[str]:
         """Return where the results are, with the files that a person opens first."""
@@ -237,7 +237,6 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
     of its models."""
 
     assessor: ClassVar[Any] = None  # how models are fitted again and measured, for kinds that can be tuned
-    chooses_in_folds: ClassVar[bool] = False  # whether `fit` lets folds choose variables (`chosen_in_folds`)
 
     # Options
 

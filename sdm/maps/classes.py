@@ -4,7 +4,6 @@ Memory is a few windows, whatever the size of the raster and the number of class
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,20 +22,6 @@ from sdm.types import AnyArray, Array, Index, Numbers
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")
-
-
-@dataclass(frozen=True)
-class ClassMaps:
-    """The maps written: cells with a prediction, the share of each class on the map, and the mean entropy in nats."""
-
-    cells: int
-    shares: NDArray[np.float64]
-    mean_entropy: float
-
-    def numbers(self, labels: Sequence[str]) -> Numbers:
-        """Return the same under the names that results have, the shares by class."""
-        shares = dict(zip(labels, self.shares.tolist()))
-        return {"cells": self.cells, "mean_entropy": self.mean_entropy, "shares": shares}
 
 
 def class_codes(labels: Sequence[str]) -> list[int]:
@@ -73,10 +58,11 @@ def write_class_maps(
     *,
     novelty: NoveltyMaps | None = None,
     tags: Mapping[str, str] | None = None,
-) -> ClassMaps:
+) -> Numbers:
     """Write the maps of a model as Cloud-Optimized GeoTIFFs: all, or none. `paths` say where to write ``probability``
     (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
-    class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
+    class) and ``entropy`` (nats). Return the cells with a prediction, the mean entropy in nats, and the share of each
+    class on the map. The other arguments are those of `sdm.maps.species.predict_raster`."""
     codes = np.array(map_codes(model), dtype=np.uint8)
     counts: dict[tuple[int, int], Index] = {}  # of every value on the map of classes, by window
 
@@ -89,7 +75,8 @@ def write_class_maps(
     about = {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
     rasters = _rasters(paths, about.get("title") or "class", model, codes)
     *_, entropy = how.write(model, stack, rasters, _tags(model, codes, about), bands, novelty, about=about)
-    return ClassMaps(entropy.cells, np.sum(list(counts.values()), axis=0)[codes] / entropy.cells, entropy.mean)
+    shares = np.sum(list(counts.values()), axis=0)[codes] / entropy.cells
+    return {"cells": entropy.cells, "mean_entropy": entropy.mean, "shares": dict(zip(model.labels, shares.tolist()))}
 
 
 def _bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tuple[AnyArray, ...]:

@@ -18,7 +18,7 @@ from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.community import FittedJoint
 from sdm.storage.files import safe_names
-from sdm.types import AnyArray, Array, Numbers
+from sdm.types import AnyArray, Array
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
 # Sums over species: of marginals, the best labeling, marginals without edges, and the first less the third.
@@ -70,21 +70,8 @@ class SurveyedCells:
         return out
 
 
-@dataclass(frozen=True)
-class JointMaps:
-    """Summaries of the maps of a joint model, as in `JointPlaces`."""
-
-    species: dict[str, RasterSummary]
-    present: dict[str, RasterSummary]
-    richness: dict[str, RasterSummary]
-
-    @property
-    def numbers(self) -> Numbers:
-        """The same as JSON values."""
-        return {
-            kind: {name: one.numbers for name, one in summaries.items()}
-            for kind, summaries in (("species", self.species), (PRESENT, self.present), ("richness", self.richness))
-        }
+JointMaps = dict[str, dict[str, RasterSummary]]
+"""Summaries of the maps of a joint model by name: of `species`, of presence (`PRESENT`), and of `richness`."""
 
 
 def write_maps(
@@ -111,7 +98,7 @@ def write_maps(
 
     summaries = iter(how.write(joint, stack, *_rasters(joint, places, wanted), bands, novelty, doing="maps"))
     species, present = ({name: next(summaries) for name in joint.species} for _ in range(2))
-    return JointMaps(species, present, {name: next(summaries) for name in wanted})
+    return {"species": species, PRESENT: present, "richness": {name: next(summaries) for name in wanted}}
 
 
 def _predict_cells(

@@ -1,7 +1,7 @@
 """Maps of a group of species on shared axes: every axis, the first three as colours, and every species."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,15 +27,6 @@ TOGETHER = 200  # species that are mapped in one pass over the layers: every map
 NUMBERS = 1 << 22  # scores and predictions that are held at once, in each thread
 
 
-@dataclass(frozen=True)
-class AxisMaps:
-    """The maps of the axes: their summaries, the composite of colours, and from where to where each colour goes."""
-
-    axes: list[RasterSummary]
-    colours: Path | None
-    ends: list[tuple[float, float]]
-
-
 def axis_title(model: GroupModel, k: int) -> str:
     """Say which axis it is, and how much it explains."""
     return f"axis {k + 1}, explains {100 * model.explained[k]:.0f} %"
@@ -46,46 +37,32 @@ def write_axis_maps(
     stack: Stack,
     folder: Path,
     how: MapPass = DEFAULT,
-) -> AxisMaps:
+) -> list[RasterSummary]:
     """Write `axis_1.tif` and the next, at most six, in one pass over the layers; and `axes_rgb.tif`, whose red, green
     and blue are the first three axes, each from its 2nd to its 98th percentile over the land. Cells without data are
     transparent in it. A model without axes has no maps. The rest is as for `sdm.maps.species.predict_raster`."""
     part = how.part(model.names, stack)
     if not model.rank:
-        return AxisMaps([], None, [])
-    first = first_axes(model, MOST_AXES)
+        return []
+    count = min(model.rank, MOST_AXES)
     step = max(1, -(-part.width * part.height // SAMPLE))
     seen: dict[tuple[int, int], NDArray[np.float32]] = {}  # of the first three axes, by window
 
     def bands(window: Window, columns: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], None]:
-        scores = first.axis_scores(list(columns), how.clamped).astype(np.float32)
+        scores = model.axis_scores(list(columns), how.clamped)[:count].astype(np.float32)
         seen[int(window.row_off), int(window.col_off)] = scores[:3, mapped][:, ::step]
         scores[:, ~mapped] = NODATA
         return list(scores), None
 
-    titles = [axis_title(model, k) for k in range(first.rank)]
+    titles = [axis_title(model, k) for k in range(count)]
     common = {"model_id": model.identity, "software": f"sdm {__version__}"}
-    places = [folder / f"axis_{k + 1}.tif" for k in range(first.rank)]
+    places = [folder / f"axis_{k + 1}.tif" for k in range(count)]
     rasters = [Raster(path, bands=(title,)) for path, title in zip(places, titles)]
     tags = [{**common, "what": title, "units": "deviations"} for title in titles]
     summaries = how.write(model, stack, rasters, tags, bands, doing="maps of axes")
     ends = _ends(np.concatenate([seen[place] for place in sorted(seen)], axis=1))
     _write_colours(places[:3], folder / COLOURS, ends, titles, common, how)
-    return AxisMaps(summaries, folder / COLOURS, ends)
-
-
-def first_axes(model: GroupModel, most: int) -> GroupModel:
-    """Return the model with its first axes alone: the others are not computed."""
-    if model.rank <= most:
-        return model
-    first = slice(most)
-    return replace(
-        model,
-        axes=model.axes[:, first],
-        places=model.places[first],
-        explained=model.explained[first],
-        ranges=model.ranges[first],
-    )
+    return summaries
 
 
 def _ends(scores: NDArray[np.float32]) -> list[tuple[float, float]]:

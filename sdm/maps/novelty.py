@@ -26,7 +26,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError, OptionError
 from sdm.maps.cells import KnownCells
 from sdm.maps.moments import RasterSummary
-from sdm.maps.outside import Outside, OutsideTally
+from sdm.maps.outside import OutsideTally, outside_line
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.colours import palette
 from sdm.models.interface import FittedModel
@@ -288,20 +288,20 @@ class NoveltyMaps:
         self.summaries = dict(zip(self.novelty.names, summaries))
 
     @property
-    def outside(self) -> Outside | None:
+    def outside(self) -> Numbers | None:
         """How much of the map is outside the training range; None where the model does not know it."""
-        return None if self._tally is None else self._tally.summary()
+        return None if self._tally is None else self._tally.numbers()
 
     @property
     def numbers(self) -> Numbers:
         """What was counted, as JSON values."""
         outside, maps = self.outside, {a: one.numbers for a, one in self.summaries.items() if a not in OF_VARIABLES}
-        return {**({} if outside is None else {"outside": outside.numbers}), **({"novelty": maps} if maps else {})}
+        return {**({} if outside is None else {"outside": outside}), **({"novelty": maps} if maps else {})}
 
     @property
     def lines(self) -> list[str]:
         """What was counted, in words, before anything else that is said of a map."""
-        return [] if self.outside is None else [self.outside.line]
+        return [] if self.outside is None else [outside_line(self.outside)]
 
     @property
     def texts(self) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """Maps of one species: its suitability, presence and absence by a threshold, and how much replicates agree."""
 
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -14,6 +16,7 @@ from sdm._version import __version__
 from sdm.assess.uncertainty import predict_spread
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
@@ -30,6 +33,18 @@ STATISTIC_WORDS = {
     "upper": "upper limit (95 %)",
 }
 SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
+
+
+def threshold_on_scale(model: ValueModel, threshold: str | float, scale: str) -> float:
+    """Return a threshold on an output scale: a number as it is, a name as the model's fit defined it."""
+    with suppress(ValueError):
+        if math.isfinite(value := float(threshold)):
+            return value
+    known = model.meta.get("thresholds", {})
+    if threshold not in known:
+        listed = ", ".join(known) or "none, for it was not fitted by 'sdm fit'"
+        raise OptionError(f"threshold={threshold}: expected a number, or one that the model has ({listed})")
+    return float(model.from_raw(known[threshold], scale))
 
 
 def predict_raster(

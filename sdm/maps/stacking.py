@@ -62,17 +62,8 @@ def write_stack(
     Raises
     ------
     DataError
-        If there are fewer than two maps, they are not on one grid, or one cannot be read or has no cutoff.
+        If the maps are not on one grid, or one cannot be read.
     """
-    if len(maps) < 2:
-        raise DataError(
-            f"a stack adds up the maps of species, and there is {len(maps) or 'no'} map: expected 2 or more"
-        )
-    if unknown := [how for how in places if how not in HOW]:
-        raise DataError(f"a stack of '{unknown[0]}' is not known: expected {' or '.join(HOW)}")
-    for one in maps if "threshold" in places else ():
-        if one.cutoff is None:
-            raise DataError(f"{one.path} has no cutoff, which a stack of 'threshold' needs: use 'sum'")
     grid = _grid(maps[0].path)
     kind, nothing = ("uint16", 2**16 - 1) if len(maps) < 2**16 - 1 else ("uint32", 2**32 - 1)
     kinds = {"sum": ("float32", NODATA), "threshold": (kind, float(nothing))}

@@ -170,7 +170,7 @@ class Job:
         variables = prepared.chosen.get(name)
         if variables is not None:
             measured.numbers["variable_selection"] = variables.numbers()
-            measured.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
+            measured.notes[:0] = choice_notes(variables, options, self.task.assessor is not None and nests(options))
         log.debug("%s fitted and measured in %.1f s", name, perf_counter() - begun.began)
         return Ready(**vars(begun), measured=measured)
 

@@ -27,7 +27,7 @@ HEAVY = (
 )
 RASTERS = {"numpy", "rasterio"}
 MODELS = {*RASTERS, "numba"}
-FITS = {*MODELS, "pandas"}
+FITS = {*MODELS, "pandas", "jinja2"}  # templates of pages, and of the styles of maps
 QUIET = ("-q", "--dpi", "50")
 LEAN = (*QUIET, "--fc", "l", "--no-curves", "--no-importance", "--no-report", "--no-map")
 Words = Callable[[Any, Any], tuple[object, ...]]
@@ -46,7 +46,7 @@ CASES: dict[str, tuple[Words, set[str]]] = {
     "check": (lambda w, f: (w.records, w.layers), {*RASTERS, "pandas"}),
     "variables": (lambda w, f: (w.records, w.layers, *QUIET), {*FITS, "matplotlib", "PIL"}),
     "project": (lambda w, f: (f.model, "--scenarios", w.whole, *QUIET), {*MODELS, "matplotlib", "PIL", "jinja2"}),
-    "predict": (lambda w, f: (f.model, w.whole, "-q"), MODELS),
+    "predict": (lambda w, f: (f.model, w.whole, "-q"), {*MODELS, "jinja2"}),
     "evaluate": (lambda w, f: (f.model, "--presences", w.survey, "--layers", w.whole, "-q"), FITS),
     "report": (lambda w, f: (f.folder,), {*RASTERS, "PIL", "jinja2"}),
     "status": (lambda w, f: ("nothing",), {"numpy"}),
@@ -60,7 +60,7 @@ CASES: dict[str, tuple[Words, set[str]]] = {
     "help": (lambda w, f: (), set()),
     "maxent": (
         lambda w, f: ("-e", w.layers, "-s", w.records, "-t", "landcover", "-a", "linear", "nopictures"),
-        {*FITS, "PIL", "jinja2"},
+        {*FITS, "PIL"},
     ),
     "version": (lambda w, f: (), set()),
     "curve": (

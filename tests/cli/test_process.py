@@ -125,10 +125,9 @@ PLAIN = ("--no-curves", "--no-importance", "--no-report")
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("more", "not_loaded"), [(PLAIN, ("jinja2", "rich")), ((), ("rich",))])
+@pytest.mark.parametrize(("more", "not_loaded"), [(PLAIN, ("rich",)), ((), ("rich",))])
 def test_a_run_over_species_loads_what_it_does(world, tmp_path: Path, more, not_loaded) -> None:
-    """No other kind of model, no GIS library where records are a table, no plotting (another process draws), and no
-    page where none is made."""
+    """No other kind of model, no GIS library where records are a table, and no plotting (another process draws)."""
     words = ("fit", "one.csv", "layers", *FEW, "-q", "-o", str(tmp_path / "out"), *more)
     said = f"print([name for name in {(*NEVER, *not_loaded)!r} if name in sys.modules])"
     code = (

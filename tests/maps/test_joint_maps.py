@@ -71,7 +71,7 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
         content[name] = [path.read_bytes() for path in sorted((tmp_path / name).rglob("*.tif"))]
     assert content["small"] == content["whole"]
     assert len(content["small"]) == 2 * SPECIES + len(RICHNESS)
-    assert found.richness["richness"].cells == stack.width * stack.height - 30 * 40
+    assert found["richness"]["richness"].cells == stack.width * stack.height - 30 * 40
 
 
 def test_richness_is_the_sum_of_the_maps(written) -> None:
@@ -84,8 +84,8 @@ def test_richness_is_the_sum_of_the_maps(written) -> None:
     assert (labeled == count).all()
     assert labeled[:30, :40].mask.all()
     assert labeled.dtype == np.int16
-    assert found.species["sp 3"].path == own.species["sp 3"]
-    assert found.present["sp 3"].mean == pytest.approx(read(own.present["sp 3"]).mean())
+    assert found["species"]["sp 3"].path == own.species["sp 3"]
+    assert found["present"]["sp 3"].mean == pytest.approx(read(own.present["sp 3"]).mean())
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["chain", "tree", "none"]))

@@ -13,13 +13,14 @@ from sdm.assess.class_assessor import targets_of
 from sdm.data.rasters.stack import Stack
 from sdm.kinds.assessment_tables import write_assessment
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
-from sdm.kinds.mapping import Tags, threshold_on_scale, write_value_map, write_value_maps
+from sdm.kinds.mapping import Tags, write_value_map, write_value_maps
 from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps, Prepared
 from sdm.maps.classes import map_codes, no_class, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.projection.targets import Present, ProjectedModel, ProjectedTargets
 from sdm.maps.rasters import Raster
+from sdm.maps.species import threshold_on_scale
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.colours import hex_colour
 from sdm.models.extrapolation import extrapolated
@@ -56,7 +57,7 @@ def map_classes(
     paths, tags = _class_paths(folder / f"{safe_name(fit.name)}.tif"), _map_tags(fit)
     made = write_class_maps(fit.model, prepared.stack, paths, given.how, novelty=counted, tags=tags)
     files = {f"{what} map": path.name for what, path in paths.items()}
-    return ModelMaps(folder, files, {**counted.numbers, "map": made.numbers(fit.model.labels)})
+    return ModelMaps(folder, files, {**counted.numbers, "map": made})
 
 
 def _class_paths(raster: Path) -> dict[str, Path]:
@@ -210,15 +211,12 @@ CLASS_TABLES: tuple[Artefact[MeasuredClasses], ...] = (
 class ProjectedPresence(ProjectedModel):
     """A model of presence and absence."""
 
+    shown_scale: ClassVar[str] = "probability"
+
     @cached_property
     def value_model(self) -> PresenceOf:
         """The probability of presence."""
         return PresenceOf.of(cast("ClassModel", self.model))
-
-    @property
-    def shown_scale(self) -> str:
-        """The scale of its map."""
-        return "probability"
 
     @property
     def band(self) -> int:

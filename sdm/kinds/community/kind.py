@@ -104,9 +104,9 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
             (stage / MAPS).mkdir()
             places = JointPlaces.within(stage, model.species, OF_ONE_MODEL)
             maps = write_maps(model, None, stack, places, given.how, novelty=novelty, known=held)
-            for kind, group in (("probability", maps.species), (PRESENT, maps.present)):
+            for kind, group in (("probability", maps["species"]), (PRESENT, maps[PRESENT])):
                 yield from (({"what": kind, "species": name}, one) for name, one in group.items())
-            yield from (({"what": name}, one) for name, one in maps.richness.items())
+            yield from (({"what": name}, one) for name, one in maps["richness"].items())
 
         result = publish_maps(model, output, given, write, first=lines)
         if held is not None:

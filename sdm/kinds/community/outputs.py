@@ -144,7 +144,8 @@ def map_joint(
     wanted = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
     places = JointPlaces.within(folder, fit.joint.species, wanted)
     counted = NoveltyMaps(fit.joint)
-    numbers = write_maps(fit.joint, fit.stacked, stack, places, given.how, novelty=counted).numbers
+    made = write_maps(fit.joint, fit.stacked, stack, places, given.how, novelty=counted)
+    numbers = {kind: {name: one.numbers for name, one in maps.items()} for kind, maps in made.items()}
     files: Files = {
         kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
         for kind, those in (("species", places.species), (PRESENT, places.present))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from rasterio.windows import Window
 
 from sdm.assess.structure import Structure
+from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
 from sdm.kinds.assessment_tables import write_assessment
-from sdm.kinds.mapping import rule_tag, threshold_on_scale, write_value_map, write_value_maps
+from sdm.kinds.mapping import rule_tag, write_value_map, write_value_maps
 from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.species.fit import MeasuredSpecies, SpeciesFit
 from sdm.kinds.species.inputs import SpeciesPrepared
@@ -26,7 +27,7 @@ from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.ranges import write_points, write_range
 from sdm.maps.rasters import NODATA, Raster, write_rasters
-from sdm.maps.species import PlannedMap, predict_rasters
+from sdm.maps.species import PlannedMap, predict_rasters, threshold_on_scale
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.chart_files import make_plots
@@ -35,10 +36,7 @@ from sdm.report.results import GROUP
 from sdm.report.tables import curve_rows, maxent_results, write_frame
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_name
-from sdm.types import Progress, Row
-
-if TYPE_CHECKING:
-    from sdm.data.rasters.stack import Stack
+from sdm.types import Array, Progress, Row
 
 
 def write_species(measured: MeasuredSpecies, prepared: SpeciesPrepared, to: Destination) -> list[str]:
@@ -250,21 +248,28 @@ def map_species_together(
 
 def draw_species_maps(fit: SpeciesFit, maps: ModelMaps, prepared: SpeciesPrepared, options: RunOptions) -> Files:
     """Draw the map of a species with its records, if a picture is wanted."""
+    records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
+    records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
+    area = prepared.area_of(fit.name)
+    return draw_with_records(fit.name, maps, options, options.predict.scale, records, area, fit.model.alpha > 1.0)
+
+
+def draw_with_records(
+    name: str,
+    maps: ModelMaps,
+    options: RunOptions,
+    scale: str,
+    records: Mapping[str, tuple[Array, Array]],
+    area: StudyArea | None,
+    zeros: bool = False,
+) -> Files:
+    """Draw the map of a species with its records, if a picture is wanted; `zeros`: whether it has exact zeros."""
     if "map" not in maps.files or not options.output.map_picture:
         return {}
     from sdm.report.figures.maps.drawn import draw_map
     from sdm.report.figures.maps.plan import Marks, suitability
 
-    raster = maps.folder / maps.files["map"]
-    records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
-    records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
-    picture = draw_map(
-        raster,
-        raster.with_suffix(".png"),
-        shades=suitability(options.predict.scale),
-        title=fit.name,
-        species=True,
-        marks=Marks(records, prepared.area_of(fit.name), fit.model.alpha > 1.0),
-        paper=paper_of(options.output),
-    )
+    raster, marks = maps.folder / maps.files["map"], Marks(records, area, zeros)
+    place, shades, paper = raster.with_suffix(".png"), suitability(scale), paper_of(options.output)
+    picture = draw_map(raster, place, shades=shades, title=name, species=True, marks=marks, paper=paper)
     return {"picture": picture.name}

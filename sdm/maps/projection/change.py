@@ -1,7 +1,6 @@
 """Change against a reference: codes of cells, their areas, and where the middle of the suitable area lies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,27 +79,14 @@ class Ground:
         return {"x": x, "y": y, "lon": float(place[0][0]), "lat": float(place[1][0])}
 
 
-@dataclass(frozen=True)
-class Change:
-    """Change of the suitable area: cells and km² of every code, and percentages of what was suitable before."""
-
-    cells: tuple[int, ...]
-    km2: tuple[float, ...]
-
-    @classmethod
-    def of(cls, total: Array) -> "Change":
-        """Return the change of a tally."""
-        n = len(CODES)
-        return cls(tuple(map(int, total[:n])), tuple(map(float, total[n : 2 * n])))
-
-    @property
-    def numbers(self) -> Numbers:
-        """The same as JSON values; a percentage of nothing is None."""
-        before = self.km2[STABLE_PRESENT] + self.km2[LOSS]
-        parts: Numbers = {name: {"cells": cells, "km2": km2} for name, cells, km2 in zip(CODES, self.cells, self.km2)}
-        gain, loss = self.km2[GAIN], self.km2[LOSS]
-        shares = {"gain_percent": gain, "loss_percent": loss, "net_percent": gain - loss}
-        return parts | {name: 100 * km2 / before if before else None for name, km2 in shares.items()}
+def change_numbers(total: Array) -> Numbers:
+    """Return the change of the suitable area from a tally: cells and km² of every code, and percentages of what was
+    suitable before, None where that is nothing."""
+    cells, km2 = total[: len(CODES)].tolist(), total[len(CODES) : 2 * len(CODES)].tolist()
+    parts: Numbers = {name: {"cells": int(count), "km2": area} for name, count, area in zip(CODES, cells, km2)}
+    before, gain, loss = km2[STABLE_PRESENT] + km2[LOSS], km2[GAIN], km2[LOSS]
+    shares = {"gain_percent": gain, "loss_percent": loss, "net_percent": gain - loss}
+    return parts | {name: 100 * area / before if before else None for name, area in shares.items()}
 
 
 def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -> Numbers | None:

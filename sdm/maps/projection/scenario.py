@@ -23,9 +23,9 @@ from sdm.maps.projection.change import (
     STABLE_PRESENT,
     TITLES,
     UNKNOWN,
-    Change,
     Ground,
     change_codes,
+    change_numbers,
 )
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.rasters import BINARY_NODATA, BLOCK, NODATA, Raster, write_rasters
@@ -298,7 +298,7 @@ class _Work:
                 raise DataError(f"no cell of the layers has a value in every variable of the model of {one.title}")
             overall = _mean_values(sums, one.model.names, self.categorical)
             models[one.title] = {
-                "outside": None if counted.outside is None else counted.outside.numbers,
+                "outside": counted.outside,
                 "novelty": {name: by_file[self.folder / file] for name, file in files.items()},
                 "files": files | dict(self.own.files.together[k]),
                 "variables": overall,
@@ -334,7 +334,7 @@ class _Work:
             found["where_suitable"] = _mean_values(means, one.model.names, self.categorical)
             found["centroid"] = self.ground.centroid(total[:n])
         if changed:
-            found["change"] = Change.of(total).numbers
+            found["change"] = change_numbers(total)
             files["change"] = target.change
         return {**found, "files": files}
 

@@ -21,7 +21,7 @@ from sdm.errors import HIDDEN, hide_secrets
 from sdm.executors.opening import Here, as_done, workers
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.projection.change import Change, Ground, shift
+from sdm.maps.projection.change import Ground, change_numbers, shift
 from sdm.maps.projection.dispersal import limit_change
 from sdm.maps.projection.scenario import PRESENT, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
@@ -278,7 +278,7 @@ class Projection:
             codes = (1,) if at_first else PRESENT
             total = limit_change(stage / target.change, past, codes, km, grid, self.options.threads)
             known = numbers["targets"][target.title]
-            known["change"], known["centroid"] = Change.of(total).numbers, Ground(grid).centroid(total)
+            known["change"], known["centroid"] = change_numbers(total), Ground(grid).centroid(total)
 
     def _together(self, found: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
         """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from sdm.data.place import ELSEWHERE, has_place
 from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.grid import Grid
-from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError, hide_secrets
-from sdm.kinds.inputs import check_categories
+from sdm.kinds.inputs import check_categories, open_tagged
 from sdm.kinds.registry import model_task
 from sdm.kinds.task import REPLICATES
 from sdm.maps.projection.targets import ProjectedModel
@@ -116,7 +114,7 @@ class Opened:
     @property
     def grid(self) -> Grid:
         """The grid of all maps."""
-        return _bare((self.reference or self.scenarios[0]).stack)
+        return Grid.of((self.reference or self.scenarios[0]).stack)
 
 
 def open_scenarios(
@@ -139,9 +137,9 @@ def open_scenarios(
     opened: list[OpenScenario] = []
     for scenario in scenarios:
         first = reference or (opened[0] if opened else None)
-        target = align if first is None or align is None else _bare(first.stack)
+        target = align if first is None or align is None else Grid.of(first.stack)
         stack = _open(scenario, names, categorical, options, target, notices, told)
-        if first is not None and (difference := _bare(stack).difference(_bare(first.stack))):
+        if first is not None and (difference := Grid.of(stack).difference(Grid.of(first.stack))):
             hint = "use --align first to resample it"
             hint += ", or --reference none to map it without change" if first is reference else ""
             raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
@@ -177,15 +175,11 @@ def _open(
     said: list[str],
 ) -> Stack:
     """Open the layers of one scenario; what was said of another one is not said again."""
-    places, own = list(scenario.places), options.layers
-    rename = own.rename
+    nodata, rename = options.layers.nodata, options.layers.rename
     try:
-        stack = open_stack(
-            places if len(places) > 1 else places[0],
-            categorical=categorical, nodata=own.nodata, align=align, names=names, rename=rename,
-        )  # fmt: skip
-        stack = examine(stack)
-        refuse_codes_in(stack)
+        stack = open_tagged(
+            scenario.places, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename
+        )
     except (DataError, OptionError) as error:
         raise type(error)(f"{_called(scenario)}: {error}") from error
     for text in stack.notices:
@@ -197,7 +191,3 @@ def _open(
 
 def _called(scenario: Scenario) -> str:
     return REFERENCE if scenario.title == REFERENCE else f"scenario {scenario.title}"
-
-
-def _bare(stack: Stack) -> Grid:
-    return Grid(width=stack.width, height=stack.height, transform=stack.transform, crs=stack.crs)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sdm._version import __version__
 from sdm.kinds.writing import versions
-from sdm.maps.outside import Outside
+from sdm.maps.outside import outside_line
 from sdm.options.writing import ProjectOptions
 from sdm.report.projection import StoredCase, most_outside
 from sdm.types import Numbers, Row
@@ -209,7 +209,7 @@ def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]
             head += f"; suitable area {' to '.join(dict.fromkeys(f'{net:+.0f} %' for net in (min(nets), max(nets))))}"
         return [head]
     shown = found.scenarios[:MOST_LINES]
-    outside = [(case.title, Outside.of_numbers(case.tree("outside")).line) for case in shown if case.tree("outside")]
+    outside = [(case.title, outside_line(case.tree("outside"))) for case in shown if case.tree("outside")]
     lines = [head, *(f"  {title}: {line}" for title, line in outside), *(f"  {_line(case)}" for case in shown)]
     if n > MOST_LINES:
         lines.append(f"  {n - MOST_LINES} more: see scenarios.csv")

@@ -11,7 +11,7 @@ from rasterio.crs import CRS
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.maps.projection import dispersal
-from sdm.maps.projection.change import Change, Ground
+from sdm.maps.projection.change import Ground, change_numbers
 from sdm.maps.projection.dispersal import limit_change
 
 PLACES = {
@@ -50,7 +50,7 @@ def test_what_is_in_reach_is_so_by_all_pairs_of_cells(
         total = limit_change(change, past, (1,), km, grid_of(place))
         truth = limited(codes, before == 1, apart, km)
         np.testing.assert_array_equal(flat(change), truth, err_msg=f"{km} km")
-        numbers = Change.of(total).numbers
+        numbers = change_numbers(total)
         for code, part in count_codes(truth, place.areas()).items():
             assert numbers[code]["cells"] == part["cells"]
             assert numbers[code]["km2"] == pytest.approx(part["km2"], rel=1e-5)
