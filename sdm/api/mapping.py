@@ -12,7 +12,7 @@ from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
 from sdm.data.vectors import read_vector
 from sdm.errors import DataError, OptionError
-from sdm.maps.community import PRESENT
+from sdm.maps.several import PRESENT
 from sdm.report.results import Results
 from sdm.types import Numbers
 

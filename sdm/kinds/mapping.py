@@ -9,9 +9,9 @@ from sdm.errors import OptionError
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.task import Files
 from sdm.maps.gis.styles import publishing_maps, style_folder
-from sdm.maps.moments import RasterSummary
+from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps, novelty_places
-from sdm.maps.species import predict_raster, threshold_on_scale, write_spread_maps
+from sdm.maps.single import predict_raster, threshold_on_scale, write_spread_maps
 from sdm.models.interface import FittedModel, ValueModel
 from sdm.storage.commit import staging
 

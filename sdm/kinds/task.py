@@ -113,12 +113,8 @@ class Fit(Protocol):
         """What the model is of."""
 
 
-class Measured(Protocol):
+class Measured(Fit, Protocol):
     """A fitted model with everything that was measured."""
-
-    @property
-    def name(self) -> str:
-        """What the model is of."""
 
     numbers: Numbers
     notes: list[str]
@@ -292,7 +288,8 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
     def make_maps(
         self, fit: FitT, prepared: PreparedT, options: RunOptions, folder: Path, progress: Progress | None
     ) -> ModelMaps:
-        """Write the maps of a model that do not depend on its measures into a folder. By default there are none."""
+        """Write the maps of a model that do not depend on its measures into a folder, where maps are wanted and there
+        are layers. By default there are none."""
         return ModelMaps(folder, {}, {})
 
     def map_together(
@@ -303,7 +300,8 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         return []
 
     def draw_maps(self, fit: FitT, maps: ModelMaps, prepared: PreparedT, options: RunOptions) -> Files:
-        """Draw the pictures of maps beside them, and return the names of their files; by default there are none."""
+        """Draw the pictures of maps beside them, where there are maps and pictures are wanted; return their names. By
+        default there are none."""
         return {}
 
     @abstractmethod

@@ -20,7 +20,7 @@ from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
 from sdm.progress.telling import going_on
-from sdm.report.model_figures import write_figures
+from sdm.report.model_figures import write_figures, write_preview
 from sdm.report.paper import paper_of
 from sdm.report.tables import write_frame, write_rows
 from sdm.storage.files import safe_name, to_json
@@ -67,8 +67,6 @@ def write_model(
     style_folder(folder)
     files["numbers"] = f"{name}.json"
     if options.output.report:
-        from sdm.report.model_figures import write_preview
-
         files["page"] = f"{name}.html"
         made = write_preview(results)
         if made is not None:

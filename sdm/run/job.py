@@ -153,10 +153,14 @@ class Job:
 
     def _map(self, begun: Begun, folder: Path, progress: Progress | None) -> ModelMaps:
         """Make the maps of one model, and their pictures."""
+        if begun.prepared.stack is None or not begun.options.output.map:
+            return ModelMaps(folder, {}, {})
         return self._drawn(begun, self.task.make_maps(begun.fit, begun.prepared, begun.options, folder, progress))
 
     def _drawn(self, begun: Begun, maps: ModelMaps) -> ModelMaps:
         """Return maps with their pictures."""
+        if not maps.files or not begun.options.output.map_picture:
+            return maps
         return replace(maps, files=maps.files | self.task.draw_maps(begun.fit, maps, begun.prepared, begun.options))
 
     def _measure(self, begun: Begun, progress: Progress | None) -> Ready:

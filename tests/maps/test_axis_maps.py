@@ -15,8 +15,8 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
-from sdm.maps.group import write_axis_maps, write_group_maps
 from sdm.maps.passes import MapPass
+from sdm.maps.several import write_axis_maps, write_group_maps
 from sdm.models.group import GroupModel
 
 
@@ -140,8 +140,8 @@ def test_the_map_of_a_species_is_what_the_model_predicts_in_one_pass_or_in_sever
     model = made(cells, species=7, own=own)
     wanted = model.column_values(list(cells.reshape(2, -1)), "cloglog").reshape(7, *cells.shape[1:])
     for name, together in (("one", 200), ("several", 3)):
-        monkeypatch.setattr("sdm.maps.group.TOGETHER", together)
-        monkeypatch.setattr("sdm.maps.group.NUMBERS", 5000)
+        monkeypatch.setattr("sdm.maps.several.TOGETHER", together)
+        monkeypatch.setattr("sdm.maps.several.NUMBERS", 5000)
         (tmp_path / name).mkdir()
         places = {species: tmp_path / name / f"{s}.tif" for s, species in enumerate(model.species)}
         found = write_group_maps(model, stack, places)

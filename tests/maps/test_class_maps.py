@@ -14,7 +14,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OutputError
 from sdm.maps import rasters as predict
-from sdm.maps.classes import KINDS, class_codes, write_class_maps
+from sdm.maps.single import KINDS, class_codes, write_class_maps
 from sdm.models.classes import ClassModel
 from sdm.models.colours import palette, recorded_colours
 
@@ -41,7 +41,7 @@ def test_memory_is_bounded_and_windows_do_not_matter(stack: Stack, model: ClassM
     """The probabilities of this raster have more bytes than the prediction may take."""
     content = {}
     for name, budget in (("small", 16_000), ("whole", 1 << 30)):
-        monkeypatch.setattr("sdm.maps.classes._windows", lambda stack, _, budget=budget: stack.windows(budget=budget))
+        monkeypatch.setattr("sdm.maps.single._windows", lambda stack, _, budget=budget: stack.windows(budget=budget))
         paths = places(tmp_path / name)
         tracemalloc.start()
         try:

@@ -15,7 +15,7 @@ from sdm.errors import OptionError
 from sdm.maps.novelty import MEASURES, Novelty, NoveltyMaps, novelty_places, read_measures
 from sdm.maps.outside import outside_line
 from sdm.maps.passes import MapPass
-from sdm.maps.species import predict_raster
+from sdm.maps.single import predict_raster
 from sdm.models.species import Model
 
 HEIGHT, WIDTH = 90, 70

@@ -12,7 +12,7 @@ from sdm.errors import DataError
 from sdm.kinds.species.fit import MeasuredSpecies, fit_species, measure_species
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.words import species_info_lines
-from sdm.maps.species import threshold_on_scale
+from sdm.maps.single import threshold_on_scale
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate

@@ -38,10 +38,10 @@ from sdm.kinds.inputs import check_layers, narrowed, open_layers
 from sdm.kinds.mapping import publish_value_map
 from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.task import FEW, CheckedVariables, Findings, Task
-from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.projection.targets import ProjectedModel
+from sdm.maps.single import write_class_maps
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions

@@ -32,10 +32,6 @@ class Points:
         table = None if self.table is None else self.table.loc[rows].reset_index(drop=True)
         return Points(self.records.take(rows), table)
 
-    def without_left_out(self) -> Points:
-        """Return the rows without a list of those that were left out."""
-        return replace(self, records=replace(self.records, left_out=self.records.left_out[:0]))
-
     def leave_out(self, drop: NDArray[np.bool_], reason: str) -> Points:
         """Return the rows without some, which the records list with the reason."""
         table = None if self.table is None else self.table.loc[~drop].reset_index(drop=True)

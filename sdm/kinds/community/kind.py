@@ -29,9 +29,9 @@ from sdm.kinds.inputs import narrowed
 from sdm.kinds.mapping import Tags, publish_maps, refuse_one_map
 from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.task import Prepared, Task
-from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
-from sdm.maps.moments import RasterSummary
+from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.several import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.types import Numbers, Progress

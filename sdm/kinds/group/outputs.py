@@ -1,6 +1,6 @@
 """Everything that a run leaves behind of the group of its species: the file, tables, pictures, maps and a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sdm.data.rasters.area import StudyArea
@@ -11,8 +11,8 @@ from sdm.kinds.model_task import write_artefacts
 from sdm.kinds.task import Destination, Files
 from sdm.kinds.writing import versions, write_numbers, write_run
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.group import COLOURS, axis_title, write_axis_maps
 from sdm.maps.passes import MapPass
+from sdm.maps.several import COLOURS, axis_title, write_axis_maps
 from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
@@ -31,7 +31,6 @@ def write_group(
     stack: Stack | None,
     to: Destination,
     *,
-    folders: Mapping[str, str] | None = None,
     area: StudyArea | None = None,
     command: str = "",
 ) -> None:
@@ -43,9 +42,6 @@ def write_group(
         The layers; None where there are none to map.
     to
         A folder such as `group/` in that of a run over several species; its files get their names.
-    folders
-        The folder of every species beside this one, which the page links to; those of a run that has these species and
-        no others, unless given.
     area
         The study area, outside which maps have no data.
     command
@@ -62,7 +58,7 @@ def write_group(
     style_folder(folder)
     write_run(GroupTask(), options, folder, command)
     numbers = {"kind": model.kind, **group_numbers(model), "versions": versions(), "files": files}
-    numbers["folders"] = dict(folders or safe_names(model.species))
+    numbers["folders"] = safe_names(model.species)  # of the species, beside this one: the page links to them
     numbers["warnings"] = group_warnings(model)
     files["numbers"] = f"{GROUP}.json"
     if options.output.report:

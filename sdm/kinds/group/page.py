@@ -5,7 +5,7 @@ from typing import ClassVar, cast
 
 from sdm.assess.axes import RELATIVES
 from sdm.kinds.group.tables import CURVED, MOST_BARS, axis_name, curve_charts, place_bars, stored_biplot
-from sdm.maps.group import axis_title
+from sdm.maps.several import axis_title
 from sdm.models.group import GroupModel
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections

@@ -11,7 +11,7 @@ import numpy as np
 from sdm.assess.axes import RELATIVES, Shares, axis_profiles, known_sites, response_shares
 from sdm.assess.profiles import Profile
 from sdm.kinds.model_task import Artefact
-from sdm.maps.group import MOST_AXES
+from sdm.maps.several import MOST_AXES
 from sdm.models.group import GroupModel
 from sdm.report.charts import BarChart, Bars, Biplot, Chart, ColumnChart, LineChart, NamedTip, curve_chart, short
 from sdm.report.results import Results, column, number, rows_by

@@ -27,7 +27,7 @@ from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.ranges import write_points, write_range
 from sdm.maps.rasters import NODATA, Raster, write_rasters
-from sdm.maps.species import PlannedMap, predict_rasters, threshold_on_scale
+from sdm.maps.single import PlannedMap, predict_rasters, threshold_on_scale
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.chart_files import make_plots
@@ -209,11 +209,9 @@ def map_species(
     fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the map of one species."""
-    if prepared.stack is None or not options.output.map:
-        return ModelMaps(folder, {}, {})
     given, counted = MapOptions.of_run(options, prepared.area_of(fit.name), progress), NoveltyMaps(fit.model)
     raster, tags = folder / f"{safe_name(fit.name)}.tif", {"species": fit.name}
-    made = write_value_map(fit.model, prepared.stack, raster, given, tags, counted)
+    made = write_value_map(fit.model, cast(Stack, prepared.stack), raster, given, tags, counted)
     return ModelMaps(folder, {"map": made.path.name}, {"map": made.numbers, **counted.numbers})
 
 
@@ -247,7 +245,7 @@ def map_species_together(
 
 
 def draw_species_maps(fit: SpeciesFit, maps: ModelMaps, prepared: SpeciesPrepared, options: RunOptions) -> Files:
-    """Draw the map of a species with its records, if a picture is wanted."""
+    """Draw the map of a species with its records."""
     records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
     records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
     area = prepared.area_of(fit.name)
@@ -263,9 +261,7 @@ def draw_with_records(
     area: StudyArea | None,
     zeros: bool = False,
 ) -> Files:
-    """Draw the map of a species with its records, if a picture is wanted; `zeros`: whether it has exact zeros."""
-    if "map" not in maps.files or not options.output.map_picture:
-        return {}
+    """Draw the map of a species with its records; `zeros`: whether it has exact zeros."""
     from sdm.report.figures.maps.drawn import draw_map
     from sdm.report.figures.maps.plan import Marks, suitability
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sdm.errors import OptionError
 from sdm.maps.cells import KnownCells
 from sdm.maps.rasters import Raster
-from sdm.maps.species import threshold_on_scale
+from sdm.maps.single import threshold_on_scale
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
 from sdm.types import AnyArray, Array

@@ -10,8 +10,7 @@ from sdm.executors.opening import check_workers
 from sdm.kinds.task import Findings
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
-from sdm.maps.projection.change import Ground
-from sdm.maps.projection.dispersal import Reach
+from sdm.maps.projection.change import Ground, Reach
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.extrapolation import known_range

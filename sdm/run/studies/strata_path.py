@@ -136,8 +136,6 @@ class StrataTask(SpeciesTask):
     @staticmethod
     def make_maps(fit: Any, prepared: Any, options: RunOptions, folder: Path, progress: Progress | None) -> ModelMaps:
         """Write the map of one species."""
-        if not options.output.map:
-            return ModelMaps(folder, {}, {})
         path = folder / f"{safe_name(fit.name)}.tif"
         _write_map(fit, prepared, path, options.threads, progress)
         return ModelMaps(folder, {"map": path.name}, {})
