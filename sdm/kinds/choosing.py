@@ -1,8 +1,8 @@
 """Which variables a model of a run is fitted to, where the options leave some out; for every kind of model."""
 
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sdm.assess.splits.folds import Split
@@ -78,11 +78,8 @@ def uncorrelated(
     gains: dict[str, float] = {}
     dropped: list[Dropped] = []
     if own.drop_correlated is not None:
-
-        def ask(names: Sequence[str]) -> dict[str, float]:
-            return task.single_gains(table, options, names, executor, progress)
-
-        dropped, gains = drop_correlated(found, own.drop_correlated, ask)
+        gains_of = partial(task.single_gains, table, options, executor=executor, progress=progress)
+        dropped, gains = drop_correlated(found, own.drop_correlated, gains_of)
     if own.drop_vif is not None:
         gone = {one.variable for one in dropped}
         dropped += drop_inflated(found, own.drop_vif, [name for name in found.names if name not in gone])

@@ -134,12 +134,11 @@ SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
 def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, files: Files) -> list[str]:
     """Write where the density is not zero as polygons; return what is to be said of them."""
     path = raster.with_name(f"{raster.stem}_range.gpkg")
-    found = write_range(raster, path, species=measured.name, min_patch=min_patch)
+    measured.numbers["range"], dropped = write_range(raster, path, species=measured.name, min_patch=min_patch)
     files["range"] = path.name
-    measured.numbers["range"] = {"area_km2": found.area_km2, "patches": found.patches}
-    if not found.dropped:
+    if not dropped:
         return []
-    size = f"{found.dropped:,} patches of less than {min_patch:g} km² ({found.dropped_km2:,.0f} km² in all)"
+    size = f"{len(dropped):,} patches of less than {min_patch:g} km² ({sum(dropped):,.0f} km² in all)"
     return [f"the range leaves out {size}"]
 
 
