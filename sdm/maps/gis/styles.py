@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader
 from rasterio.errors import RasterioError
 
 from sdm.data.opening.rasters import open_local
@@ -51,6 +50,8 @@ def style_places(raster: Path) -> list[Path]:
 
 def write_styles(raster: Path) -> list[Path]:
     """Write the styles of a raster beside it, and return their places."""
+    from jinja2 import Environment, FileSystemLoader
+
     style = read_style(raster)
     places = style_places(raster)
     templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
