@@ -14,7 +14,7 @@ from benchmarks.scale.worlds import BenchmarkWorld, whole_result
 from benchmarks.tools.harness import table
 from sdm.data.rasters.layers import open_stack
 from sdm.maps.passes import MapPass
-from sdm.maps.species import PlannedMap, predict_raster, predict_rasters
+from sdm.maps.single import PlannedMap, predict_raster, predict_rasters
 from sdm.models.file import load_model
 from sdm.models.species import Model
 

@@ -23,7 +23,7 @@ from sdm.maps.novelty import Novelty
 from sdm.maps.passes import MapPass
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
-from sdm.maps.species import predict_raster
+from sdm.maps.single import predict_raster
 from sdm.models.species import Model
 from sdm.simulate.noise import field, key
 

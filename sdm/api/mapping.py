@@ -12,7 +12,7 @@ from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
 from sdm.api.saving import PrivateFolder
 from sdm.data.vectors import read_vector
 from sdm.errors import DataError, OptionError
-from sdm.maps.community import PRESENT
+from sdm.maps.several import PRESENT
 from sdm.report.results import Results
 from sdm.types import Numbers
 
@@ -144,4 +144,5 @@ def polygons_above(found: RasterMap, cutoff: float, species: str) -> "geopandas.
         with rasterio.open(place, "w", **{**found.profile, "dtype": "uint8", "nodata": None}) as out:
             # The cutoff of a rule is the prediction at a record: it is rounded as the map is.
             out.write((np.nan_to_num(found.values, nan=-np.inf) >= np.float32(cutoff)).astype(np.uint8), 1)
-        return read_vector(write_range(place, place.with_suffix(".gpkg"), species=species).path)[0]
+        write_range(place, place.with_suffix(".gpkg"), species=species)
+        return read_vector(place.with_suffix(".gpkg"))[0]

@@ -31,7 +31,7 @@ _MUTE = logging.CRITICAL + 1
 
 
 class Addressed(Protocol):
-    """Where a cluster is, or how to start one: `sdm.options.sharing`."""
+    """Where a cluster is, or how to start one: `sdm.options.writing`."""
 
     @property
     def address(self) -> str | None:

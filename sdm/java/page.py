@@ -11,7 +11,7 @@ from sdm.assess.profiles import marginal
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD
 from sdm.kinds.assessing import varying
 from sdm.kinds.pages import write_page
-from sdm.kinds.species.results import KIND, SpeciesResults
+from sdm.kinds.species.page import KIND, SpeciesResults
 from sdm.models.lambdas import read_lambdas
 from sdm.models.species import Model
 from sdm.report.pages.metadata import write_metadata

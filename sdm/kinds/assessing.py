@@ -17,6 +17,8 @@ from sdm.data.table import SampleTable
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.executors.opening import workers
+from sdm.kinds.choosing import chosen_in_folds
+from sdm.kinds.registry import task_of
 from sdm.kinds.task import Prepared
 from sdm.models.interface import FittedModel, ValueModel
 from sdm.models.species import Model
@@ -115,7 +117,6 @@ def assess(
     single: EstimatorT,
     prepared: Prepared,
     options: RunOptions,
-    nested: tuple[TableT, Split] | None,
     progress: Progress | None,
     *,
     assessor: Assessor = PRESENCE_ONLY,
@@ -124,12 +125,13 @@ def assess(
     """Fit again to parts of the data, in every way that the options ask for, and measure.
 
     The estimator of the options is fitted to folds, and chooses penalties in each of them; `single`, with the penalties
-    that were chosen, for the jackknife and null models. `nested` are the table with all variables and folds that choose
-    among them, in place of the table and its folds. Where settings were chosen by the same folds, `prepared` has their
-    measures. `start` is the model of the whole table, from which those of folds start.
+    that were chosen, for the jackknife and null models. Where variables were chosen by the records, every
+    fold chooses among all of them (`chosen_in_folds`). Where settings were chosen by the same folds, `prepared` has
+    their measures. `start` is the model of the whole table, from which those of folds start.
     """
     assessed, own, table, split = Assessed(), options.test, fit.table, fit.split
     validated = prepared.validated.get(fit.name)
+    nested = chosen_in_folds(task_of(options), prepared, fit.name, split, options, progress)
     with workers(options) as pool:
         common: Numbers = {"assessor": assessor, "executor": pool, "progress": progress}
         if split is not None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
-from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessing import AnyMeasured
+from sdm.kinds.model_task import Artefact
 from sdm.kinds.task import REPLICATES, Destination
 from sdm.models.file import save_model
 from sdm.models.interface import FittedModel

@@ -1,15 +1,17 @@
 """Which variables a model of a run is fitted to, where the options leave some out; for every kind of model."""
 
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from sdm.assess.splits.folds import Split
 from sdm.assess.variables.choice import LISTED, VariableChoice, listed_drops
 from sdm.assess.variables.correlation import measure_collinearity
 from sdm.assess.variables.reduction import Shuffles, reduce_variables
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
+from sdm.data.site_sample import SiteSample
+from sdm.data.table import SampleTable
 from sdm.errors import OptionError, name_list
 from sdm.executors.opening import workers
 from sdm.kinds.splitting import FOLDS, with_default_folds
@@ -18,10 +20,6 @@ from sdm.options.definitions import RunOptions
 from sdm.report.model_figures import make_plots
 from sdm.report.tables import write_rows
 from sdm.types import Progress
-
-if TYPE_CHECKING:
-    from sdm.data.site_sample import SiteSample
-    from sdm.data.table import SampleTable
 
 LEAST = 2  # variables that there must be to leave some out
 
@@ -69,7 +67,7 @@ def choose_variables(
 
 def uncorrelated(
     task: AnyTask,
-    table: "SampleTable | SiteSample",
+    table: SampleTable | SiteSample,
     options: RunOptions,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -80,18 +78,15 @@ def uncorrelated(
     gains: dict[str, float] = {}
     dropped: list[Dropped] = []
     if own.drop_correlated is not None:
-
-        def ask(names: Sequence[str]) -> dict[str, float]:
-            return task.single_gains(table, options, names, executor, progress)
-
-        dropped, gains = drop_correlated(found, own.drop_correlated, ask)
+        gains_of = partial(task.single_gains, table, options, executor=executor, progress=progress)
+        dropped, gains = drop_correlated(found, own.drop_correlated, gains_of)
     if own.drop_vif is not None:
         gone = {one.variable for one in dropped}
         dropped += drop_inflated(found, own.drop_vif, [name for name in found.names if name not in gone])
     return VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains)
 
 
-def foresee_choice(table: "SampleTable | SiteSample", options: RunOptions) -> list[str]:
+def foresee_choice(table: SampleTable | SiteSample, options: RunOptions) -> list[str]:
     """Say what can be known of the choice without fitting: variables that are correlated, and large VIF."""
     own, (noun, values) = options.layers, table.environment()
     found = measure_collinearity(values, table.names, table.categorical)

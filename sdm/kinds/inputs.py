@@ -11,6 +11,7 @@ from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.place import Region, has_place, without_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.examine import examine, refuse_codes_in
+from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.names import names_meant
 from sdm.data.rasters.stack import Stack
@@ -176,12 +177,26 @@ def open_for(
 ) -> Stack:
     """Open the layers that a model needs, in its order and under its names; untagged codes of "no data" are refused."""
     check_categories(model)
-    files = list(layers) if len(layers) > 1 else layers[0]
     categorical, names = model.categorical, model.names
-    stack = open_stack(files, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
+    stack = open_tagged(layers, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
+    return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
+
+
+def open_tagged(
+    files: Sequence[str],
+    *,
+    names: Sequence[str],
+    categorical: Sequence[str],
+    nodata: NodataGiven,
+    align: str | Grid | None,
+    rename: Mapping[str, str] | None,
+) -> Stack:
+    """Open layers of some names, and look at a few blocks of each; untagged codes of "no data" are refused."""
+    places = list(files) if len(files) > 1 else files[0]
+    stack = open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
     stack = examine(stack)
     refuse_codes_in(stack)
-    return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
+    return stack
 
 
 def check_region(model: FittedModel, stack: Stack, area: StudyArea | None = None) -> None:

@@ -9,9 +9,9 @@ from sdm.errors import OptionError
 from sdm.kinds.model_task import MapOptions, MapResult
 from sdm.kinds.task import Files
 from sdm.maps.gis.styles import publishing_maps, style_folder
-from sdm.maps.moments import RasterSummary
+from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps, novelty_places
-from sdm.maps.species import predict_raster, write_spread_maps
+from sdm.maps.single import predict_raster, threshold_on_scale, write_spread_maps
 from sdm.models.interface import FittedModel, ValueModel
 from sdm.storage.commit import staging
 
@@ -25,19 +25,6 @@ def rule_tag(threshold: str | float | None) -> Tags:
     except ValueError:
         return {"threshold_rule": str(threshold)}
     return {}
-
-
-def threshold_on_scale(model: ValueModel, threshold: str | float, scale: str) -> float:
-    """Return a threshold on an output scale: a number as it is, a name as the model's fit defined it."""
-    try:
-        return float(threshold)
-    except ValueError:
-        pass
-    known = model.meta.get("thresholds", {})
-    if threshold not in known:
-        listed = ", ".join(known) or "none (the model was not fitted by 'sdm fit')"
-        raise OptionError(f"threshold={threshold!r}: expected a number, or one that the model has: {listed}")
-    return float(model.from_raw(known[threshold], scale))
 
 
 def refuse_one_map(output: Path, makes: str) -> None:

@@ -1,14 +1,14 @@
-"""What commands need of a fitted model of one kind: its maps, its measures on new data, and what it holds."""
+"""What commands need of a fitted model of one kind: its tables, maps and measures on new data, and what it holds."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sdm.errors import OptionError
-from sdm.kinds.artefacts import Catalogue
 from sdm.models.interface import FittedModel
+from sdm.report.tables import table_text
 from sdm.types import Array, Index, Numbers, Progress, Row
 
 if TYPE_CHECKING:
@@ -19,6 +19,52 @@ if TYPE_CHECKING:
     from sdm.maps.passes import MapPass
     from sdm.maps.projection.targets import ProjectedModel
     from sdm.options.definitions import RunOptions
+
+
+Rows = Sequence[Mapping[str, object]]
+SourceT = TypeVar("SourceT", contravariant=True)
+"""What a table is made from, such as a measured model."""
+
+
+@dataclass(frozen=True)
+class Artefact(Generic[SourceT]):
+    """A table of the results of a model.
+
+    Attributes
+    ----------
+    key : str
+        Its name among the `files` of the results, in `results.table(key)` and in Python.
+    file : str
+        Its file, with `{name}` for the name of the model.
+    rows : callable
+        Returns its rows. A table without rows is not written, unless its columns are always the same.
+    columns : sequence of str
+        The columns of a table that is written without rows too.
+    """
+
+    key: str
+    file: str
+    rows: Callable[[SourceT], Rows]
+    columns: tuple[str, ...] = ()
+
+
+Catalogue = Sequence[Artefact[Any]]
+"""The tables that the results of a kind may have."""
+
+
+def write_artefacts(
+    catalogue: Iterable[Artefact[SourceT]], source: SourceT, folder: Path, name: str = ""
+) -> dict[str, str]:
+    """Write the tables of a catalogue into a folder; return the names of their files by their keys."""
+    files = {}
+    for one in catalogue:
+        rows = one.rows(source)
+        if rows or one.columns:
+            files[one.key] = one.file.format(name=name)
+            text = table_text(rows) if rows else ",".join(one.columns) + "\n"
+            (folder / files[one.key]).write_text(text, encoding="utf-8", newline="")
+    return files
+
 
 ModelT = TypeVar("ModelT", bound=FittedModel)
 
@@ -135,9 +181,9 @@ class ModelTask(ABC, Generic[ModelT]):
                 f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
             )
 
-    @abstractmethod
     def map_places(self, output: Path) -> list[Path]:
-        """Return the files that the maps of `sdm predict` go to; none where they go to a folder."""
+        """Return the files that the maps of `sdm predict` go to, by default one; none where they go to a folder."""
+        return [output]
 
     @abstractmethod
     def map(self, model: ModelT, stack: "Stack", output: Path, given: MapOptions) -> MapResult:

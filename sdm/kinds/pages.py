@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sdm.kinds.registry import page_of, read_results
 from sdm.options.kinds import read_width
+from sdm.progress.telling import step_by_step
 from sdm.report.model_figures import write_preview
 from sdm.report.pages.frame import page_text
 from sdm.report.pages.index import COLUMNS, write_index, write_projection_index
@@ -14,6 +15,7 @@ from sdm.report.projection import PROJECTION_KIND, find_projections
 from sdm.report.results import GROUP, SCENARIOS, Results, Row, find_results, number, read_rows
 from sdm.report.summary import SUMMARY
 from sdm.storage.files import write_text
+from sdm.types import Progress
 
 
 def make_page(results: Results) -> str:
@@ -82,7 +84,7 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
         if not place.is_dir():
             continue
         for folder in dict.fromkeys([place, *(results.folder for results in found)]):
-            written += _projection_pages(folder / SCENARIOS)
+            written += projection_pages(folder / SCENARIOS)
         written += [write_page(group) for group in _group_beside(place, found)]
         if sum(results.kind == PROJECTION_KIND for results in found) > 1:
             written.append(write_projection_index(place))
@@ -92,9 +94,10 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
     return written
 
 
-def _projection_pages(folder: Path) -> list[Path]:
+def projection_pages(folder: Path, progress: Progress | None = None) -> list[Path]:
     """Write the pages of the projections in a folder, and their index where there are several."""
-    pages = [write_page(read_results(path)) for path in find_projections(folder)]
+    steps = step_by_step(find_projections(folder), progress, "pages")
+    pages = [write_page(read_results(path)) for path in steps]
     return [*pages, write_projection_index(folder)] if len(pages) > 1 else pages
 
 

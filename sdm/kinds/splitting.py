@@ -19,8 +19,8 @@ from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions
+from sdm.options.fitting import TestOptions
 from sdm.options.rules import WHOLE_BACKGROUND
-from sdm.options.testing import TestOptions
 from sdm.types import Array, Index, Numbers
 
 log = logging.getLogger("sdm")

@@ -113,12 +113,8 @@ class Fit(Protocol):
         """What the model is of."""
 
 
-class Measured(Protocol):
+class Measured(Fit, Protocol):
     """A fitted model with everything that was measured."""
-
-    @property
-    def name(self) -> str:
-        """What the model is of."""
 
     numbers: Numbers
     notes: list[str]
@@ -173,9 +169,9 @@ class ModelResult:
         counted = self.numbers.get("outside")
         if not counted or not counted["cells"]:
             return []
-        from sdm.maps.outside import Outside
+        from sdm.maps.outside import outside_line
 
-        return [self.line("map", Outside.of_numbers(counted).line)]
+        return [self.line("map", outside_line(counted))]
 
     def file_lines(self, wanted: Sequence[str]) -> list[str]:
         """Return where the results are, with the files that a person opens first."""
@@ -237,7 +233,6 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
     of its models."""
 
     assessor: ClassVar[Any] = None  # how models are fitted again and measured, for kinds that can be tuned
-    chooses_in_folds: ClassVar[bool] = False  # whether `fit` lets folds choose variables (`chosen_in_folds`)
 
     # Options
 
@@ -293,7 +288,8 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
     def make_maps(
         self, fit: FitT, prepared: PreparedT, options: RunOptions, folder: Path, progress: Progress | None
     ) -> ModelMaps:
-        """Write the maps of a model that do not depend on its measures into a folder. By default there are none."""
+        """Write the maps of a model that do not depend on its measures into a folder, where maps are wanted and there
+        are layers. By default there are none."""
         return ModelMaps(folder, {}, {})
 
     def map_together(
@@ -304,7 +300,8 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         return []
 
     def draw_maps(self, fit: FitT, maps: ModelMaps, prepared: PreparedT, options: RunOptions) -> Files:
-        """Draw the pictures of maps beside them, and return the names of their files; by default there are none."""
+        """Draw the pictures of maps beside them, where there are maps and pictures are wanted; return their names. By
+        default there are none."""
         return {}
 
     @abstractmethod

@@ -8,20 +8,19 @@ from platform import python_version
 from typing import TYPE_CHECKING
 
 from sdm.errors import HIDDEN, hide_secrets
-from sdm.kinds.artefacts import write_artefacts
 from sdm.kinds.assessing import AssessedModel
 from sdm.kinds.assessment_tables import fold_rows
-from sdm.kinds.model_task import AnyModelTask
+from sdm.kinds.model_task import AnyModelTask, write_artefacts
 from sdm.kinds.registry import read_results, results_class
 from sdm.kinds.task import AnyTask, Destination, Measured, ModelMaps, ModelResult, Prepared
 from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.vectors import write_points
+from sdm.maps.ranges import write_points
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
 from sdm.progress.telling import going_on
-from sdm.report.model_figures import write_figures
+from sdm.report.model_figures import write_figures, write_preview
 from sdm.report.paper import paper_of
 from sdm.report.tables import write_frame, write_rows
 from sdm.storage.files import safe_name, to_json
@@ -68,8 +67,6 @@ def write_model(
     style_folder(folder)
     files["numbers"] = f"{name}.json"
     if options.output.report:
-        from sdm.report.model_figures import write_preview
-
         files["page"] = f"{name}.html"
         made = write_preview(results)
         if made is not None:

@@ -25,8 +25,8 @@ from sdm.data.place import is_place, without_place
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError, OptionError
 from sdm.maps.cells import KnownCells
-from sdm.maps.moments import RasterSummary
-from sdm.maps.outside import Outside, OutsideTally
+from sdm.maps.gis.tags import RasterSummary
+from sdm.maps.outside import OutsideTally, outside_line
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.colours import palette
 from sdm.models.interface import FittedModel
@@ -202,8 +202,6 @@ class Novelty:
 class NoveltyMaps:
     """What is written and counted beside the maps of a model, in the same pass over the layers.
 
-    `identity` is the model's, where it is known already: to find it takes a look at all of its weights.
-
     The writer of the maps calls `start` with the grid, adds the `bands` of every window to its own, and calls `wrote`.
     Then `outside` says how much of the map is outside the training range.
     """
@@ -214,9 +212,8 @@ class NoveltyMaps:
         places: Mapping[str, Path] | None = None,
         measures: Sequence[str] = (),
         scale: str = "",
-        identity: str = "",
     ) -> None:
-        self.model, self.seen, self._identity = model, model.training_range, identity
+        self.model, self.seen = model, model.training_range
         self.novelty = Novelty(model, measures, scale or None)
         self.places = dict(places or {})
         self.summaries: dict[str, RasterSummary] = {}
@@ -243,7 +240,7 @@ class NoveltyMaps:
     @property
     def tags(self) -> list[dict[str, str]]:
         """The tags of the files; those of variables say which number is which."""
-        common = {"model_id": self._identity or self.model.identity, "software": f"sdm {__version__}"}
+        common = {"model_id": self.model.identity, "software": f"sdm {__version__}"}
         legend = {f"variable_{k}": name for k, name in enumerate(self.model.names, start=1)}
         names = self.novelty.names
         words = dict.fromkeys(OF_VARIABLES, legend) | {"mop_strict": STRICT_WORDS}
@@ -288,20 +285,20 @@ class NoveltyMaps:
         self.summaries = dict(zip(self.novelty.names, summaries))
 
     @property
-    def outside(self) -> Outside | None:
+    def outside(self) -> Numbers | None:
         """How much of the map is outside the training range; None where the model does not know it."""
-        return None if self._tally is None else self._tally.summary()
+        return None if self._tally is None else self._tally.numbers()
 
     @property
     def numbers(self) -> Numbers:
         """What was counted, as JSON values."""
         outside, maps = self.outside, {a: one.numbers for a, one in self.summaries.items() if a not in OF_VARIABLES}
-        return {**({} if outside is None else {"outside": outside.numbers}), **({"novelty": maps} if maps else {})}
+        return {**({} if outside is None else {"outside": outside}), **({"novelty": maps} if maps else {})}
 
     @property
     def lines(self) -> list[str]:
         """What was counted, in words, before anything else that is said of a map."""
-        return [] if self.outside is None else [self.outside.line]
+        return [] if self.outside is None else [outside_line(self.outside)]
 
     @property
     def texts(self) -> dict[str, str]:

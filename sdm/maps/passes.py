@@ -9,7 +9,7 @@ from rasterio.windows import Window
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
-from sdm.maps.moments import RasterSummary
+from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import Raster, check_variables, write_rasters
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range

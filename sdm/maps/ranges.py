@@ -1,8 +1,10 @@
-"""The range of a species: the patches of a map above zero, as polygons in a GeoPackage."""
+"""GeoPackages that a GIS opens: points, and the range of a species, the patches of a map above zero, as polygons."""
+
+from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +13,49 @@ import rasterio
 
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
-from sdm.errors import DataError
-from sdm.maps.vectors import write_geopackage
+from sdm.data.records.frames import pd
+from sdm.errors import DataError, OutputError
+from sdm.types import Numbers
+
+DATE = "2000-01-01T00:00:00.000Z"  # GeoPackages hold a date of their own; a fixed one keeps equal runs equal
+
+
+def write_points(table: pd.DataFrame, path: Path, layer: str, crs: Any) -> Path:
+    """Write a table with columns x and y as points, in a GeoPackage; rows without coordinates have no point."""
+    import geopandas
+    import shapely
+
+    x, y = (table[name].to_numpy(dtype=np.float64) for name in ("x", "y"))
+    known = np.isfinite(x) & np.isfinite(y)
+    points = np.full(len(table), None, dtype=object)
+    points[known] = shapely.points(x[known], y[known])
+    write_geopackage(geopandas.GeoDataFrame(table, geometry=points, crs=crs), path, layer)
+    return path
+
+
+def write_geopackage(frame: Any, path: Path, layer: str) -> None:
+    """Write a layer of a GeoPackage, which may have others already; its bytes depend on its content alone."""
+    import pyogrio
+
+    earlier = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": DATE})
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)  # the layers have none either
+            pyogrio.write_dataframe(frame, path, driver="GPKG", layer=layer, append=path.exists())
+    except pyogrio.errors.DataSourceError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error
+    finally:
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": earlier})
+
 
 BLOCK = 256
 
 
-@dataclass(frozen=True)
-class RangePolygons:
-    """The polygons written: how many patches, their area together, and how many were too small."""
-
-    path: Path
-    patches: int
-    area_km2: float
-    dropped: int
-    dropped_km2: float
-
-
-def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.0) -> RangePolygons:
+def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.0) -> tuple[Numbers, list[float]]:
     """Write where a map is above zero (its zeros are exact) as a GeoPackage of polygons, one per patch of cells that
-    share edges, holes left out; patches of less than `min_patch` km² are left out.
+    share edges, holes left out; patches of less than `min_patch` km² are left out. Return the area and the number of
+    the patches, and the areas of those that are left out.
 
     The area of a patch is the sum of those of its cells (`Grid.cell_km2`): true on the ellipsoid in degrees, that of
     the plane in a projection. Without a CRS, numbers that can be degrees are, and others are metres.
@@ -40,7 +65,7 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
         least = f"of at least {min_patch:g} km²" if dropped else "above zero"
         raise DataError(f"{raster.name} has no patch {least}: lower predict.min_patch or the order of the entropy")
     write_geopackage(frame, path, "range")
-    return RangePolygons(path, len(frame), float(sum(frame["area_km2"])), len(dropped), float(sum(dropped)))
+    return {"area_km2": float(sum(frame["area_km2"])), "patches": len(frame)}, dropped
 
 
 def patch_frame(raster: Path, species: str, min_patch: float) -> tuple[Any, list[float]]:

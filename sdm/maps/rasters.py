@@ -29,8 +29,7 @@ from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
 from sdm.executors.ahead import own_threads
 from sdm.maps.gis.formats import COG, copy_map, map_format
-from sdm.maps.gis.tags import describe_raster
-from sdm.maps.moments import Moments, RasterSummary
+from sdm.maps.gis.tags import Moments, RasterSummary, describe_raster
 from sdm.progress.telling import StepCount, step_by_step
 from sdm.types import AnyArray, Colour, Progress
 

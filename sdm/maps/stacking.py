@@ -5,13 +5,16 @@ open at a time, whatever the number of species; memory holds one strip of the gr
 cells. Sums are in double precision and in the order of the maps, so that bytes do not depend on the number of threads.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from rasterio.errors import RasterioError
+from rasterio.io import DatasetReader
 from rasterio.windows import Window
 
 from sdm._version import __version__
@@ -19,10 +22,10 @@ from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.executors.ahead import ahead
-from sdm.maps.gis.tags import describe_raster
-from sdm.maps.moments import Moments, RasterSummary
+from sdm.maps.gis.tags import Moments, RasterSummary, describe_raster
 from sdm.maps.rasters import BLOCK, NODATA, Raster, writing_cogs
-from sdm.types import AnyArray, Numbers, Progress
+from sdm.progress.telling import StepCount
+from sdm.types import Progress
 
 HOW = ("sum", "threshold")
 """What can be made of a stack: the sum of suitabilities, or the number of species above their cutoff."""
@@ -62,35 +65,34 @@ def write_stack(
     Raises
     ------
     DataError
-        If there are fewer than two maps, they are not on one grid, or one cannot be read or has no cutoff.
+        If the maps are not on one grid, or one cannot be read.
     """
-    if len(maps) < 2:
-        raise DataError(
-            f"a stack adds up the maps of species, and there is {len(maps) or 'no'} map: expected 2 or more"
-        )
-    if unknown := [how for how in places if how not in HOW]:
-        raise DataError(f"a stack of '{unknown[0]}' is not known: expected {' or '.join(HOW)}")
-    for one in maps if "threshold" in places else ():
-        if one.cutoff is None:
-            raise DataError(f"{one.path} has no cutoff, which a stack of 'threshold' needs: use 'sum'")
-    grid = _grid(maps[0].path)
+    with _opened(maps[0].path) as first:
+        grid = Grid.of(first)
     kind, nothing = ("uint16", 2**16 - 1) if len(maps) < 2**16 - 1 else ("uint32", 2**32 - 1)
     kinds = {"sum": ("float32", NODATA), "threshold": (kind, float(nothing))}
     names = {"sum": "sum of suitabilities", "threshold": "number of species above their cutoff"}
     rasters = [Raster(path, *kinds[how], bands=(names[how],)) for how, path in places.items()]
     strips = grid.tiles(*grid.tile_size((BLOCK, BLOCK), CELLS))
     moments = [Moments(raster.nodata) for raster in rasters]
+    sums = {how: "float64" if how == "sum" else kind for how in places}
+    steps = StepCount(progress, DOING, len(strips) * len(maps))
     with writing_cogs(grid, rasters, threads) as files:
-        for k, strip in enumerate(strips):
-
-            def told(done: int, before: int = k * len(maps)) -> None:
-                if progress:
-                    progress(before + done, len(strips) * len(maps), DOING)
-
-            made = _stack(maps, grid, strip, places, kinds, threads, told)
-            for file, band, count in zip(files, made, moments):
-                file.write(band, 1, window=strip)
-                count.add(band)
+        for strip in strips:
+            shape = int(strip.height), int(strip.width)
+            seen, made = np.zeros(shape, dtype=bool), {how: np.zeros(shape, dtype) for how, dtype in sums.items()}
+            for one, values in zip(maps, ahead(partial(_values, grid=grid, strip=strip), maps, threads)):
+                known = ~np.isnan(values)
+                seen |= known
+                if "sum" in made:
+                    np.add(made["sum"], values, out=made["sum"], where=known)
+                if "threshold" in made:  # NaN is not above anything
+                    made["threshold"] += values >= np.float32(one.cutoff)
+                steps.step()
+            for file, raster, band, count in zip(files, rasters, made.values(), moments):
+                written = np.where(seen, band, raster.nodata).astype(raster.dtype)
+                file.write(written, 1, window=strip)
+                count.add(written)
         summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
         for file, summary, how in zip(files, summaries, places):
             about = {"what": names[how], "species": str(len(maps)), "software": f"sdm {__version__}", **(tags or {})}
@@ -98,52 +100,24 @@ def write_stack(
     return dict(zip(places, summaries))
 
 
-def _stack(
-    maps: Sequence[SpeciesMap],
-    grid: Grid,
-    strip: Window,
-    places: Mapping[str, Path],
-    kinds: Mapping[str, tuple[str, float]],
-    threads: int,
-    told: Callable[[int], None],
-) -> list[AnyArray]:
-    """Return the stacks of one strip of the grid."""
-    shape = int(strip.height), int(strip.width)
-    seen = np.zeros(shape, dtype=bool)
-    total = np.zeros(shape) if "sum" in places else None
-    count = np.zeros(shape, dtype=kinds["threshold"][0]) if "threshold" in places else None
-    read = ahead(lambda one: _values(one, grid, strip), maps, threads)
-    for done, (one, values) in enumerate(zip(maps, read), start=1):
-        known = ~np.isnan(values)
-        seen |= known
-        if total is not None:
-            np.add(total, values, out=total, where=known)
-        if count is not None:  # NaN is not above anything
-            count += values >= np.float32(one.cutoff)
-        told(done)
-    made: Numbers = {"sum": total, "threshold": count}
-    return [np.where(seen, made[how], kinds[how][1]).astype(kinds[how][0]) for how in places]
-
-
 def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
     """Return the values of a map in a strip, NaN where it has none."""
-    try:
-        with open_local(one.path) as source:
-            if problem := Grid.of(source).difference(grid):
-                said = problem.replace("the stack", "the first map")
-                raise DataError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
-            values: NDArray[np.float32] = source.read(one.band, window=strip).astype(np.float32, copy=False)
-            nothing = source.nodatavals[one.band - 1]
-    except (RasterioError, IndexError) as error:
-        raise DataError(f"{one.path} cannot be read as a map ({error}): make it again") from error
+    with _opened(one.path) as source:
+        if problem := Grid.of(source).difference(grid):
+            said = problem.replace("the stack", "the first map")
+            raise DataError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
+        values: NDArray[np.float32] = source.read(one.band, window=strip).astype(np.float32, copy=False)
+        nothing = source.nodatavals[one.band - 1]
     if nothing is not None:
         values[values == np.float32(nothing)] = np.nan
     return values
 
 
-def _grid(path: Path) -> Grid:
+@contextmanager
+def _opened(path: Path) -> Iterator[DatasetReader]:
+    """Open a map; an error in it says which it is."""
     try:
         with open_local(path) as source:
-            return Grid.of(source)
-    except RasterioError as error:
+            yield source
+    except (RasterioError, IndexError) as error:
         raise DataError(f"{path} cannot be read as a map ({error}): make it again") from error

@@ -1,7 +1,6 @@
 """Which options apply to which kind of model; one that was chosen and does not apply is refused, never ignored."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 from sdm.errors import OptionError
 from sdm.options.definitions import RunOptions
@@ -95,15 +94,10 @@ def applies(leaf: Leaf, kind: str) -> bool:
     return (leaf.dotted in words or f"{leaf.section}." in words) and f"-{leaf.dotted}" not in words
 
 
-def value_of(options: RunOptions, leaf: Leaf) -> Any:
-    """Return the value of an option."""
-    return getattr(getattr(options, leaf.section) if leaf.section else options, leaf.name)
-
-
 def misplaced(options: RunOptions, kind: str, called: str) -> Iterator[str]:
     """Yield a sentence per option that was chosen and does not apply to this kind of model (`called` so)."""
     for leaf in leaves():
-        value = value_of(options, leaf)
+        value = getattr(getattr(options, leaf.section) if leaf.section else options, leaf.name)
         if not applies(leaf, kind) and value != leaf.field.get_default():
             reason = REASONS.get((kind, leaf.dotted))
             why = f" ({reason})" if reason else ""

@@ -9,14 +9,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sdm.options.fitting import FitOptions
+from sdm.options.fitting import FitOptions, TestOptions
 from sdm.options.inputs import BackgroundOptions, LayerOptions, OccurrenceOptions
 from sdm.options.kinds import Section, option
-from sdm.options.several import ClassOptions, JointOptions
-from sdm.options.sharing import ClusterOptions
-from sdm.options.studies import CurveOptions, PathOptions, TuneOptions
-from sdm.options.testing import TestOptions
-from sdm.options.writing import OutputOptions, PredictOptions, ProjectOptions
+from sdm.options.several import ClassOptions, CurveOptions, JointOptions, PathOptions, TuneOptions
+from sdm.options.writing import ClusterOptions, OutputOptions, PredictOptions, ProjectOptions
 
 
 class RunOptions(Section):

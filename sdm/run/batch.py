@@ -134,7 +134,8 @@ class Batch:
         folder, journal = RunFolder(place), Journal(place)
         if self.plan.in_place:
             self._take(folder.left_over(), journal)
-        digests = self._digests()
+        digester = Digester(self.job.options, self.prepared, f"{self.job.task.kind} {_name_of(self.job.choose)}")
+        digests = {name: digester.digest(self.prepared.only(name)) for name in self.plan.names}
         todo = [name for name in self.plan.names if not self._finished(place, name, digests[name])]
         kept = len(self.plan.names) - len(todo)
         if kept:
@@ -169,10 +170,6 @@ class Batch:
         if place == output_folder(self.options.output.folder):
             far = f"{self.record.finished:,} of {len(self.record.planned):,} species are finished"
             log.warning("the run ended early: %s; to go on, give the same command with --resume", far)
-
-    def _digests(self) -> dict[str, str]:
-        digester = Digester(self.job.options, self.prepared, f"{self.job.task.kind} {_name_of(self.job.choose)}")
-        return {name: digester.digest(self.prepared.only(name)) for name in self.plan.names}
 
     def _finished(self, place: Path, name: str, digest: str) -> bool:
         """Whether the results of a species are all there, and made from the same inputs."""

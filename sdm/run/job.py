@@ -2,11 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sdm.errors import DataError
 from sdm.kinds.choosing import choice_notes, choose_variables, nests, write_choice
@@ -14,7 +17,6 @@ from sdm.kinds.task import AnyTask, Destination, Fit, Measured, ModelMaps, Model
 from sdm.kinds.writing import write_model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
-from sdm.run.side_by_side import side_by_side
 from sdm.storage.commit import staging
 from sdm.types import Numbers, Progress
 
@@ -22,6 +24,54 @@ if TYPE_CHECKING:
     from sdm.assess.validation import CrossValidation
     from sdm.run.projecting.mapping import ProjectionResult
     from sdm.run.projecting.opening import Opened
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class _Ended(BaseException):
+    """The other task failed."""
+
+
+def side_by_side(
+    in_thread: Callable[[Progress], T], here: Callable[[Progress], U], progress: Progress | None
+) -> tuple[T, U]:
+    """Call two functions at the same time, one of them in a thread, each with its progress; return both results.
+
+    The progress of the thread is shown only while it is waited for. An error in one of the functions ends the other
+    when it next reports progress, and is raised.
+    """
+    waited_for, failed, begun = Event(), Event(), set[str]()
+
+    def quiet(done: int, total: int, text: str) -> None:
+        if failed.is_set():
+            raise _Ended
+        if progress is None or not waited_for.is_set():
+            return
+        if done and text not in begun:  # the stage began before anybody looked
+            progress(0, total, text)
+        begun.add(text)
+        progress(done, total, text)
+
+    def shown(done: int, total: int, text: str) -> None:
+        if future.done() and future.exception() is not None:
+            raise _Ended
+        if progress is not None:
+            progress(done, total, text)
+
+    with ThreadPoolExecutor(1) as pool:
+        future: Future[T] = pool.submit(copy_context().run, in_thread, quiet)
+        try:
+            result = here(shown)
+            waited_for.set()
+            return future.result(), result
+        except _Ended:
+            raise (future.exception() or _Ended()) from None
+        except BaseException:
+            failed.set()
+            raise
+
 
 log = logging.getLogger("sdm")
 
@@ -103,10 +153,14 @@ class Job:
 
     def _map(self, begun: Begun, folder: Path, progress: Progress | None) -> ModelMaps:
         """Make the maps of one model, and their pictures."""
+        if begun.prepared.stack is None or not begun.options.output.map:
+            return ModelMaps(folder, {}, {})
         return self._drawn(begun, self.task.make_maps(begun.fit, begun.prepared, begun.options, folder, progress))
 
     def _drawn(self, begun: Begun, maps: ModelMaps) -> ModelMaps:
         """Return maps with their pictures."""
+        if not maps.files or not begun.options.output.map_picture:
+            return maps
         return replace(maps, files=maps.files | self.task.draw_maps(begun.fit, maps, begun.prepared, begun.options))
 
     def _measure(self, begun: Begun, progress: Progress | None) -> Ready:
@@ -120,7 +174,7 @@ class Job:
         variables = prepared.chosen.get(name)
         if variables is not None:
             measured.numbers["variable_selection"] = variables.numbers()
-            measured.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
+            measured.notes[:0] = choice_notes(variables, options, self.task.assessor is not None and nests(options))
         log.debug("%s fitted and measured in %.1f s", name, perf_counter() - begun.began)
         return Ready(**vars(begun), measured=measured)
 

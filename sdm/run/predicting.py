@@ -18,7 +18,7 @@ from sdm.maps.novelty import novelty_places, read_measures
 from sdm.models.file import load_model
 from sdm.models.interface import FittedModel
 from sdm.options.reading import make_options
-from sdm.run.projecting.tables import OpenLayers, PredictionSettings, check_table, communities_place, predict_table
+from sdm.run.projecting.tables import PredictionSettings, check_table, communities_place, predict_table
 from sdm.storage.commit import claim
 from sdm.storage.files import check_output_path, refuse_existing
 
@@ -109,7 +109,14 @@ def predict_files(
         for name, value in (("threshold", settings.threshold), ("study-area", settings.area)):
             if value is not None:
                 raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
-        return _predict_rows(task, loaded, Path(layers[0]), output, settings, open_layers, wanted)
+        points, notices = Path(layers[0]), list[str]()
+        check_table(points, output)
+        if wanted.scale not in (None, *loaded.scales):
+            raise OptionError(f"scale={wanted.scale!r}: expected one of {', '.join(loaded.scales)}")
+        _check_places([output, *([communities_place(output)] if wanted.communities else [])], wanted.overwrite)
+        with claim(output, overwrite=wanted.overwrite, folder=False):
+            made = predict_table(task, loaded, points, output, notices, settings, open_layers, wanted)
+        return Prediction(**vars(made), kind=loaded.kind, notices=notices)
     if settings.communities:
         raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
     if settings.values_from or (settings.known is None and any(place)):
@@ -141,26 +148,6 @@ def _predict_map(
         check_region(model, stack, inside)
         maps = task.map(model, stack, output, replace(wanted, study_area=inside))
     return Prediction(**vars(maps), kind=model.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
-
-
-def _predict_rows(
-    task: ModelTask[FittedModel],
-    model: FittedModel,
-    points: Path,
-    output: Path,
-    settings: PredictionSettings,
-    open_layers: OpenLayers,
-    wanted: MapOptions,
-) -> Prediction:
-    """Write the predictions for the rows of a table."""
-    check_table(points, output)
-    if wanted.scale not in (None, *model.scales):
-        raise OptionError(f"scale={wanted.scale!r}: expected one of {', '.join(model.scales)}")
-    _check_places([output, *([communities_place(output)] if wanted.communities else [])], wanted.overwrite)
-    notices: list[str] = []
-    with claim(output, overwrite=wanted.overwrite, folder=False):
-        made = predict_table(task, model, points, output, notices, settings, open_layers, wanted)
-    return Prediction(**vars(made), kind=model.kind, notices=notices)
 
 
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:

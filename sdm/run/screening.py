@@ -16,7 +16,7 @@ from sdm.kinds.registry import task_of
 from sdm.kinds.task import AnyTask
 from sdm.kinds.writing import write_run
 from sdm.options.definitions import RunOptions
-from sdm.options.testing import TestOptions
+from sdm.options.fitting import TestOptions
 from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.types import Array, Numbers, Progress
@@ -56,7 +56,8 @@ class Screening:
         out.append(f"keep         {', '.join(choice.kept) or 'none'}")
         related, inflated = choice.left_out("correlation"), choice.left_out("vif")
         if related:
-            gain = f"gain of one variable alone, {self._whose()}"
+            whose = self.models[0] if len(self.models) == 1 else f"the mean of {len(self.models)} models"
+            gain = f"gain of one variable alone, {whose}"
             out.append(f"leave out    {len(related)} with |r| above {limit:g} to one that tells more ({gain}):")
             out.append(f"             {listed_drops(related)}")
         if inflated:
@@ -75,9 +76,6 @@ class Screening:
             "This is a suggestion from numbers alone: a variable that is known to matter may be the better one to keep."
         )
         return out
-
-    def _whose(self) -> str:
-        return self.models[0] if len(self.models) == 1 else f"the mean of {len(self.models)} models"
 
     def factors_kept(self) -> dict[str, float]:
         """Return the variance inflation factors among the variables that are kept."""

@@ -25,7 +25,7 @@ HEAVY = (
 )
 RASTERS = {"numpy", "rasterio"}
 MODELS = {*RASTERS, "numba"}
-FITS = {*MODELS, "pandas"}
+FITS = {*MODELS, "pandas", "jinja2"}  # templates of pages, and of the styles of maps
 QUIET = ("-q", "--dpi", "50")
 LEAN = (*QUIET, "--fc", "l", "--no-curves", "--no-importance", "--no-report", "--no-map")
 Words = Callable[[Any, Any], tuple[object, ...]]
@@ -47,7 +47,7 @@ CASES: dict[str, tuple[Words, set[str]]] = {
     "check": (lambda w, f: (w.records, w.layers), {*RASTERS, "pandas"}),
     "variables": (lambda w, f: (w.records, w.layers, *QUIET), {*FITS, "matplotlib"}),
     "project": (lambda w, f: (f.model, "--scenarios", w.whole, *QUIET), {*MODELS, "matplotlib", "jinja2"}),
-    "predict": (lambda w, f: (f.model, w.whole, "-q"), MODELS),
+    "predict": (lambda w, f: (f.model, w.whole, "-q"), {*MODELS, "jinja2"}),
     "evaluate": (lambda w, f: (f.model, "--presences", w.survey, "--layers", w.whole, "-q"), FITS),
     "report": (lambda w, f: (f.folder,), {*RASTERS, "jinja2"}),
     "status": (lambda w, f: ("nothing",), RASTERS),

@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, log_loss, roc_a
 from sdm.assess.measures.classes import class_profiles, measure_classes, permute_classes
 from sdm.errors import DataError
 from sdm.estimators.classes import ConditionalMaxent
-from sdm.maps.classes import class_codes, no_class
+from sdm.maps.single import class_codes, no_class
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))

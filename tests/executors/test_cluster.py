@@ -22,7 +22,7 @@ from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, DataError, OptionError, SchedulerLost
 from sdm.executors import cluster as cluster_room
 from sdm.executors.opening import Here, workers
-from sdm.options.sharing import ClusterOptions
+from sdm.options.writing import ClusterOptions
 
 
 @pytest.fixture(scope="module")

@@ -202,7 +202,7 @@ def _load() -> None:
         "sdm.report.figures.maps.drawn",
         "geopandas",
     )
-    for name in (*modules, "sdm.run.predicting", "sdm.maps.species"):
+    for name in (*modules, "sdm.run.predicting", "sdm.maps.single"):
         import_module(name)
     rng = np.random.default_rng(0)
     lines = (

@@ -15,8 +15,8 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
-from sdm.maps.group import write_axis_maps, write_group_maps
 from sdm.maps.passes import MapPass
+from sdm.maps.several import write_axis_maps, write_group_maps
 from sdm.models.group import GroupModel
 
 
@@ -37,8 +37,8 @@ def test_every_cell_is_where_the_model_puts_it_and_the_title_says_how_much_the_a
     model = made(cells, rank=3)
     found = write_axis_maps(model, stack, tmp_path)
     scores = model.axis_scores(list(cells.reshape(2, -1))).reshape(3, *cells.shape[1:])
-    assert [one.path.name for one in found.axes] == ["axis_1.tif", "axis_2.tif", "axis_3.tif"]
-    for k, one in enumerate(found.axes):
+    assert [one.path.name for one in found] == ["axis_1.tif", "axis_2.tif", "axis_3.tif"]
+    for k, one in enumerate(found):
         band = read(one.path)
         np.testing.assert_array_equal(band.mask, np.isnan(scores[k]))
         np.testing.assert_allclose(band.compressed(), scores[k][~np.isnan(scores[k])], rtol=1e-6, atol=1e-6)
@@ -55,10 +55,10 @@ def test_colours_go_from_the_second_to_the_last_but_second_percentile_of_the_lan
     stack: Stack, cells: np.ndarray, tmp_path: Path, rank: int
 ) -> None:
     model = made(cells, rank=rank)
-    found = write_axis_maps(model, stack, tmp_path)
+    write_axis_maps(model, stack, tmp_path)
     land = np.isfinite(cells).all(axis=0)
     with rasterio.open(tmp_path / "axes_rgb.tif") as source:
-        bands, kinds = source.read(), [one.name for one in source.colorinterp]
+        bands, tags, kinds = source.read(), source.tags(), [one.name for one in source.colorinterp]
         assert source.nodata is None
     assert kinds == ["red", "green", "blue", "alpha"]
     assert cog_validate(tmp_path / "axes_rgb.tif")[0]
@@ -70,7 +70,8 @@ def test_colours_go_from_the_second_to_the_last_but_second_percentile_of_the_lan
             continue
         score = read(tmp_path / f"axis_{k + 1}.tif").compressed().astype(np.float64)
         low, high = np.percentile(score, [2, 98])
-        assert found.ends[k] == pytest.approx((low, high), rel=1e-5)
+        ends = [float(end) for end in tags[f"ends_axis_{k + 1}"].split(" to ")]
+        assert ends == pytest.approx([low, high], rel=1e-5)
         wanted = np.clip((score - low) / (high - low), 0, 1) * 255
         assert np.abs(bands[k][land] - wanted).max() <= 0.51
         for end in (0, 255):
@@ -105,11 +106,10 @@ def test_of_many_axes_six_are_mapped_and_a_model_without_any_has_no_maps(
         layers.append(str(path))
     five = open_stack(layers)
     found = write_axis_maps(wide, five, tmp_path / "many")
-    assert len(found.axes) == 6
+    assert len(found) == 6
     columns = [read(Path(path)).filled(np.nan).ravel() for path in layers]
-    np.testing.assert_allclose(read(found.axes[5].path).ravel(), wide.axis_scores(columns)[5], rtol=1e-5, atol=1e-5)
-    empty = write_axis_maps(made(cells, rank=0), stack, tmp_path / "none")
-    assert (empty.axes, empty.colours) == ([], None)
+    np.testing.assert_allclose(read(found[5].path).ravel(), wide.axis_scores(columns)[5], rtol=1e-5, atol=1e-5)
+    assert not write_axis_maps(made(cells, rank=0), stack, tmp_path / "none")
     assert not list((tmp_path / "none").iterdir())
 
 
@@ -140,8 +140,8 @@ def test_the_map_of_a_species_is_what_the_model_predicts_in_one_pass_or_in_sever
     model = made(cells, species=7, own=own)
     wanted = model.column_values(list(cells.reshape(2, -1)), "cloglog").reshape(7, *cells.shape[1:])
     for name, together in (("one", 200), ("several", 3)):
-        monkeypatch.setattr("sdm.maps.group.TOGETHER", together)
-        monkeypatch.setattr("sdm.maps.group.NUMBERS", 5000)
+        monkeypatch.setattr("sdm.maps.several.TOGETHER", together)
+        monkeypatch.setattr("sdm.maps.several.NUMBERS", 5000)
         (tmp_path / name).mkdir()
         places = {species: tmp_path / name / f"{s}.tif" for s, species in enumerate(model.species)}
         found = write_group_maps(model, stack, places)

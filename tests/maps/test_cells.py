@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdm.errors import DataError
 from sdm.maps.cells import KnownCells
-from sdm.maps.moments import Moments
+from sdm.maps.gis.tags import Moments
 
 SETTINGS = settings(deadline=None)
 

@@ -14,7 +14,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OutputError
 from sdm.maps import rasters as predict
-from sdm.maps.classes import KINDS, class_codes, write_class_maps
+from sdm.maps.single import KINDS, class_codes, write_class_maps
 from sdm.models.classes import ClassModel
 from sdm.models.colours import palette, recorded_colours
 
@@ -41,7 +41,7 @@ def test_memory_is_bounded_and_windows_do_not_matter(stack: Stack, model: ClassM
     """The probabilities of this raster have more bytes than the prediction may take."""
     content = {}
     for name, budget in (("small", 16_000), ("whole", 1 << 30)):
-        monkeypatch.setattr("sdm.maps.classes._windows", lambda stack, _, budget=budget: stack.windows(budget=budget))
+        monkeypatch.setattr("sdm.maps.single._windows", lambda stack, _, budget=budget: stack.windows(budget=budget))
         paths = places(tmp_path / name)
         tracemalloc.start()
         try:
@@ -53,8 +53,8 @@ def test_memory_is_bounded_and_windows_do_not_matter(stack: Stack, model: ClassM
             assert peak < 6_000_000 < stack.width * stack.height * 4 * CLASSES, f"{peak:,} bytes"
         content[name] = [path.read_bytes() for path in paths.values()]
     assert content["small"] == content["whole"]
-    assert found.cells == stack.width * stack.height - 30 * 40
-    assert found.shares.sum() == pytest.approx(1)
+    assert found["cells"] == stack.width * stack.height - 30 * 40
+    assert sum(found["shares"].values()) == pytest.approx(1)
 
 
 def test_complete_or_not_at_all(stack: Stack, model: ClassModel, tmp_path: Path, monkeypatch) -> None:
@@ -84,8 +84,8 @@ def test_codes_bands_and_shares(stack: Stack, model: ClassModel, tmp_path: Path)
     best = read(paths["class"])
     codes = np.array(class_codes(model.labels))
     np.testing.assert_array_equal(best.compressed(), codes[p.filled(0).argmax(axis=0)][~best.mask])
-    np.testing.assert_allclose(found.shares, [np.mean(best.compressed() == code) for code in codes])
-    assert found.mean_entropy == pytest.approx(read(paths["entropy"]).mean(dtype=np.float64), rel=1e-6)
+    np.testing.assert_allclose(list(found["shares"].values()), [np.mean(best.compressed() == code) for code in codes])
+    assert found["mean_entropy"] == pytest.approx(read(paths["entropy"]).mean(dtype=np.float64), rel=1e-6)
 
 
 def test_layers_in_another_order_are_refused(stack: Stack, model: ClassModel, tmp_path: Path) -> None:

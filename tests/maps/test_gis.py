@@ -14,8 +14,7 @@ from sdm.errors import OptionError
 from sdm.maps.gis.formats import map_format
 from sdm.maps.gis.package import add_ranges
 from sdm.maps.gis.styles import ramp_breaks, read_style, style_places, write_styles
-from sdm.maps.gis.tags import PRESENCE_WORDS, band_title, describe_raster
-from sdm.maps.moments import Moments
+from sdm.maps.gis.tags import PRESENCE_WORDS, Moments, band_title, describe_raster
 from sdm.maps.rasters import PRESENCE_COLOURS, Raster, writing_cogs
 from sdm.models.colours import VIRIDIS, hex_colour
 

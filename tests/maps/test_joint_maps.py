@@ -19,8 +19,8 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.estimators.community import JointModel
-from sdm.maps.community import OF_ONE_MODEL, RICHNESS, JointMaps, JointPlaces, write_maps
 from sdm.maps.passes import MapPass
+from sdm.maps.several import OF_ONE_MODEL, RICHNESS, JointMaps, JointPlaces, write_maps
 from sdm.models.community import FittedJoint
 
 SPECIES = 25
@@ -56,7 +56,7 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
     # The first two compile, which takes memory too.
     for name, budget in (("whole", 1 << 30), ("warm", 200_000), ("small", 200_000)):
         monkeypatch.setattr("sdm.maps.rasters.WINDOW_BYTES", budget)
-        monkeypatch.setattr("sdm.maps.community.NUMBERS", 100_000)
+        monkeypatch.setattr("sdm.maps.several.NUMBERS", 100_000)
         (tmp_path / name).mkdir()
         if name == "small":  # watching is slow
             tracemalloc.start()
@@ -71,7 +71,7 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
         content[name] = [path.read_bytes() for path in sorted((tmp_path / name).rglob("*.tif"))]
     assert content["small"] == content["whole"]
     assert len(content["small"]) == 2 * SPECIES + len(RICHNESS)
-    assert found.richness["richness"].cells == stack.width * stack.height - 30 * 40
+    assert found["richness"]["richness"].cells == stack.width * stack.height - 30 * 40
 
 
 def test_richness_is_the_sum_of_the_maps(written) -> None:
@@ -84,8 +84,8 @@ def test_richness_is_the_sum_of_the_maps(written) -> None:
     assert (labeled == count).all()
     assert labeled[:30, :40].mask.all()
     assert labeled.dtype == np.int16
-    assert found.species["sp 3"].path == own.species["sp 3"]
-    assert found.present["sp 3"].mean == pytest.approx(read(own.present["sp 3"]).mean())
+    assert found["species"]["sp 3"].path == own.species["sp 3"]
+    assert found["present"]["sp 3"].mean == pytest.approx(read(own.present["sp 3"]).mean())
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["chain", "tree", "none"]))

@@ -1,6 +1,5 @@
 """Novelty beside a map, in one pass over the layers: against slow versions, and whatever the windows are."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,9 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.maps.novelty import MEASURES, Novelty, NoveltyMaps, novelty_places, read_measures
-from sdm.maps.outside import Outside
+from sdm.maps.outside import outside_line
 from sdm.maps.passes import MapPass
-from sdm.maps.species import predict_raster
+from sdm.maps.single import predict_raster
 from sdm.models.species import Model
 
 HEIGHT, WIDTH = 90, 70
@@ -126,12 +125,15 @@ def test_cells_outside_are_counted_with_their_exact_areas(model: Model, layers: 
 
 def test_only_variables_that_are_often_outside_are_listed() -> None:
     """Dozens of variables, each outside in a handful of cells, would hide the one that matters."""
-    outside = Outside(10_000, 50.0, 520, 2.6, {"rain": (10, 0.1), "heat": (500, 2.5), "slope": (9, 0.1)}, {})
-    assert outside.line == "outside the training range: 520 of 10,000 cells (5.2%, 3 km²): heat 5.0%, rain 0.1%"
-    rare = Outside(10_000, 50.0, 9, 0.1, {"slope": (9, 0.1)}, {"soil": (0, 0.0)})
-    assert rare.line == "outside the training range: 9 of 10,000 cells (under 0.1%, 0 km²)"
-    unseen = replace(rare, unseen={"soil": (3, 0.1)})
-    assert unseen.line.endswith("km²): categories that were not in training: soil under 0.1%")
+    parts = {"rain": {"cells": 10}, "heat": {"cells": 500}, "slope": {"cells": 9}}
+    outside = {"of_cells": 10_000, "cells": 520, "km2": 2.6, "variables": parts, "unseen_categories": {}}
+    line = outside_line(outside)
+    assert line == "outside the training range: 520 of 10,000 cells (5.2%, 3 km²): heat 5.0%, rain 0.1%"
+    parts = {"slope": {"cells": 9}}
+    rare = outside | {"cells": 9, "km2": 0.1, "variables": parts, "unseen_categories": {"soil": {"cells": 0}}}
+    assert outside_line(rare) == "outside the training range: 9 of 10,000 cells (under 0.1%, 0 km²)"
+    unseen = outside_line(rare | {"unseen_categories": {"soil": {"cells": 3}}})
+    assert unseen.endswith("km²): categories that were not in training: soil under 0.1%")
 
 
 def test_nothing_depends_on_windows_or_threads(model: Model, layers: Stack, tmp_path: Path, monkeypatch) -> None:

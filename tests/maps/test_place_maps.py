@@ -18,7 +18,7 @@ from sdm.errors import DataError
 from sdm.estimators.shared import SharedMaxent
 from sdm.maps.novelty import MEASURES, NoveltyMaps, novelty_places
 from sdm.maps.passes import MapPass
-from sdm.maps.species import PlannedMap, predict_raster, predict_rasters, write_spread_maps
+from sdm.maps.single import PlannedMap, predict_raster, predict_rasters, write_spread_maps
 from sdm.models.species import Model
 
 HEIGHT, WIDTH = 150, 210

@@ -12,13 +12,13 @@ from affine import Affine
 from rasterio.windows import Window
 
 import sdm.data.rasters.stack
-import sdm.maps.species
+import sdm.maps.single
 from sdm import Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OutputError
 from sdm.maps import rasters as predict
 from sdm.maps.passes import MapPass
-from sdm.maps.species import predict_raster, write_spread_maps
+from sdm.maps.single import predict_raster, write_spread_maps
 from sdm.models.species import Model
 
 
@@ -195,7 +195,7 @@ def spread_paths(folder: Path) -> dict[str, Path]:
 
 
 def test_maps_over_replicates_are_numpys_over_their_maps(layers: Path, replicates, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("sdm.maps.species.SPREAD", 1000)  # 200 cells at a time
+    monkeypatch.setattr("sdm.maps.single.SPREAD", 1000)  # 200 cells at a time
     stack = stack_of(layers, replicates[0])
     summaries = write_spread_maps(replicates, stack, spread_paths(tmp_path), MapPass(threads=2))
     maps = []

@@ -7,7 +7,7 @@ import pytest
 
 from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent
 from sdm.maps.passes import MapPass
-from sdm.maps.species import predict_raster
+from sdm.maps.single import predict_raster
 from sdm.options.applies import applies
 from sdm.options.fitting import FitOptions
 from sdm.options.reading import leaves

@@ -9,10 +9,10 @@ import pytest
 from sdm.assess.measures.basic import auc
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
-from sdm.kinds.mapping import threshold_on_scale
 from sdm.kinds.species.fit import MeasuredSpecies, fit_species, measure_species
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.words import species_info_lines
+from sdm.maps.single import threshold_on_scale
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate

@@ -4,7 +4,7 @@ from threading import Event
 
 import pytest
 
-from sdm.run.side_by_side import side_by_side
+from sdm.run.job import side_by_side
 
 
 def test_both_results_come_back_and_the_thread_is_shown_when_it_is_waited_for() -> None:

@@ -10,17 +10,12 @@ import numpy as np
 
 from sdm.assess.measures.classes import measure_classes
 from sdm.conditional.targets import scale_proportions
-from sdm.data.nodata import NodataCodes
-from sdm.data.records.columns import named_column, row_count
-from sdm.data.records.frames import pd
-from sdm.data.records.occurrences import as_text
-from sdm.data.records.rows import FileRows
-from sdm.data.untagged import blank_codes, refuse_codes
+from sdm.data.records.columns import row_count
 from sdm.data.variables import said_variables
 from sdm.data.vectors import VECTOR, split_layer
 from sdm.errors import DataError, OptionError
-from sdm.kinds.classes.points import read_class_points, selected
-from sdm.kinds.inputs import check_columns, open_for, open_text, row_rules, values_at
+from sdm.kinds.classes.points import read_class_points
+from sdm.kinds.inputs import check_columns, open_for, open_text, values_at
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.classes import ClassModel
 from sdm.options.definitions import RunOptions
@@ -39,8 +34,7 @@ def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOp
     classes = ClassOptions(column=column, proportions=shares, select=chosen)
     options = options.model_copy(update={"classes": classes})
     try:
-        found = _from_layers if options.layers.files else _from_table
-        values, target, rows = found(model, options, notices)
+        values, target, rows = _read_points(model, options, notices)
     except OptionError as error:
         if given.class_column is None and column and f"no column '{column}'" in str(error):
             hint = "the model was fitted to a column of that name; name another one with --class-column"
@@ -98,47 +92,25 @@ def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[
     return known
 
 
-def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, AnyArray, Index]:
-    """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
-    layers = options.layers
-    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
-    records = read_class_points(options, str(options.occurrences.file), notices).records
-    notices += stack.notices
+def _read_points(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, AnyArray, Index]:
+    """Return the values of the variables at the points, from layers or from columns of the file; labels `(n,)` or
+    proportions `(n, C)` in the model's order; and rows."""
+    own, file = options.layers, str(options.occurrences.file)
+    if own.files:
+        stack = open_for(model, own.files, nodata=own.nodata, align=own.align, rename=own.rename)
+        records = read_class_points(options, file, notices).records
+        notices += stack.notices
+        values, index = values_at(stack, records, "points", notices, options.occurrences.drop_suspicious)
+    else:
+        check_columns(model, open_text(file))
+        columns = {"variables": list(model.names), "categorical": list(model.categorical)}
+        points = read_class_points(options.with_values(layers=columns), file, notices)
+        records, values = points.records, model.encoder.encode(points.table)
+        index = np.arange(len(records))
+        notices.append(said_variables(model.names, model.categorical))
     shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None
-    values, index = values_at(stack, records, "points", notices, options.occurrences.drop_suspicious)
     target = records.species.astype(str) if shares is None else np.column_stack(shares)
     return values, target[index], records.row[index]
-
-
-def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, AnyArray, Index]:
-    """Return the values of a table's columns, labels or proportions, and rows."""
-    text = open_text(str(options.occurrences.file))
-    if options.classes.column:
-        label = named_column(options.classes.column, text.header, text.path.name)
-    wanted = model.labels if options.classes.proportions else []
-    shares = [named_column(name, text.header, text.path.name) for name in wanted]
-    check_columns(model, text)
-    rows = FileRows.read(text, set() if shares else {label}, rules=row_rules(options, absences=True))
-    columns: Numbers = {
-        name: rows.frame[name] if name in model.categorical else rows.numbers(name) for name in model.names
-    }
-    proportions = [rows.numbers(name) for name in shares]
-    rows.leave_out(~selected(rows.frame, options.classes.select, text.path.name), "that were not selected")
-    if not shares:
-        rows.leave_out(as_text(rows.frame[label]) == "", "without a class")
-    keep = rows.sift()
-    notices += rows.notes
-    if not keep.any():
-        raise DataError(f"file '{text.path.name}' has no row with a class: expected one row per point")
-    row, columns = rows.row[keep], {name: np.asarray(column)[keep] for name, column in columns.items()}
-    codes = NodataCodes.read(options.layers.nodata)
-    table, blanked = blank_codes(pd.DataFrame(columns), codes)
-    refuse_codes(table, codes, text.path.name)
-    notices += [*blanked, said_variables(model.names, model.categorical)]
-    values = model.encoder.encode(table)
-    if shares:
-        return values, np.column_stack(proportions)[keep], row
-    return values, as_text(rows.frame[label])[keep], row
 
 
 def _targets(model: ClassModel, target: AnyArray, rows: Index, source: str, notices: list[str]) -> Array:

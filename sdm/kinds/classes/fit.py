@@ -14,7 +14,6 @@ from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profi
 from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
 from sdm.assess.profiles import Profile, marginal
-from sdm.assess.splits.folds import Split
 from sdm.data.site_sample import ClassSample
 from sdm.errors import OptionError
 from sdm.estimators.classes import ConditionalMaxent
@@ -114,9 +113,8 @@ def measure_class_model(
     prepared: ClassPrepared,
     options: RunOptions,
     progress: Progress | None,
-    nested: tuple[ClassSample, Split] | None = None,
 ) -> MeasuredClasses:
-    """Measure a class model; `nested` as for `assess`."""
+    """Measure a class model."""
     table, test, model, fitted = fit.table, fit.test, fit.model, fit.fitted
     notes, solution = list(fitted.notes_), fitted.solution_
     if solution.status != CONVERGED:
@@ -124,7 +122,7 @@ def measure_class_model(
     if np.isinf(fitted.multiplier_):
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
     single = _as_chosen(fit.base, fitted)
-    assessed = assess(fit, single, prepared, options, nested, progress, assessor=CLASSES)
+    assessed = assess(fit, single, prepared, options, progress, assessor=CLASSES)
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))

@@ -85,7 +85,9 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         prepared.notices.append("a table has no map: use 'sdm predict' with layers")
         prepared.warnings += [] if points.table is None else hint_columns(points.table, options.layers.categorical)
     parts = _models(points, options, prepared)
-    whole = points if len(parts) == 1 else points.without_left_out()  # those are of no model
+    whole = points
+    if len(parts) > 1:  # rows that were left out are of no model
+        whole = replace(points, records=replace(points.records, left_out=points.records.left_out[:0]))
     for title, rows in parts.items():
         told = len(prepared.notices)
         try:

@@ -12,9 +12,7 @@ from sdm.assess.class_assessor import CLASSES
 from sdm.data.rasters.stack import Stack
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.classes import refuse_rectified
-from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.assessment_tables import ASSESSMENT
-from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.classes.evaluating import evaluate_classes
 from sdm.kinds.classes.fit import (
     ClassFit,
@@ -38,16 +36,16 @@ from sdm.kinds.classes.outputs import (
 from sdm.kinds.classes.words import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.kinds.inputs import check_layers, narrowed, open_layers
 from sdm.kinds.mapping import publish_value_map
-from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.task import FEW, CheckedVariables, Findings, Task
-from sdm.maps.classes import write_class_maps
 from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.projection.targets import ProjectedModel
+from sdm.maps.single import write_class_maps
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
-from sdm.types import Array, Numbers, Progress, Row
+from sdm.types import Array, Numbers, Row
 
 BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
 LISTED = 12  # classes whose shares are printed
@@ -64,7 +62,6 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     command: ClassVar[str] = "sdm classify"
     artefacts: ClassVar[Catalogue] = (*CLASS_TABLES, *ASSESSMENT)
     assessor: ClassVar[Assessor] = CLASSES
-    chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("threshold", "extrapolation", "novelty")
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
     lines = staticmethod(class_result_lines)
@@ -73,6 +70,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     prepare = staticmethod(prepare_classes)
     plan = staticmethod(plan_classes)
     fit = staticmethod(fit_classes)
+    measure = staticmethod(measure_class_model)
     estimator = staticmethod(class_estimator)
     make_maps = staticmethod(map_classes)
     draw_maps = staticmethod(draw_class_maps)
@@ -83,13 +81,6 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         """Raise for options that the estimator refuses."""
         refuse_rectified(options.fit.features)
         class_estimator(options, []).check_options()
-
-    def measure(
-        self, fit: ClassFit, prepared: ClassPrepared, options: RunOptions, progress: Progress | None
-    ) -> MeasuredClasses:
-        """Measure one class model."""
-        nested = chosen_in_folds(self, prepared, fit.name, fit.split, options, progress)
-        return measure_class_model(fit, prepared, options, progress, nested)
 
     def narrow(self, prepared: ClassPrepared, name: str, variables: Sequence[str]) -> ClassPrepared:
         """Return the inputs with some of the variables of one model."""
@@ -176,8 +167,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         with publishing_maps([*files.values(), *places.values()]) as staged:
             novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), given.novelty)
             paths = dict(zip(files, staged))
-            maps = write_class_maps(model, stack, paths, given.how, novelty=novelty, tags=tags)
-        numbers = maps.numbers(model.labels)
+            numbers = write_class_maps(model, stack, paths, given.how, novelty=novelty, tags=tags)
         shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
         more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""

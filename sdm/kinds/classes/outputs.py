@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from sdm.assess.class_assessor import targets_of
 from sdm.data.rasters.stack import Stack
-from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessment_tables import write_assessment
 from sdm.kinds.classes.fit import ClassFit, MeasuredClasses
-from sdm.kinds.mapping import Tags, threshold_on_scale, write_value_map, write_value_maps
-from sdm.kinds.model_task import MapOptions
+from sdm.kinds.mapping import Tags, write_value_map, write_value_maps
+from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps, Prepared
-from sdm.maps.classes import map_codes, no_class, write_class_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.projection.targets import Present, ProjectedModel, ProjectedTargets
 from sdm.maps.rasters import Raster
+from sdm.maps.single import map_codes, no_class, threshold_on_scale, write_class_maps
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.colours import hex_colour
 from sdm.models.extrapolation import extrapolated
@@ -51,13 +50,11 @@ def map_classes(
     fit: ClassFit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the maps of a class model: the most probable class, the probabilities and the entropy."""
-    if prepared.stack is None or not options.output.map:
-        return ModelMaps(folder, {}, {})
     given, counted = MapOptions.of_run(options, prepared.study_area, progress), NoveltyMaps(fit.model)
     paths, tags = _class_paths(folder / f"{safe_name(fit.name)}.tif"), _map_tags(fit)
-    made = write_class_maps(fit.model, prepared.stack, paths, given.how, novelty=counted, tags=tags)
+    made = write_class_maps(fit.model, cast(Stack, prepared.stack), paths, given.how, novelty=counted, tags=tags)
     files = {f"{what} map": path.name for what, path in paths.items()}
-    return ModelMaps(folder, files, {**counted.numbers, "map": made.numbers(fit.model.labels)})
+    return ModelMaps(folder, files, {**counted.numbers, "map": made})
 
 
 def _class_paths(raster: Path) -> dict[str, Path]:
@@ -97,8 +94,6 @@ def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destina
 
 def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
     """Draw the maps of classes and of entropy; of two classes also the probability of one of them."""
-    if "class map" not in maps.files or not options.output.map_picture:
-        return {}
     labels, paper = fit.model.labels, paper_of(options.output)
     return draw_rasters(maps.folder, maps.files, labels, fit.name, paper, species=fit.presence is not None)
 
@@ -211,15 +206,12 @@ CLASS_TABLES: tuple[Artefact[MeasuredClasses], ...] = (
 class ProjectedPresence(ProjectedModel):
     """A model of presence and absence."""
 
+    shown_scale: ClassVar[str] = "probability"
+
     @cached_property
     def value_model(self) -> PresenceOf:
         """The probability of presence."""
         return PresenceOf.of(cast("ClassModel", self.model))
-
-    @property
-    def shown_scale(self) -> str:
-        """The scale of its map."""
-        return "probability"
 
     @property
     def band(self) -> int:

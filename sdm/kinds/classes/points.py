@@ -32,10 +32,6 @@ class Points:
         table = None if self.table is None else self.table.loc[rows].reset_index(drop=True)
         return Points(self.records.take(rows), table)
 
-    def without_left_out(self) -> Points:
-        """Return the rows without a list of those that were left out."""
-        return replace(self, records=replace(self.records, left_out=self.records.left_out[:0]))
-
     def leave_out(self, drop: NDArray[np.bool_], reason: str) -> Points:
         """Return the rows without some, which the records list with the reason."""
         table = None if self.table is None else self.table.loc[~drop].reset_index(drop=True)
@@ -53,7 +49,7 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
             named=(column, own.x_column, own.y_column),
             columns=_beside(options),
             numeric=classes.proportions,
-            rules=row_rules(options, absences=own.response is not None),
+            rules=row_rules(options, absences=_has_absences(options)),
             layer=own.layer if file == own.file else None,
             noun=None if column is None else "class",
         )
@@ -79,6 +75,11 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
     return points
 
 
+def _has_absences(options: RunOptions) -> bool:
+    """Tell whether records of absence are used: those of a response, also where it is the column of their status."""
+    return options.occurrences.response is not None or column_key(options.classes.column or "") == "occurrencestatus"
+
+
 def _beside(options: RunOptions) -> list[str]:
     """Return the columns that are wanted beside class and coordinates."""
     own, classes = options.occurrences, options.classes
@@ -94,7 +95,7 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     named = [column, *options.classes.proportions, *options.classes.select, own.species_column, own.site_column]
     named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
     wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
-    rules = row_rules(options, absences=own.response is not None)
+    rules = row_rules(options, absences=_has_absences(options))
     swd = read_swd(
         file,
         categorical=options.layers.categorical,

@@ -20,14 +20,14 @@ from sdm.joint.labels import read_labels
 from sdm.joint.levels import RandomEffect
 from sdm.joint.pairs import SURE, PairAssociations, pair_associations
 from sdm.kinds.community.inputs import Community, Graph
-from sdm.kinds.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
+from sdm.kinds.community.testing import WHAT, SiteTest, at_training, hushed, mean_of_folds, measure
 from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
 from sdm.kinds.task import Prepared, estimator_of
 from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
-from sdm.progress.telling import going_on, step_by_step
-from sdm.types import Index, Numbers, Progress, Row
+from sdm.progress.telling import StepCount, going_on, step_by_step
+from sdm.types import Numbers, Progress, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,21 +180,46 @@ def measure_joint(
 
 
 def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: Progress | None) -> SiteTest:
-    """Fit to the training sites of each fold, and measure on its others."""
-    community, joint, labels, values = fit.community, fit.joint, fit.labels, fit.plan.table.values
-    x, y, group = community.predictors, community.sites.labels, community.sites.group
+    """Fit with edges, without, and a GLM to each fold's training sites, and measure all on its others."""
+    labels, values, levels, species = fit.labels, fit.plan.table.values, fit.community.sites.level, fit.joint.species
+    out = SiteTest(split.method, blocks=split.blocks)
+    fits = StepCount(progress, "cross-validation", len(WHAT) * len(split.folds))
+    for fold in split.folds:
+        learnt = [s for s in range(len(species)) if {0, 1} <= set(labels[fold.train, s].tolist())]
+        if left := [name for s, name in enumerate(species) if s not in learnt]:
+            more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+            out.notes.append(
+                f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
+            )
+        held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
+        inside, outside = (None if levels is None else levels[rows] for rows in (fold.train, fold.test))
+        row: Row = {"fold": fold.name, "sites": len(fold.test)}
+        with hushed():
+            for name in WHAT:
+                model = _refit(fit, name, fold, learnt, options, progress)
+                training = at_training(model, values[fold.train], known, inside)
+                row[name] = measure(model, values[fold.test], held, training, outside)
+                fits.step()
+        out.folds.append(row)
+    out.mean = {name: mean_of_folds([row[name] for row in out.folds], species) for name in WHAT}
+    return out
 
-    def refit(name: str, graph: Graph, train: Index, species: list[str], what: str) -> FittedJoint:
-        if name == "glm":
-            columns = [joint.species.index(one) for one in species]
-            return fit_glm(values[train], labels[train][:, columns], joint.encoder, tuple(species))
-        model = make_model(options, graph, community.categorical, community.traits)
-        return model.fit(
-            x.iloc[train], y.iloc[train][species], groups=group[train], title=what, progress=progress
-        ).model_
 
-    levels = community.sites.level
-    return measure_folds(split, refit, community.edges, values, labels, joint.species, progress, levels)
+def _refit(
+    fit: JointFit, name: str, fold: Fold, learnt: list[int], options: RunOptions, progress: Progress | None
+) -> FittedJoint:
+    """Fit a model, by its name, of some species to the training sites of a fold."""
+    community, train, species = fit.community, fold.train, [fit.joint.species[s] for s in learnt]
+    if name == "glm":
+        values, labels = fit.plan.table.values[train], fit.labels[train][:, learnt]
+        return fit_glm(values, labels, fit.joint.encoder, tuple(species))
+    graph: Graph = community.edges if name == "joint" else "none"
+    if not isinstance(graph, str):
+        graph = [(a, b) for a, b in graph if a in species and b in species]
+    model = make_model(options, graph, community.categorical, community.traits)
+    x, y = community.predictors.iloc[train], community.sites.labels.iloc[train][species]
+    title = f"fold {fold.name}, {WHAT[name]}"
+    return model.fit(x, y, groups=community.sites.group[train], title=title, progress=progress).model_
 
 
 def _record(options: RunOptions, prepared: Prepared, community: Community) -> Numbers:

@@ -142,18 +142,13 @@ def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame,
     kept = sites.take(whole)
     fate = _records(sites, WGS84).leave_out(~whole, "without a value of every variable")
     lines = with_fate(fate.lines(), np.zeros(len(fate), dtype=np.int64), [""])
-    return kept, pd.DataFrame(kept.environment), _of_sites(with_left_out(lines, fate.left_out))
+    return kept, pd.DataFrame(kept.environment), with_left_out(lines, fate.left_out).drop(columns="species")
 
 
 def _records(sites: SiteTable, crs: str) -> Occurrences:
     """Return sites as records of one name."""
     name = np.full(len(sites), "sites", dtype=object)
     return Occurrences(name, sites.x, sites.y, crs, sites.row, source=sites.source, left_out=sites.left_out)
-
-
-def _of_sites(fate: pd.DataFrame) -> pd.DataFrame:
-    """Return the fate of sites, which are of no single species."""
-    return fate.drop(columns="species")
 
 
 def _look_up(
@@ -171,7 +166,7 @@ def _look_up(
         notes.append(f"sites left out: {ledger.describe('sites')}")
     kept = replace(sites.take(found.index), x=found.x, y=found.y)
     environment = pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
-    return kept, environment, _of_sites(ledger.fate)
+    return kept, environment, ledger.fate.drop(columns="species")
 
 
 def read_traits(place: str) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import CommunitySample, SiteSample
 from sdm.data.table import SampleTable
 from sdm.features.classes import refuse_rectified
-from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.community.fit import (
     CommunityPlan,
     JointFit,
@@ -28,11 +27,11 @@ from sdm.kinds.community.surveys import SurveyedRows, evaluate_joint, known_cell
 from sdm.kinds.community.words import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.kinds.inputs import narrowed
 from sdm.kinds.mapping import Tags, publish_maps, refuse_one_map
-from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.task import Prepared, Task
-from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
-from sdm.maps.moments import RasterSummary
+from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.several import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.types import Numbers, Progress
@@ -105,9 +104,9 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
             (stage / MAPS).mkdir()
             places = JointPlaces.within(stage, model.species, OF_ONE_MODEL)
             maps = write_maps(model, None, stack, places, given.how, novelty=novelty, known=held)
-            for kind, group in (("probability", maps.species), (PRESENT, maps.present)):
+            for kind, group in (("probability", maps["species"]), (PRESENT, maps[PRESENT])):
                 yield from (({"what": kind, "species": name}, one) for name, one in group.items())
-            yield from (({"what": name}, one) for name, one in maps.richness.items())
+            yield from (({"what": name}, one) for name, one in maps["richness"].items())
 
         result = publish_maps(model, output, given, write, first=lines)
         if held is not None:

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from sdm.assess.measures.partition import ASSOCIATIONS
 from sdm.assess.variables.variogram import Autocorrelation
-from sdm.kinds.artefacts import Artefact
+from sdm.data.rasters.stack import Stack
 from sdm.kinds.community.fit import JointFit, MeasuredCommunity, prevalence
 from sdm.kinds.community.testing import MEASURES, WHAT
-from sdm.kinds.model_task import MapOptions
+from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.task import Destination, Files, ModelMaps, Prepared
-from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.projection.targets import Present, ProjectedTargets
 from sdm.maps.rasters import NODATA, Raster
+from sdm.maps.several import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.models.community import FittedJoint
 from sdm.models.extrapolation import extrapolated
 from sdm.models.file import save_model
@@ -135,16 +135,14 @@ def _draw_tables(measured: MeasuredCommunity, folder: Path, paper: Paper) -> Fil
 def map_joint(
     fit: JointFit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
-    """Write the maps on the layers; there are none of tables."""
-    stack = prepared.stack
-    if stack is None or not options.output.map:
-        return ModelMaps(folder, {}, {})
+    """Write the maps on the layers."""
     given = MapOptions.of_run(options, None, progress)
     (folder / MAPS).mkdir()
     wanted = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
     places = JointPlaces.within(folder, fit.joint.species, wanted)
     counted = NoveltyMaps(fit.joint)
-    numbers = write_maps(fit.joint, fit.stacked, stack, places, given.how, novelty=counted).numbers
+    made = write_maps(fit.joint, fit.stacked, cast(Stack, prepared.stack), places, given.how, novelty=counted)
+    numbers = {kind: {name: one.numbers for name, one in maps.items()} for kind, maps in made.items()}
     files: Files = {
         kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
         for kind, those in (("species", places.species), (PRESENT, places.present))
@@ -155,8 +153,6 @@ def map_joint(
 
 def draw_joint_maps(fit: JointFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
     """Draw the richness with the sites."""
-    if "maps" not in maps.files:
-        return {}
     files, sites = maps.files["maps"], fit.community.sites
     picture = draw_richness_maps(maps.folder, files, sites.x, sites.y, paper_of(options.output))
     return {"maps": {**files, "picture": picture.name}}

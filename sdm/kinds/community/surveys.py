@@ -20,7 +20,7 @@ from sdm.kinds.community.inputs import NAME, Community, read_community
 from sdm.kinds.community.testing import measure
 from sdm.kinds.inputs import check_categories, check_columns, is_swd, open_text
 from sdm.kinds.model_task import EvaluationOptions, RowPredictor, SurveyFile
-from sdm.maps.community import SurveyedCells
+from sdm.maps.several import SurveyedCells
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Index, Numbers, Row

@@ -1,20 +1,17 @@
 """Joint models on sites that they have not seen: divided as records are, measured beside single models and a GLM."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdm.assess.measures.community import best_cutoffs, marginal_loss, measure_community, species_auc, species_tss
-from sdm.assess.splits.folds import Split
 from sdm.assess.variables.variogram import Autocorrelation
 from sdm.joint.inference import States
-from sdm.kinds.community.inputs import Graph
 from sdm.models.community import FittedJoint
-from sdm.progress.telling import StepCount
-from sdm.types import Array, Index, Numbers, Progress, Row
+from sdm.types import Array, Numbers, Row
 
 log = logging.getLogger("sdm")
 
@@ -79,50 +76,7 @@ def measure(
     return {**found, "species": dict(zip(model.species, species_auc(labels, probability).tolist()))}
 
 
-def measure_folds(
-    split: Split,
-    fit: Callable[[str, Graph, Index, list[str], str], FittedJoint],
-    graph: Graph,
-    values: Array,
-    labels: States,
-    species: Sequence[str],
-    progress: Progress | None = None,
-    levels: np.ndarray | None = None,
-) -> SiteTest:
-    """Fit with edges, without, and a GLM to each fold's training sites, and measure all on its others.
-
-    `fit` is called with the name of a model, a graph, the training sites, the species to learn, and what to call it.
-    """
-    out = SiteTest(split.method, blocks=split.blocks)
-    fits = StepCount(progress, "cross-validation", len(WHAT) * len(split.folds))
-    for fold in split.folds:
-        learnt = [s for s in range(len(species)) if {0, 1} <= set(labels[fold.train, s].tolist())]
-        names = [species[s] for s in learnt]
-        if left := [name for name in species if name not in names]:
-            more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-            out.notes.append(
-                f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
-            )
-        held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
-        row: Row = {"fold": fold.name, "sites": len(fold.test)}
-        with hushed():
-            for name, text in WHAT.items():
-                edges = _among(graph, names) if name == "joint" else "none"
-                model = fit(name, edges, fold.train, names, f"fold {fold.name}, {text}")
-                inside, outside = (None if levels is None else levels[rows] for rows in (fold.train, fold.test))
-                training = at_training(model, values[fold.train], known, inside)
-                row[name] = measure(model, values[fold.test], held, training, outside)
-                fits.step()
-        out.folds.append(row)
-    out.mean = {name: _mean([row[name] for row in out.folds], species) for name in WHAT}
-    return out
-
-
-def _among(graph: Graph, names: Sequence[str]) -> Graph:
-    return graph if isinstance(graph, str) else [(a, b) for a, b in graph if a in names and b in names]
-
-
-def _mean(rows: Sequence[Row], species: Sequence[str]) -> Numbers:
+def mean_of_folds(rows: Sequence[Row], species: Sequence[str]) -> Numbers:
     """Average over folds, each measure over those where it is defined."""
     each = {name: _average([row["species"].get(name, np.nan) for row in rows]) for name in species}
     return {**{key: _average([row[key] for row in rows]) for key in MEASURES}, "species": each}

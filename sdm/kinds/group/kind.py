@@ -6,14 +6,13 @@ from typing import ClassVar, NoReturn
 
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
-from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.group.tables import GROUP_TABLES
 from sdm.kinds.group.words import group_info_lines
 from sdm.kinds.mapping import Tags, publish_maps, refuse_one_map
-from sdm.kinds.model_task import EvaluationOptions, MapOptions, MapResult, ModelTask
-from sdm.maps.group import write_group_maps
-from sdm.maps.moments import RasterSummary
+from sdm.kinds.model_task import Catalogue, EvaluationOptions, MapOptions, MapResult, ModelTask
+from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps, novelty_places
+from sdm.maps.several import write_group_maps
 from sdm.models.group import GroupModel
 from sdm.options.definitions import RunOptions
 from sdm.storage.files import safe_names

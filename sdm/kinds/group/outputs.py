@@ -1,17 +1,18 @@
 """Everything that a run leaves behind of the group of its species: the file, tables, pictures, maps and a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sdm.kinds.artefacts import write_artefacts
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.stack import Stack
 from sdm.kinds.group.kind import GroupTask
 from sdm.kinds.group.tables import CHART_FILES, GROUP_TABLES, group_charts, strength_rows
+from sdm.kinds.model_task import write_artefacts
 from sdm.kinds.task import Destination, Files
 from sdm.kinds.writing import versions, write_numbers, write_run
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.group import axis_title, write_axis_maps
 from sdm.maps.passes import MapPass
+from sdm.maps.several import COLOURS, axis_title, write_axis_maps
 from sdm.models.extrapolation import BOTH
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
@@ -22,20 +23,15 @@ from sdm.report.results import GROUP, Results
 from sdm.storage.files import safe_names
 from sdm.types import Numbers
 
-if TYPE_CHECKING:
-    from sdm.data.rasters.area import StudyArea
-    from sdm.data.rasters.stack import Stack
-
 FEW_SPECIES = 5  # below which axes are hardly those of a group
 
 
 def write_group(
     model: GroupModel,
-    stack: "Stack | None",
+    stack: Stack | None,
     to: Destination,
     *,
-    folders: Mapping[str, str] | None = None,
-    area: "StudyArea | None" = None,
+    area: StudyArea | None = None,
     command: str = "",
 ) -> None:
     """Write a group of species into a folder that is there and empty, and note the names of its files.
@@ -46,9 +42,6 @@ def write_group(
         The layers; None where there are none to map.
     to
         A folder such as `group/` in that of a run over several species; its files get their names.
-    folders
-        The folder of every species beside this one, which the page links to; those of a run that has these species and
-        no others, unless given.
     area
         The study area, outside which maps have no data.
     command
@@ -65,7 +58,7 @@ def write_group(
     style_folder(folder)
     write_run(GroupTask(), options, folder, command)
     numbers = {"kind": model.kind, **group_numbers(model), "versions": versions(), "files": files}
-    numbers["folders"] = dict(folders or safe_names(model.species))
+    numbers["folders"] = safe_names(model.species)  # of the species, beside this one: the page links to them
     numbers["warnings"] = group_warnings(model)
     files["numbers"] = f"{GROUP}.json"
     if options.output.report:
@@ -131,17 +124,17 @@ def draw_group(results: Results, paper: Paper) -> Files:
     return files
 
 
-def _write_maps(model: GroupModel, stack: "Stack", to: Destination, area: "StudyArea | None") -> None:
+def _write_maps(model: GroupModel, stack: Stack, to: Destination, area: StudyArea | None) -> None:
     """Write the maps of the axes, one by one and as colours, with their pictures."""
     folder, files, options, progress = to.folder, to.files, to.options, to.progress
     word = options.predict.extrapolation
     how = MapPass("clamp" if word in BOTH else word, area, options.threads, progress)
     made = write_axis_maps(model, stack, folder, how)
-    if made.colours is None:
+    if not made:
         return
-    titles = [axis_title(model, k) for k in range(len(made.axes))]
-    files |= {f"map of axis {k + 1}": one.path.name for k, one in enumerate(made.axes)}
-    files["colours"] = made.colours.name
+    titles = [axis_title(model, k) for k in range(len(made))]
+    files |= {f"map of axis {k + 1}": one.path.name for k, one in enumerate(made)}
+    files["colours"] = COLOURS
     with going_on(progress, "pictures of the axes"):
         files |= draw_axis_maps(folder, files, titles, paper_of(options.output))
 

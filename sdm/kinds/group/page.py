@@ -1,24 +1,50 @@
 """The page of a group of species on shared axes: what axes are, how much they explain, and who is near to whom."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import ClassVar, cast
 
 from sdm.assess.axes import RELATIVES
 from sdm.kinds.group.tables import CURVED, MOST_BARS, axis_name, curve_charts, place_bars, stored_biplot
-from sdm.maps.group import axis_title
+from sdm.maps.several import axis_title
+from sdm.models.group import GroupModel
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import convergence, stored_warnings
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.svg import svg
-from sdm.report.pages.words import figure, percent, whole
+from sdm.report.pages.words import certificate_text, figure, optimum_text, percent, whole
 from sdm.report.paper import Paper
 from sdm.report.results import Results, column, number, rows_by
 from sdm.storage.files import safe_name
 
+
+class GroupResults(Results):
+    """The results of a group of species on shared axes."""
+
+    objective_unit: ClassVar[str] = "nats per record"
+    record: ClassVar[str] = "record"
+    species_maps: ClassVar[bool] = True
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm in a sentence."""
+        n = self.numbers
+        return (
+            f"Maximum entropy for {len(n['species'])} species at once, with a penalty on the number of axes that they "
+            f"share (nuclear norm), strength {figure(n.get('strength'), 3)}"
+        )
+
+    @property
+    def certificate(self) -> str:
+        """How near the fit is to the best one, in sentences."""
+        weights = "all weights of all species, and so over every possible set of axes"
+        return certificate_text(self, optimum_text(self, weights))
+
+
+RESULTS = GroupResults
+
+
 TEMPLATES = Path(__file__).parent / "templates"
-if TYPE_CHECKING:
-    from sdm.models.group import GroupModel
 
 MOST_ROWS = 10  # axes that are listed
 
@@ -121,7 +147,7 @@ def draw_group_again(results: Results, paper: Paper) -> None:
 
     draw_group(results, paper)
     if "colours" in results.files:
-        model, axes = cast("GroupModel", results.model), sum(key.startswith("map of axis") for key in results.files)
+        model, axes = cast(GroupModel, results.model), sum(key.startswith("map of axis") for key in results.files)
         draw_axis_maps(results.folder, results.files, [axis_title(model, k) for k in range(axes)], paper)
 
 

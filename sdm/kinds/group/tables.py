@@ -10,8 +10,8 @@ import numpy as np
 
 from sdm.assess.axes import RELATIVES, Shares, axis_profiles, known_sites, response_shares
 from sdm.assess.profiles import Profile
-from sdm.kinds.artefacts import Artefact
-from sdm.maps.group import MOST_AXES
+from sdm.kinds.model_task import Artefact
+from sdm.maps.several import MOST_AXES
 from sdm.models.group import GroupModel
 from sdm.report.charts import BarChart, Bars, Biplot, Chart, ColumnChart, LineChart, NamedTip, curve_chart, short
 from sdm.report.results import Results, column, number, rows_by
@@ -179,23 +179,21 @@ FAR = 0.86  # how far the longest arrow goes, as a share of the way to the edge
 ALONE = 3.0  # deviations to either side, where no site is known
 
 
-def biplot(
-    names: Sequence[str], places: Array, sites: Array, explained: Sequence[float], first: int = 0, second: int = 1
-) -> Biplot:
-    """Return the biplot of species (`places`, (axes, species)) and sites ((axes, sites)) on two of the axes.
+def biplot(names: Sequence[str], places: Array, sites: Array, explained: Sequence[float]) -> Biplot:
+    """Return the biplot of species (`places`, (axes, species)) and sites ((axes, sites)) on the first two axes.
 
     Both directions have one scale, so that angles between arrows are those of the responses. All arrows are stretched
     by one factor: the longest nearly reaches the edge.
     """
-    tips, dots = places[[first, second]], sites[[first, second]]
+    tips, dots = places[:2], sites[:2]
     reach = 1.08 * float(np.quantile(np.abs(dots), 0.995)) if dots.size else ALONE
     length = np.hypot(*tips)
     longest = float(length.max(initial=0.0))
     factor = FAR * reach / longest if longest > 0 else 1.0
     inside = np.all(np.abs(dots) <= reach, axis=0)
-    across, up = (f"Axis {k + 1} ({100 * explained[k]:.0f} % of the species' responses)" for k in (first, second))
+    across, up = (f"Axis {k + 1} ({100 * explained[k]:.0f} % of the species' responses)" for k in range(2))
     return Biplot(
-        f"{len(names)} species and the sites on axes {first + 1} and {second + 1}",
+        f"{len(names)} species and the sites on axes 1 and 2",
         across,
         up,
         dots[:, inside].T.tolist(),

@@ -1,5 +1,7 @@
 """The page of a projection: what changes in every scenario, how far the model extrapolates, and a panel to compare."""
 
+from typing import ClassVar
+
 from sdm.report.pages import sections, words
 from sdm.report.pages.cautions import outside_scenarios, stored_warnings
 from sdm.report.pages.frame import KeyFigure, Page, PageSection
@@ -18,8 +20,43 @@ from sdm.report.pages.projection import (
     variance_section,
 )
 from sdm.report.paper import Paper
-from sdm.report.projection import mean_change, most_outside, worst_change
+from sdm.report.projection import has_species_titles, mean_change, most_outside, worst_change
 from sdm.report.results import Results, number
+
+
+class ProjectionResults(Results):
+    """The results of a projection, which has a page of its own."""
+
+    has_seed: ClassVar[bool] = False
+
+    @property
+    def of_species(self) -> bool:
+        """Whether the title is the name of a species."""
+        return has_species_titles(self.numbers)
+
+    @property
+    def scale(self) -> str:
+        """The scale of its maps."""
+        return str(self.numbers.get("scale") or self.option("predict.scale") or "cloglog")
+
+    @property
+    def algorithm(self) -> str:
+        """The values of the maps, and the rule of presence."""
+        n = self.numbers
+        rule = f", presence by the cutoff {n['rule']}" if n.get("rule") else ""
+        return f"{_SCALES.get(str(n.get('scale')), n.get('scale'))} of a fitted model on the layers of scenarios{rule}"
+
+
+_SCALES = {
+    "cloglog": "Suitability (cloglog)",
+    "logistic": "Suitability (logistic)",
+    "raw": "Raw density",
+    "cumulative": "Cumulative value",
+    "probability": "Probability",
+}
+
+
+RESULTS = ProjectionResults
 
 
 def projection_subject(results: Results) -> str:

@@ -17,7 +17,7 @@ from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
 from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
-from sdm.kinds.inputs import check_region, open_for, row_rules, values_at
+from sdm.kinds.inputs import check_region, check_species, open_for, row_rules, values_at
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
@@ -58,11 +58,9 @@ def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions
 def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
     """Return the records of the species that was asked for, or else of the model's; a file of one needs neither."""
     known, own = records.species_names, str(model.meta.get("species"))
-    listed = ", ".join(known[:10])
-    if wanted is not None and wanted not in known:
-        raise OptionError(f"species '{wanted}' is not in {records.source}; there are {listed}")
+    check_species([] if wanted is None else [wanted], known, records.source)
     if wanted is None and len(known) > 1 and own not in known:
-        hint = f"choose one with --species ({listed})"
+        hint = f"choose one with --species ({', '.join(known[:10])})"
         raise OptionError(f"{records.source} holds several species, but not '{own}': {hint}")
     chosen = wanted or (own if own in known else known[0])
     return records.take(records.species.astype(str) == chosen)
@@ -114,8 +112,7 @@ def _from_tables(
     presences, rules = str(options.occurrences.file), row_rules(options)
     read = partial(read_swd, categorical=list(model.categorical), variables=model.names, nodata=options.layers.nodata)
     table = read(presences, rules=rules)
-    if species is not None and species not in table.species_names:
-        raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
+    check_species([] if species is None else [species], table.species_names, presences)
     present = table.table[~table.is_background if species is None else table.species == species]
     others = given.absences or background
     second = None if others is None else read(others, rules=RowRules(most_bad=rules.most_bad))

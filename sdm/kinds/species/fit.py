@@ -13,7 +13,6 @@ from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Profile, effect, marginal, only
-from sdm.assess.splits.folds import Split
 from sdm.assess.steps import ROUNDS, contribution_by_steps
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
@@ -112,13 +111,12 @@ def measure_species(
     prepared: SpeciesPrepared,
     options: RunOptions,
     progress: Progress | None = None,
-    nested: tuple[SampleTable, Split] | None = None,
 ) -> MeasuredSpecies:
-    """Measure a fitted species, also on the sites of a survey; `nested` as for `assess`."""
+    """Measure a fitted species, also on the sites of a survey."""
     table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
     survey, group = prepared.surveys.get(fit.name), prepared.group
     single = species_estimator(chosen, table.categorical)
-    assessed = assess(fit, single, prepared, options, nested, progress, start=fitted.warm_start())
+    assessed = assess(fit, single, prepared, options, progress, start=fitted.warm_start())
     if options.test.importance:
         assessed.permutation = permutation_importance(
             model,

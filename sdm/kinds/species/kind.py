@@ -9,11 +9,9 @@ from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.estimators.species import SpeciesEstimator
-from sdm.kinds.artefacts import Catalogue
 from sdm.kinds.assessment_tables import ASSESSMENT
-from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.mapping import publish_value_map
-from sdm.kinds.model_task import MapOptions, MapResult
+from sdm.kinds.model_task import Catalogue, MapOptions, MapResult
 from sdm.kinds.species.checking import check_species_run
 from sdm.kinds.species.evaluating import evaluate_species
 from sdm.kinds.species.fit import SpeciesFit, fit_species, measure_species, plan_species
@@ -53,7 +51,6 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
     command: ClassVar[str] = "sdm fit"
     artefacts: ClassVar[Catalogue] = (*SPECIES_TABLES, *ASSESSMENT)
     assessor: ClassVar[Assessor] = PRESENCE_ONLY
-    chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold", "extrapolation", "novelty")
     extrapolates_with: ClassVar[tuple[str, ...]] = EXTRAPOLATIONS
     evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
@@ -108,8 +105,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         self, fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None
     ) -> Measured:
         """Measure the model of one species."""
-        nested = chosen_in_folds(self, prepared, fit.name, fit.split, options, progress)
-        return measure_species(fit, prepared, options, progress, nested)
+        return measure_species(fit, prepared, options, progress)
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""
@@ -140,10 +136,6 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         """Return the main numbers of a species."""
         mean = numbers.get("cross_validation", {}).get("mean", {})
         return {key: numbers.get(key) for key in IN_SUMMARY} | {key: mean.get(key) for key in IN_SUMMARY_OF_FOLDS}
-
-    def map_places(self, output: Path) -> list[Path]:
-        """Return the one map."""
-        return [output]
 
     def table_columns(self, model: Model, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return the one column, called after its scale."""

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from rasterio.windows import Window
 
 from sdm.assess.structure import Structure
+from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.frames import pd
 from sdm.data.table import SampleTable
-from sdm.kinds.artefacts import Artefact
 from sdm.kinds.assessment_tables import write_assessment
-from sdm.kinds.mapping import rule_tag, threshold_on_scale, write_value_map, write_value_maps
-from sdm.kinds.model_task import MapOptions
+from sdm.kinds.mapping import rule_tag, write_value_map, write_value_maps
+from sdm.kinds.model_task import Artefact, MapOptions
 from sdm.kinds.species.fit import MeasuredSpecies, SpeciesFit
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.task import REPLICATES, Destination, Files, ModelMaps
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
 from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.ranges import write_range
+from sdm.maps.ranges import write_points, write_range
 from sdm.maps.rasters import NODATA, Raster, write_rasters
-from sdm.maps.species import PlannedMap, predict_rasters
-from sdm.maps.vectors import write_points
+from sdm.maps.single import PlannedMap, predict_rasters, threshold_on_scale
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
 from sdm.report.model_figures import make_plots
@@ -37,10 +36,7 @@ from sdm.report.results import GROUP
 from sdm.report.tables import curve_rows, maxent_results, write_frame
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_name
-from sdm.types import Progress, Row
-
-if TYPE_CHECKING:
-    from sdm.data.rasters.stack import Stack
+from sdm.types import Array, Progress, Row
 
 
 def write_species(measured: MeasuredSpecies, prepared: SpeciesPrepared, to: Destination) -> list[str]:
@@ -138,12 +134,11 @@ SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
 def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, files: Files) -> list[str]:
     """Write where the density is not zero as polygons; return what is to be said of them."""
     path = raster.with_name(f"{raster.stem}_range.gpkg")
-    found = write_range(raster, path, species=measured.name, min_patch=min_patch)
+    measured.numbers["range"], dropped = write_range(raster, path, species=measured.name, min_patch=min_patch)
     files["range"] = path.name
-    measured.numbers["range"] = {"area_km2": found.area_km2, "patches": found.patches}
-    if not found.dropped:
+    if not dropped:
         return []
-    size = f"{found.dropped:,} patches of less than {min_patch:g} km² ({found.dropped_km2:,.0f} km² in all)"
+    size = f"{len(dropped):,} patches of less than {min_patch:g} km² ({sum(dropped):,.0f} km² in all)"
     return [f"the range leaves out {size}"]
 
 
@@ -213,11 +208,9 @@ def map_species(
     fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the map of one species."""
-    if prepared.stack is None or not options.output.map:
-        return ModelMaps(folder, {}, {})
     given, counted = MapOptions.of_run(options, prepared.area_of(fit.name), progress), NoveltyMaps(fit.model)
     raster, tags = folder / f"{safe_name(fit.name)}.tif", {"species": fit.name}
-    made = write_value_map(fit.model, prepared.stack, raster, given, tags, counted)
+    made = write_value_map(fit.model, cast(Stack, prepared.stack), raster, given, tags, counted)
     return ModelMaps(folder, {"map": made.path.name}, {"map": made.numbers, **counted.numbers})
 
 
@@ -251,22 +244,27 @@ def map_species_together(
 
 
 def draw_species_maps(fit: SpeciesFit, maps: ModelMaps, prepared: SpeciesPrepared, options: RunOptions) -> Files:
-    """Draw the map of a species with its records, if a picture is wanted."""
-    if "map" not in maps.files or not options.output.map_picture:
-        return {}
+    """Draw the map of a species with its records."""
+    records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
+    records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
+    area = prepared.area_of(fit.name)
+    return draw_with_records(fit.name, maps, options, options.predict.scale, records, area, fit.model.alpha > 1.0)
+
+
+def draw_with_records(
+    name: str,
+    maps: ModelMaps,
+    options: RunOptions,
+    scale: str,
+    records: Mapping[str, tuple[Array, Array]],
+    area: StudyArea | None,
+    zeros: bool = False,
+) -> Files:
+    """Draw the map of a species with its records; `zeros`: whether it has exact zeros."""
     from sdm.report.figures.maps.drawn import draw_map
     from sdm.report.figures.maps.plan import Marks, suitability
 
-    raster = maps.folder / maps.files["map"]
-    records = {"training record": (fit.table.presence_x, fit.table.presence_y)}
-    records |= {} if fit.test_xy is None else {"test record": fit.test_xy}
-    picture = draw_map(
-        raster,
-        raster.with_suffix(".png"),
-        shades=suitability(options.predict.scale),
-        title=fit.name,
-        species=True,
-        marks=Marks(records, prepared.area_of(fit.name), fit.model.alpha > 1.0),
-        paper=paper_of(options.output),
-    )
+    raster, marks = maps.folder / maps.files["map"], Marks(records, area, zeros)
+    place, shades, paper = raster.with_suffix(".png"), suitability(scale), paper_of(options.output)
+    picture = draw_map(raster, place, shades=shades, title=name, species=True, marks=marks, paper=paper)
     return {"picture": picture.name}

@@ -1,12 +1,30 @@
 """The page of a path over strata: the density of the chosen tolerance, and the whole path as pictures."""
 
 from pathlib import Path
+from typing import ClassVar
 
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import outside_map, scenarios_of_model, stored_warnings
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
-from sdm.report.pages.words import figure, whole
+from sdm.report.pages.words import figure, suitability_text, whole
 from sdm.report.results import Results
+
+
+class StrataResults(Results):
+    """The results of a path over strata, for one species."""
+
+    algorithm: ClassVar[str] = "Maximum entropy over strata, with the whole path of the tolerance"
+    scale: ClassVar[str] = "density"
+    of_species: ClassVar[bool] = True
+    record: ClassVar[str] = "record"
+
+    def map_text(self, label: str) -> str:
+        """Return what a picture of the map shows."""
+        return suitability_text(self.title)
+
+
+RESULTS = StrataResults
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 PICTURES = {

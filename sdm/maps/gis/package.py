@@ -9,8 +9,7 @@ import numpy as np
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.maps.projection.change import Ground
-from sdm.maps.ranges import patch_frame
-from sdm.maps.vectors import write_geopackage
+from sdm.maps.ranges import patch_frame, write_geopackage
 from sdm.types import Numbers
 
 PACKAGE = "results.gpkg"

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from pathlib import Path
-from xml.etree import ElementTree
 
 from rasterio.errors import RasterioError
 
@@ -19,7 +18,7 @@ from sdm.storage.commit import publishing
 
 ENDINGS = (".qml", ".sld")
 LABELS = ("class", "variable", "value")  # tags of categories begin so
-SLD = "http://www.opengis.net/sld"
+TEMPLATES = Path(__file__).parent / "templates"
 _UNIT = ("0 to 1",)  # units whose ramps go from 0 to 1, whatever values there are
 _ON_THE_SCALE = ("mean", "lower", "upper", "minimum", "maximum")  # statistics that are values of the scale themselves
 _AROUND = ("MESS", "axis", "difference", "multivariate environmental similarity")
@@ -51,13 +50,15 @@ def style_places(raster: Path) -> list[Path]:
 
 def write_styles(raster: Path) -> list[Path]:
     """Write the styles of a raster beside it, and return their places."""
+    from jinja2 import Environment, FileSystemLoader
+
     style = read_style(raster)
     places = style_places(raster)
+    templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     try:
-        for place, tree in zip(places, (_qml(style), _sld(style))):
-            ElementTree.indent(tree)
-            head = "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n" if place.suffix == ".qml" else _XML
-            place.write_text(head + ElementTree.tostring(tree, encoding="unicode") + "\n", encoding="utf-8")
+        for place in places:
+            text = templates.get_template(f"style{place.suffix}").render(style=style)
+            place.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{places[0]} cannot be written ({error.strerror})") from error
     return places
@@ -123,63 +124,3 @@ def ramp_breaks(low: float, high: float, ramp: Sequence[str]) -> list[Break]:
 def _round_step(step: float) -> float:
     power = 10.0 ** floor(log10(step))
     return next(f * power for f in (1.0, 2.0, 5.0, 10.0) if f * power >= step * (1 - 1e-9))
-
-
-_XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
-
-
-def _qml(style: RasterStyle) -> ElementTree.Element:
-    """Return the style of QGIS."""
-    root = ElementTree.Element("qgis", version="3.28", styleCategories="Symbology", hasScaleBasedVisibilityFlag="0")
-    pipe = ElementTree.SubElement(root, "pipe")
-    common = {"opacity": "1", "alphaBand": "-1", "nodataColor": ""}
-    if style.colours:
-        bands = {"type": "multibandcolor", "redBand": "1", "greenBand": "2", "blueBand": "3"}
-        ElementTree.SubElement(pipe, "rasterrenderer", {**bands, **common, "alphaBand": "4"})
-        return root
-    if style.categories:
-        painter = ElementTree.SubElement(pipe, "rasterrenderer", {"type": "paletted", "band": "1", **common})
-        ElementTree.SubElement(painter, "rasterTransparency")
-        table = ElementTree.SubElement(painter, "colorPalette")
-        for one in style.breaks:
-            entry = {"value": f"{one.value:g}", "label": one.label, "color": one.colour, "alpha": "255"}
-            ElementTree.SubElement(table, "paletteEntry", entry)
-        return root
-    ends = f"{style.breaks[0].value:.9g}", f"{style.breaks[-1].value:.9g}"
-    limits = {"classificationMin": ends[0], "classificationMax": ends[1]}
-    painter = ElementTree.SubElement(
-        pipe, "rasterrenderer", {"type": "singlebandpseudocolor", "band": "1", **limits, **common}
-    )
-    ElementTree.SubElement(painter, "rasterTransparency")
-    shader = ElementTree.SubElement(ElementTree.SubElement(painter, "rastershader"), "colorrampshader")
-    shader.attrib |= {"colorRampType": "INTERPOLATED", "classificationMode": "1", "clip": "0", "labelPrecision": "6"}
-    shader.attrib |= {"minimumValue": ends[0], "maximumValue": ends[1]}
-    for one in style.breaks:
-        item = {"value": f"{one.value:.9g}", "label": one.label, "color": one.colour, "alpha": "255"}
-        ElementTree.SubElement(shader, "item", item)
-    return root
-
-
-def _sld(style: RasterStyle) -> ElementTree.Element:
-    """Return the style of OGC SLD 1.0.0. Its colour maps have no types, which are an addition of some programs: between
-    the whole numbers of categories there is no cell, so a ramp shows them as they are."""
-    head = {"version": "1.0.0", "xmlns": SLD}
-    head |= {"xmlns:xsi": "http://www.w3.org/2001/XMLSchema-instance"}
-    head |= {"xsi:schemaLocation": f"{SLD} http://schemas.opengis.net/sld/1.0.0/StyledLayerDescriptor.xsd"}
-    root = ElementTree.Element("StyledLayerDescriptor", head)
-    layer = ElementTree.SubElement(root, "NamedLayer")
-    ElementTree.SubElement(layer, "Name").text = style.title
-    user = ElementTree.SubElement(layer, "UserStyle")
-    ElementTree.SubElement(user, "Title").text = style.title
-    rule = ElementTree.SubElement(ElementTree.SubElement(user, "FeatureTypeStyle"), "Rule")
-    symbol = ElementTree.SubElement(rule, "RasterSymbolizer")
-    channels = ElementTree.SubElement(symbol, "ChannelSelection")
-    names = ("RedChannel", "GreenChannel", "BlueChannel") if style.colours else ("GrayChannel",)
-    for band, name in enumerate(names, start=1):
-        ElementTree.SubElement(ElementTree.SubElement(channels, name), "SourceChannelName").text = str(band)
-    if style.breaks:
-        table = ElementTree.SubElement(symbol, "ColorMap")
-        for one in style.breaks:
-            entry = {"color": one.colour, "quantity": f"{one.value:.9g}", "label": one.label, "opacity": "1"}
-            ElementTree.SubElement(table, "ColorMapEntry", entry)
-    return root

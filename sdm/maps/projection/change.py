@@ -1,13 +1,20 @@
-"""Change against a reference: codes of cells, their areas, and where the middle of the suitable area lies."""
+"""Change against a reference: codes of cells, their areas, where the middle of the suitable area lies, and which cells
+that become suitable are within reach of where the species was before."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
+from sdm.data.crs import EARTH_KM
+from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
+from sdm.errors import DataError
+from sdm.maps.gis.tags import Moments, describe_raster
+from sdm.maps.rasters import Raster, writing_cogs
 from sdm.types import AnyArray, Array, Colour, Numbers
 
 CODES = ("stable_absent", "stable_present", "gain", "loss", "out_of_reach")
@@ -18,6 +25,7 @@ COLOURS: dict[int, Colour] = {
     OUT_OF_REACH: (240, 215, 90),
 }  # fmt: skip  # that people tell apart who do not see red, green or blue
 UNKNOWN = 255
+PRESENT = (STABLE_PRESENT, GAIN)
 _POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW")
 
 
@@ -30,6 +38,17 @@ def change_codes(before: AnyArray, now: NDArray[np.uint8], dispersal: bool = Tru
     codes = np.where(before == 1, after, without)
     codes[(now > 1) | ~((before == 0) | (before == 1))] = UNKNOWN
     return codes
+
+
+def change_raster(path: Path) -> Raster:
+    """Return the raster of change, with its colours."""
+    return Raster(path, "uint8", UNKNOWN, colours=COLOURS)
+
+
+def change_tags(reached: bool = True) -> dict[str, str]:
+    """Return the tags of a raster of change: what its values are."""
+    shown = range(len(CODES)) if not reached else range(len(CODES) - 1)
+    return {"what": "change", **{f"class_{code}": TITLES[code] for code in shown}}
 
 
 class Ground:
@@ -80,27 +99,14 @@ class Ground:
         return {"x": x, "y": y, "lon": float(place[0][0]), "lat": float(place[1][0])}
 
 
-@dataclass(frozen=True)
-class Change:
-    """Change of the suitable area: cells and km² of every code, and percentages of what was suitable before."""
-
-    cells: tuple[int, ...]
-    km2: tuple[float, ...]
-
-    @classmethod
-    def of(cls, total: Array) -> "Change":
-        """Return the change of a tally."""
-        n = len(CODES)
-        return cls(tuple(map(int, total[:n])), tuple(map(float, total[n : 2 * n])))
-
-    @property
-    def numbers(self) -> Numbers:
-        """The same as JSON values; a percentage of nothing is None."""
-        before = self.km2[STABLE_PRESENT] + self.km2[LOSS]
-        parts: Numbers = {name: {"cells": cells, "km2": km2} for name, cells, km2 in zip(CODES, self.cells, self.km2)}
-        gain, loss = self.km2[GAIN], self.km2[LOSS]
-        shares = {"gain_percent": gain, "loss_percent": loss, "net_percent": gain - loss}
-        return parts | {name: 100 * km2 / before if before else None for name, km2 in shares.items()}
+def change_numbers(total: Array) -> Numbers:
+    """Return the change of the suitable area from a tally: cells and km² of every code, and percentages of what was
+    suitable before, None where that is nothing."""
+    cells, km2 = total[: len(CODES)].tolist(), total[len(CODES) : 2 * len(CODES)].tolist()
+    parts: Numbers = {name: {"cells": int(count), "km2": area} for name, count, area in zip(CODES, cells, km2)}
+    before, gain, loss = km2[STABLE_PRESENT] + km2[LOSS], km2[GAIN], km2[LOSS]
+    shares = {"gain_percent": gain, "loss_percent": loss, "net_percent": gain - loss}
+    return parts | {name: 100 * area / before if before else None for name, area in shares.items()}
 
 
 def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -> Numbers | None:
@@ -113,3 +119,110 @@ def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -
     bearing = bearing % 360
     word = _POINTS[round(bearing / 22.5) % 16] if metres else None
     return {"km": metres / 1000, "bearing": bearing if metres else None, "direction": word}
+
+
+CELLS = 8 << 20  # that are held at once
+_OF_FILE = ("AREA_OR_POINT", "OVR_RESAMPLING_ALG")  # tags that GDAL writes itself
+
+
+def limit_change(
+    change: Path, occupied: Path, codes: tuple[int, ...], km: float, grid: Grid, threads: int = 2
+) -> Array:
+    """Write a raster of change again, with what lies further than `km` from the cells that were occupied out of reach.
+
+    `occupied` is a raster on the same grid; cells with one of the `codes` are occupied in it. A cell is within reach of
+    another if their centres are at most `km` apart. What was suitable before, and now is but cannot be reached, is
+    lost. Returns the tally of `Ground.tally` of the new codes.
+    """
+    ground = Ground(grid)
+    reach = Reach(ground.grid, km)
+    width, height = grid.width, grid.height
+    step = max(1, min(height, CELLS // width - 2 * reach.rows))
+    total: Any = 0.0
+    moments = Moments(UNKNOWN)
+    near, first, last = np.zeros((0, width), dtype=np.float32), 0, 0  # of these rows; each is read once
+    with (
+        writing_cogs(grid, [change_raster(change)], threads) as (file,),
+        open_local(change) as old,
+        open_local(occupied) as past,
+    ):
+        for top in range(0, height, step):
+            low, high = max(0, top - reach.rows), min(height, top + step + reach.rows)
+            if high > last:
+                there = np.isin(past.read(1, window=Window(0, last, width, high - last)), codes)
+                near = np.concatenate([near[low - first :], reach.nearest(there)])
+                first, last = low, high
+            window = Window(0, top, width, min(step, height - top))
+            now = old.read(1, window=window)
+            limited = reach.limit(now, near, top, first)
+            file.write(limited, 1, window=window)
+            moments.add(limited)
+            total = total + ground.tally(window, limited.ravel(), PRESENT)
+        kept = {key: value for key, value in old.tags().items() if key not in _OF_FILE}
+        about = {**kept, "class_4": TITLES[OUT_OF_REACH], "dispersal_km": f"{km:g}"}
+        describe_raster(file, [moments.summary(change, empty=True)], about)
+    return np.asarray(total)
+
+
+class Reach:
+    """How far a distance over the ground goes on a grid: in rows, and for each row and its neighbours in columns.
+
+    In degrees distances are those of great circles on the sphere of the Earth's mean radius.
+    """
+
+    def __init__(self, grid: Grid, km: float) -> None:
+        if grid.crs is None and km > 0:
+            raise DataError(
+                "dispersal needs distances, and the layers have no coordinate reference system: give them one"
+            )
+        self.grid, self.km = grid, km
+        degrees = grid.crs is not None and grid.crs.is_geographic
+        self.turn = 360.0 / abs(grid.transform.a) if degrees else np.inf  # columns once round the globe
+        unit = 1.0 if degrees or grid.crs is None else float(grid.crs.linear_units_factor[1]) / 1000
+        self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM if degrees else abs(grid.transform.e) * unit
+        self.rows = min(int(km / self.cell * (1 + 1e-12)), grid.height)
+
+    def columns(self, row: int) -> Array:
+        """Return, for the rows from `row - rows` to `row + rows`, how many columns further cells are still in reach of
+        a cell of `row`, not rounded; -1 where none is."""
+        near = row + np.arange(-self.rows, self.rows + 1)
+        t, crs = self.grid.transform, self.grid.crs
+        if crs is not None and crs.is_geographic:
+            _, here = self.grid.xy(row, 0)
+            _, there = self.grid.xy(near, np.zeros(len(near)))
+            a, b = np.deg2rad(float(here)), np.deg2rad(np.clip(there, -90.0, 90.0))
+            angle = self.km / EARTH_KM
+            with np.errstate(divide="ignore", invalid="ignore"):
+                cosine = (np.cos(angle) - np.sin(a) * np.sin(b)) / (np.cos(a) * np.cos(b))
+            wide = np.arccos(np.clip(cosine, -1.0, 1.0))
+            in_reach = np.abs(b - a) <= angle * (1 + 1e-12)
+            cells = np.rad2deg(wide) / abs(t.a)
+        else:
+            unit = float(crs.linear_units_factor[1]) / 1000 if crs is not None else 1.0
+            up = (near - row) * self.cell
+            in_reach = np.abs(up) <= self.km * (1 + 1e-12)
+            cells = np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (abs(t.a) * unit)
+        return np.where(in_reach, cells * (1 + 1e-12), -1.0)
+
+    def nearest(self, there: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return how many columns away the nearest occupied cell of the same row is, over the end of the row too where
+        `turn` columns go once round the globe, whether the grid has all of them or not."""
+        columns = np.arange(there.shape[1], dtype=np.float64)
+        before = np.maximum.accumulate(np.where(there, columns, -np.inf), axis=1)
+        after = np.minimum.accumulate(np.where(there, columns, np.inf)[:, ::-1], axis=1)[:, ::-1]
+        first, last = after[:, :1], before[:, -1:]
+        round_left, round_right = first + self.turn - columns, columns + self.turn - last
+        nearest: Array = np.minimum.reduce([columns - before, after - columns, round_left, round_right])
+        return nearest.astype(np.float32)
+
+    def limit(self, codes: NDArray[np.uint8], near: NDArray[np.float32], top: int, low: int) -> NDArray[np.uint8]:
+        """Return the codes of some rows (the first is `top`), limited by what is `nearest` in rows from `low` on."""
+        out = codes.copy()
+        for k, row in enumerate(out):
+            suitable = np.flatnonzero((row == GAIN) | (row == STABLE_PRESENT))
+            first = top + k - self.rows - low
+            inside = slice(max(first, 0), max(first + 2 * self.rows + 1, 0))
+            reach = self.columns(top + k)[max(-first, 0) :][: len(near[inside])]
+            gone = suitable[~(near[inside, suitable] <= reach[:, None]).any(axis=0)]
+            row[gone] = np.where(row[gone] == GAIN, OUT_OF_REACH, LOSS)
+        return out

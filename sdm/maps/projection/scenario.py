@@ -16,24 +16,13 @@ from sdm.errors import DataError, OptionError
 from sdm.maps.cells import KnownCells
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.novelty import MEASURES, NoveltyMaps
-from sdm.maps.projection.change import (
-    CODES,
-    COLOURS,
-    GAIN,
-    STABLE_PRESENT,
-    TITLES,
-    UNKNOWN,
-    Change,
-    Ground,
-    change_codes,
-)
+from sdm.maps.projection.change import CODES, PRESENT, Ground, change_codes, change_numbers, change_raster, change_tags
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.maps.rasters import BINARY_NODATA, BLOCK, NODATA, Raster, write_rasters
 from sdm.storage.files import safe_names
 from sdm.types import AnyArray, Array, Numbers, Progress
 
 SHARED = ("mess", "exdet", "mop")  # measures that depend on the environment of a model, not on what it predicts
-PRESENT = (STABLE_PRESENT, GAIN)
 
 
 @dataclass(frozen=True)
@@ -170,9 +159,9 @@ class _Work:
         for k, one in enumerate(own.models):
             at = {name: folder / file for name, file in own.files.novelty[k].items()}
             if self.leaders[k] == k:
-                self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one), one.identity)
+                self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one))
                 self.counted[k].start(stack)
-            self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one), one.identity))
+            self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one)))
         by_model = [[t for t in own.files.targets if t.model == k] for k in range(len(own.models))]
         self.by_model = by_model
         self.before_at = {title: len(self.names) + k for k, title in enumerate(before)}
@@ -298,7 +287,7 @@ class _Work:
                 raise DataError(f"no cell of the layers has a value in every variable of the model of {one.title}")
             overall = _mean_values(sums, one.model.names, self.categorical)
             models[one.title] = {
-                "outside": None if counted.outside is None else counted.outside.numbers,
+                "outside": counted.outside,
                 "novelty": {name: by_file[self.folder / file] for name, file in files.items()},
                 "files": files | dict(self.own.files.together[k]),
                 "variables": overall,
@@ -334,20 +323,9 @@ class _Work:
             found["where_suitable"] = _mean_values(means, one.model.names, self.categorical)
             found["centroid"] = self.ground.centroid(total[:n])
         if changed:
-            found["change"] = Change.of(total).numbers
+            found["change"] = change_numbers(total)
             files["change"] = target.change
         return {**found, "files": files}
-
-
-def change_raster(path: Path) -> Raster:
-    """Return the raster of change, with its colours."""
-    return Raster(path, "uint8", UNKNOWN, colours=COLOURS)
-
-
-def change_tags(reached: bool = True) -> dict[str, str]:
-    """Return the tags of a raster of change: what its values are."""
-    shown = range(len(CODES)) if not reached else range(len(CODES) - 1)
-    return {"what": "change", **{f"class_{code}": TITLES[code] for code in shown}}
 
 
 def _scale(one: ProjectedModel) -> str:

@@ -4,7 +4,6 @@ A model of one value has one target; others have several. The task of a kind ret
 """
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from sdm.errors import OptionError
 from sdm.maps.cells import KnownCells
 from sdm.maps.rasters import Raster
+from sdm.maps.single import threshold_on_scale
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
 from sdm.types import AnyArray, Array
@@ -80,19 +80,7 @@ class ProjectedModel:
         first."""
         known = self.value_model.meta.get("thresholds", {})
         wanted = self.rules or ((DEFAULT_RULE,) if DEFAULT_RULE in known else ())
-        return {word: self._level(self.value_model, word, known) for word in wanted}
-
-    def _level(self, one: Any, word: str, known: Mapping[str, float]) -> float:
-        try:
-            value = float(word)
-        except ValueError:
-            value = math.nan
-        if math.isfinite(value):
-            return value
-        if word not in known:
-            listed = ", ".join(known) or "none, for it was not fitted by 'sdm fit'"
-            raise OptionError(f"threshold={word}: expected a number, or one that the model has ({listed})")
-        return float(one.from_raw(known[word], self.shown_scale))
+        return {word: threshold_on_scale(self.value_model, word, self.shown_scale) for word in wanted}
 
     def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the predictions before anything is done about extrapolation, of all bands of the model, those of the
@@ -138,6 +126,7 @@ class ProjectedModel:
 class ProjectedTargets(ProjectedModel):
     """A model of several targets, one band each, which says itself where each is present: by no cutoff."""
 
+    shown_scale: ClassVar[str] = "probability"
     rule: ClassVar[str]
 
     @property
@@ -149,11 +138,6 @@ class ProjectedTargets(ProjectedModel):
     def value_model(self) -> None:
         """There is no model of one value."""
         return None
-
-    @property
-    def shown_scale(self) -> str:
-        """The scale of its maps."""
-        return "probability"
 
     @cached_property
     def cutoffs(self) -> dict[str, float | None]:

@@ -9,11 +9,11 @@ from sdm.maps.gis.styles import style_folder
 from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import step_by_step
+from sdm.report.paper import paper_of
 from sdm.report.projection import StoredCase
 from sdm.report.tables import write_rows
 from sdm.run.projecting.opening import Opened
-from sdm.run.projecting.summary import SpeciesProjection
-from sdm.run.projecting.telling import COLUMNS, field_column, projection_rows, projection_warnings
+from sdm.run.projecting.telling import COLUMNS, SpeciesProjection, field_column, projection_rows, projection_warnings
 from sdm.storage.files import remove_empty, safe_name, safe_names, to_json
 from sdm.types import Numbers, Progress
 
@@ -42,7 +42,11 @@ def write_projections(
     for one in step_by_step(species, progress, "pictures"):
         one.warnings, one.notices = projection_warnings(one), list(opened.notices)
         one.files |= {"table": "scenarios.csv", "mapping": "mapping.csv"}
-        one.files |= {"pictures": _draw(one, place, stage, options)} if options.output.report else {}
+        if options.output.report:
+            from sdm.report.figures.projection.shifts import draw_projection
+
+            pictures = draw_projection(place, one.numbers, stage, one.page, paper_of(options.output))
+            one.files["pictures"] = pictures
         (stage / f"{one.page}.json").write_text(to_json(one.numbers) + "\n", encoding="utf-8")
 
 
@@ -52,25 +56,6 @@ def _add_to_package(one: SpeciesProjection, place: Path, stage: Path) -> None:
     rasters = {Path(name).with_suffix("").as_posix().replace("/", "_"): place / name for name in names}
     if add_ranges(rasters, stage / PACKAGE, {"species": one.name}):
         one.files["package"] = PACKAGE
-
-
-def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Progress | None = None) -> str | None:
-    """Write the page of every species, and of several an index, whose name is returned."""
-    from sdm.kinds.pages import write_page
-    from sdm.kinds.registry import read_results
-    from sdm.report.pages.index import write_projection_index
-
-    for one in step_by_step(species, progress, "pages"):
-        write_page(read_results(place / f"{one.page}.json"))
-    return write_projection_index(place).name if len(species) > 1 else None
-
-
-def _draw(one: SpeciesProjection, place: Path, stage: Path, options: RunOptions) -> dict[str, str]:
-    """Draw the figures of a projection; return the names of the pictures."""
-    from sdm.report.figures.projection.shifts import draw_projection
-    from sdm.report.paper import paper_of
-
-    return draw_projection(place, one.numbers, stage, one.page, paper_of(options.output))
 
 
 def _write_across(

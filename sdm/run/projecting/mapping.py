@@ -21,20 +21,18 @@ from sdm.errors import HIDDEN, hide_secrets
 from sdm.executors.opening import Here, as_done, workers
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_folder
-from sdm.maps.projection.change import Change, Ground, shift
-from sdm.maps.projection.dispersal import limit_change
-from sdm.maps.projection.scenario import PRESENT, ScenarioPass
+from sdm.maps.projection.change import PRESENT, Ground, change_numbers, limit_change, shift
+from sdm.maps.projection.scenario import ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml
 from sdm.progress.telling import StepCount, step_by_step
 from sdm.report.projection import StoredCase
-from sdm.run.projecting.joining import write_pages, write_projections
+from sdm.run.projecting.joining import write_projections
 from sdm.run.projecting.opening import REFERENCE, Opened, OpenScenario
 from sdm.run.projecting.scenarios import period_order
-from sdm.run.projecting.summary import SpeciesProjection, case_numbers
-from sdm.run.projecting.telling import common_warnings, projection_lines
+from sdm.run.projecting.telling import SpeciesProjection, case_numbers, common_warnings, projection_lines
 from sdm.run.run_folder import RunFolder, load_job
 from sdm.storage.commit import staging
 from sdm.storage.files import safe_names, to_json
@@ -126,9 +124,12 @@ class Projection:
             earlier_maps -= {path.relative_to(stage).as_posix() for path in stage.glob("across/*")}
         for name in earlier_maps:  # of other groups of scenarios
             (place / name).unlink(missing_ok=True)
-        index = write_pages(species, place, self.progress) if self.options.output.report else None
         result = ProjectionResult(target, species, self.opened.notices, [])
-        result.index = None if index is None else target / index
+        if self.options.output.report:
+            from sdm.kinds.pages import projection_pages
+
+            pages = projection_pages(place, self.progress)
+            result.index = target / pages[-1].name if len(species) > 1 else None
         result.warnings = common_warnings(species)
         result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
         return result
@@ -279,7 +280,7 @@ class Projection:
             codes = (1,) if at_first else PRESENT
             total = limit_change(stage / target.change, past, codes, km, grid, self.options.threads)
             known = numbers["targets"][target.title]
-            known["change"], known["centroid"] = Change.of(total).numbers, Ground(grid).centroid(total)
+            known["change"], known["centroid"] = change_numbers(total), Ground(grid).centroid(total)
 
     def _together(self, found: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
         """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""

@@ -1,18 +1,87 @@
-"""The layers of scenarios and of their reference, found and checked before anything is computed."""
+"""The models of a projection, and the layers of scenarios and of their reference: found and checked before anything is
+computed."""
 
+import glob
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from sdm.data.place import ELSEWHERE, has_place
 from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.grid import Grid
-from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError, hide_secrets
+from sdm.kinds.inputs import check_categories, open_tagged
+from sdm.kinds.registry import model_task
+from sdm.kinds.task import REPLICATES
 from sdm.maps.projection.targets import ProjectedModel
+from sdm.models.file import JAVA, kind_of, load_model
+from sdm.models.interface import FittedModel
 from sdm.options.definitions import RunOptions
-from sdm.run.projecting.scenarios import Scenario
+from sdm.report.results import GROUP
+from sdm.run.projecting.scenarios import Scenario, has_fields, matches
 from sdm.types import Numbers
+
+
+def find_models(places: Sequence[str]) -> list[ProjectedModel]:
+    """Return the models at some places, in the order of their names; fields are those of patterns."""
+    found: list[ProjectedModel] = []
+    for place in places:
+        if has_fields(place):
+            for path, fields in matches(place):
+                found += [replace(one, fields=fields) for one in _at(Path(path))]
+        elif not Path(place).exists() and any(c in place for c in "*?["):
+            names = sorted(glob.glob(place))
+            if not names:
+                raise DataError(f"no file matches '{place}': check the pattern")
+            found += [one for name in names for one in _at(Path(name))]
+        else:
+            found += _at(Path(place))
+    if not found:
+        raise OptionError("no model: give a model file (.npz, .lambdas), or the results of 'sdm fit'")
+    return found
+
+
+def _at(place: Path) -> list[ProjectedModel]:
+    """Return the model of a file, or the models of a run's results."""
+    if not place.is_dir():
+        model = load_model(place)
+        check_categories(model)
+        return [model_task(model.kind).projected(model, _name(model, place))]
+    files = [path for path in sorted(place.glob("*.npz")) if kind_of(path)] or sorted(place.glob(f"*{JAVA}"))
+    folders = [path for path in sorted(place.iterdir()) if path.is_dir() and path.name != REPLICATES]
+    inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
+    files = files or [path for path in inside if path.parent.name != GROUP]  # its species are beside it
+    if not files:
+        raise DataError(f"{place} has no model in it: expected results of 'sdm fit', or a model file (.npz, .lambdas)")
+    return [one for path in files for one in _at(path)]
+
+
+def _name(model: FittedModel, path: Path) -> str:
+    """Return what a model is of: its species, the title of its classes, or the name of its file."""
+    for key in ("species", "title"):
+        known = model.meta.get(key)
+        if isinstance(known, str) and known:
+            return known
+    return path.stem
+
+
+def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[ProjectedModel]:
+    """Return models with the options of their maps; raise for what does not apply to one of them."""
+    own, predict = options.project, options.predict
+    rules = tuple(own.thresholds) or (() if predict.threshold is None else (str(predict.threshold),))
+    out = []
+    for one in models:
+        if has_place(one.model.names):
+            raise OptionError(f"{one.title} cannot be projected to scenarios: {ELSEWHERE}")
+        task = model_task(one.model.kind)
+        task.check_extrapolation(predict.extrapolation)
+        scale = predict.scale if "scale" in task.maps_with else None
+        made = replace(one, scale=scale, extrapolation=predict.extrapolation, rules=rules)
+        made.cutoffs  # noqa: B018 - what is wrong with a rule is said before anything is computed
+        out.append(made)
+    return out
+
 
 REFERENCE = "reference"
 NO_REFERENCE = "none"
@@ -45,7 +114,7 @@ class Opened:
     @property
     def grid(self) -> Grid:
         """The grid of all maps."""
-        return _bare((self.reference or self.scenarios[0]).stack)
+        return Grid.of((self.reference or self.scenarios[0]).stack)
 
 
 def open_scenarios(
@@ -68,9 +137,9 @@ def open_scenarios(
     opened: list[OpenScenario] = []
     for scenario in scenarios:
         first = reference or (opened[0] if opened else None)
-        target = align if first is None or align is None else _bare(first.stack)
+        target = align if first is None or align is None else Grid.of(first.stack)
         stack = _open(scenario, names, categorical, options, target, notices, told)
-        if first is not None and (difference := _bare(stack).difference(_bare(first.stack))):
+        if first is not None and (difference := Grid.of(stack).difference(Grid.of(first.stack))):
             hint = "use --align first to resample it"
             hint += ", or --reference none to map it without change" if first is reference else ""
             raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
@@ -106,15 +175,11 @@ def _open(
     said: list[str],
 ) -> Stack:
     """Open the layers of one scenario; what was said of another one is not said again."""
-    places, own = list(scenario.places), options.layers
-    rename = own.rename
+    nodata, rename = options.layers.nodata, options.layers.rename
     try:
-        stack = open_stack(
-            places if len(places) > 1 else places[0],
-            categorical=categorical, nodata=own.nodata, align=align, names=names, rename=rename,
-        )  # fmt: skip
-        stack = examine(stack)
-        refuse_codes_in(stack)
+        stack = open_tagged(
+            scenario.places, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename
+        )
     except (DataError, OptionError) as error:
         raise type(error)(f"{_called(scenario)}: {error}") from error
     for text in stack.notices:
@@ -126,7 +191,3 @@ def _open(
 
 def _called(scenario: Scenario) -> str:
     return REFERENCE if scenario.title == REFERENCE else f"scenario {scenario.title}"
-
-
-def _bare(stack: Stack) -> Grid:
-    return Grid(width=stack.width, height=stack.height, transform=stack.transform, crs=stack.crs)

@@ -10,16 +10,14 @@ from sdm.executors.opening import check_workers
 from sdm.kinds.task import Findings
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
-from sdm.maps.projection.change import Ground
-from sdm.maps.projection.dispersal import Reach
+from sdm.maps.projection.change import Ground, Reach
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.extrapolation import known_range
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
 from sdm.run.projecting.mapping import NUMBERS, Projection, ProjectionResult
-from sdm.run.projecting.models import find_models, with_options
-from sdm.run.projecting.opening import REFERENCE, Opened, open_scenarios, variables_of
+from sdm.run.projecting.opening import REFERENCE, Opened, find_models, open_scenarios, variables_of, with_options
 from sdm.run.projecting.scenarios import Scenario, field_names, find_scenarios
 from sdm.run.run_folder import results_place
 from sdm.storage.commit import claim

@@ -19,7 +19,7 @@ from sdm.errors import DataError, OptionError
 from sdm.kinds.inputs import check_columns, open_text, values_at
 from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
 from sdm.maps.novelty import OF_VARIABLES, Novelty
-from sdm.maps.outside import Outside
+from sdm.maps.outside import outside_line, outside_numbers
 from sdm.models.extrapolation import BOTH, extrapolated
 from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
@@ -146,7 +146,9 @@ def predict_table(
     outside = _outside(model, columns, whole)
     counted = {} if outside is None else {"outside": _row_numbers(outside)}
     predicted = int(np.count_nonzero(~np.isnan(values).any(axis=0)))
-    lines = [] if outside is None else [outside.line.replace(" cells (", " rows (").replace("no cell", "no row")]
+    lines = (
+        [] if outside is None else [outside_line(outside).replace(" cells (", " rows (").replace("no cell", "no row")]
+    )
     lines.append(f"written: {output} ({len(row):,} rows, {predicted:,} with a prediction: {', '.join(made)})")
     if communities:
         lines.append(f"written: {files['communities']} ({len(possible):,} possible communities)")
@@ -253,25 +255,22 @@ def _texts(model: FittedModel, name: str, values: AnyArray) -> list[object]:
     return list(values.tolist())
 
 
-def _outside(model: FittedModel, columns: Sequence[Array], known: AnyArray) -> Outside | None:
+def _outside(model: FittedModel, columns: Sequence[Array], known: AnyArray) -> Numbers | None:
     """Return how many of the rows are outside the training range; a row has no area."""
     seen = model.training_range
     if seen is None:
         return None
     outside, counts = seen.mark(columns, known, max(len(known), 1))
-    each = {name: (int(counts[k].sum()), 0.0) for k, name in enumerate(seen.names)}
-    listed = [name for name, classes in zip(seen.names, seen.classes) if classes is not None]
-    continuous = {name: part for name, part in each.items() if name not in listed and not is_place(name)}
-    return Outside(int(known.sum()), 0.0, int(outside.sum()), 0.0, continuous, {name: each[name] for name in listed})
+    rows = np.concatenate([[known.sum(), outside.sum()], np.sum(counts, axis=1)])
+    return outside_numbers(seen, rows, np.zeros(len(rows)))
 
 
-def _row_numbers(outside: Outside) -> Row:
-    """Return what was counted as JSON values, of rows in place of cells."""
+def _row_numbers(numbers: Numbers) -> Row:
+    """Return numbers of cells as those of rows."""
 
     def named(part: Numbers) -> Numbers:
         return {"rows": part["cells"], "share": part["share"]}
 
-    numbers = outside.numbers
     groups = {
         key: {name: named(part) for name, part in numbers[key].items()} for key in ("variables", "unseen_categories")
     }

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from sdm.assess.paths.multiplier import (
     MultiplierChoice,
@@ -13,6 +13,7 @@ from sdm.assess.paths.multiplier import (
 )
 from sdm.assess.splits.folds import Split
 from sdm.errors import DataError, OptionError
+from sdm.estimators.maxent import Maxent
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import refuse_choice
 from sdm.kinds.registry import task_for
@@ -27,9 +28,6 @@ from sdm.run.run import RunResult, run
 from sdm.run.studies.strata_path import StrataTask
 from sdm.storage.files import safe_name
 from sdm.types import Numbers, Progress, Row
-
-if TYPE_CHECKING:
-    from sdm.estimators.maxent import Maxent
 
 
 def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
@@ -57,7 +55,7 @@ def choose_multiplier(
     """Follow the path of a species, and choose its multiplier; records set aside for testing are left out."""
     plan = task.plan(prepared, name, with_default_folds(options))
     table, split, own = plan.table, plan.split, options.path
-    base = cast("Maxent", task.estimator(options, table.categorical))
+    base = cast(Maxent, task.estimator(options, table.categorical))
     whole = follow_table(table, base, epsilon=own.epsilon, smallest=own.smallest, progress=progress)
     if len(whole.path.knots) < 2:
         raise DataError(

@@ -21,9 +21,10 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
 from sdm.errors import DataError, OptionError
-from sdm.kinds.artefacts import Artefact
+from sdm.kinds.model_task import Artefact
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
+from sdm.kinds.species.outputs import draw_with_records
 from sdm.kinds.splitting import RecordPlan, with_default_folds
 from sdm.kinds.task import Destination, Files, ModelMaps, ModelResult
 from sdm.kinds.terminal import record_lines
@@ -135,8 +136,6 @@ class StrataTask(SpeciesTask):
     @staticmethod
     def make_maps(fit: Any, prepared: Any, options: RunOptions, folder: Path, progress: Progress | None) -> ModelMaps:
         """Write the map of one species."""
-        if not options.output.map:
-            return ModelMaps(folder, {}, {})
         path = folder / f"{safe_name(fit.name)}.tif"
         _write_map(fit, prepared, path, options.threads, progress)
         return ModelMaps(folder, {"map": path.name}, {})
@@ -149,23 +148,9 @@ class StrataTask(SpeciesTask):
     @staticmethod
     def draw_maps(fit: Any, maps: ModelMaps, prepared: Any, options: RunOptions) -> Files:
         """Draw the map with the records, if a picture is wanted."""
-        if "map" not in maps.files or not options.output.map_picture:
-            return {}
-        from sdm.report.figures.maps.drawn import draw_map
-        from sdm.report.figures.maps.plan import Marks, suitability
-
-        table, raster = prepared.tables[fit.name], maps.folder / maps.files["map"]
-        marks = Marks({"training record": (table.presence_x, table.presence_y)}, prepared.area_of(fit.name))
-        picture = draw_map(
-            raster,
-            raster.with_suffix(".png"),
-            title=fit.name,
-            species=True,
-            shades=suitability("density"),
-            marks=marks,
-            paper=paper_of(options.output),
-        )
-        return {"picture": picture.name}
+        table, area = prepared.tables[fit.name], prepared.area_of(fit.name)
+        records = {"training record": (table.presence_x, table.presence_y)}
+        return draw_with_records(fit.name, maps, options, "density", records, area)
 
     @staticmethod
     def write(measured: Any, prepared: Any, to: Destination) -> list[str]:

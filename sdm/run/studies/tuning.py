@@ -14,7 +14,7 @@ from sdm.kinds.registry import task_of
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import AnyTask, Prepared
 from sdm.options.definitions import RunOptions
-from sdm.options.studies import TuneOptions
+from sdm.options.several import TuneOptions
 from sdm.report.model_figures import make_plots
 from sdm.report.paper import paper_of
 from sdm.report.tables import write_rows

@@ -20,7 +20,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import ClassSample
 from sdm.errors import DataError, OptionError
 from sdm.estimators.classes import ConditionalMaxent
-from sdm.maps.species import predict_raster, write_spread_maps
+from sdm.maps.single import predict_raster, write_spread_maps
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.simulate.world import simulate

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sdm.options.definitions import RunOptions
-from sdm.options.sharing import ClusterOptions
+from sdm.options.writing import ClusterOptions
 
 HELPERS = Path(__file__).parents[1]
 FAULTY = Path(__file__).parent / "faulty"

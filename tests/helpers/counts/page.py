@@ -9,6 +9,23 @@ from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.words import figure, whole
 from sdm.report.results import Results
 
+
+class CountResults(Results):
+    @property
+    def of_species(self) -> bool:
+        return True
+
+    @property
+    def scale(self) -> str:
+        return "count"
+
+    @property
+    def algorithm(self) -> str:
+        return "Poisson regression"
+
+
+RESULTS = CountResults
+
 TEMPLATE = Path(__file__).parent / "templates" / "deviance.html"
 
 

@@ -10,9 +10,7 @@ from rasterio.crs import CRS
 
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
-from sdm.maps.projection import dispersal
-from sdm.maps.projection.change import Change, Ground
-from sdm.maps.projection.dispersal import limit_change
+from sdm.maps.projection.change import Ground, change_numbers, limit_change
 
 PLACES = {
     **{name: GRIDS[name] for name in GRIDS if name not in ("wide", "degrees without a system")},
@@ -42,7 +40,9 @@ def test_what_is_in_reach_is_so_by_all_pairs_of_cells(
     place, rng = PLACES[name], np.random.default_rng(list(PLACES).index(name))
     apart, n = apart_km(place), place.height * place.width
     for k, km in enumerate(reaches(place)):
-        monkeypatch.setattr(dispersal, "CELLS", [place.width * 3, place.width * 11, 8 << 20, place.width * 5][k])
+        monkeypatch.setattr(
+            "sdm.maps.projection.change.CELLS", [place.width * 3, place.width * 11, 8 << 20, place.width * 5][k]
+        )
         codes = rng.choice([0, 1, 2, 3, 255], n, p=[0.2, 0.2, 0.4, 0.1, 0.1])
         before = rng.choice([0, 1, 255], n, p=[0.97, 0.02, 0.01])
         change = write_codes(tmp_path / f"{k}.tif", place, codes)
@@ -50,7 +50,7 @@ def test_what_is_in_reach_is_so_by_all_pairs_of_cells(
         total = limit_change(change, past, (1,), km, grid_of(place))
         truth = limited(codes, before == 1, apart, km)
         np.testing.assert_array_equal(flat(change), truth, err_msg=f"{km} km")
-        numbers = Change.of(total).numbers
+        numbers = change_numbers(total)
         for code, part in count_codes(truth, place.areas()).items():
             assert numbers[code]["cells"] == part["cells"]
             assert numbers[code]["km2"] == pytest.approx(part["km2"], rel=1e-5)

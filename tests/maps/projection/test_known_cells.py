@@ -16,7 +16,7 @@ from sdm.kinds.classes.outputs import ProjectedClasses
 from sdm.maps.passes import MapPass
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
-from sdm.maps.species import predict_raster
+from sdm.maps.single import predict_raster
 
 HEIGHT, WIDTH, NAMES = 96, 40, ("heat", "rain")
 

@@ -87,28 +87,7 @@ class GroupFits:
         }
 
 
-def fit_group(
-    plans: Mapping[str, RecordPlan],
-    options: RunOptions,
-    *,
-    strength: str | float,
-    around: Background | None = None,
-    degrees: bool = True,
-    environment: bool = False,
-    progress: Progress | None = None,
-) -> GroupFits:
-    """Fit the axes of a run to the training records of its species, and again without the records of each fold.
-
-    `plans` are the divided records of every species that can be fitted. `around` are random cells, which get a small
-    part of the base measure, so that it is not zero where nobody looked. `degrees` is whether coordinates are
-    longitudes and latitudes. Beside axes with features of place, axes of the `environment` alone are fitted too.
-    """
-    places = (True, False) if environment and options.fit.spatial else (options.fit.spatial,)
-    fits = [_fit_axes(plans, options, strength, place, around, degrees, progress) for place in places]
-    return fits[0] if len(fits) == 1 else replace(fits[0], environment=fits[1])
-
-
-def _fit_axes(
+def fit_axes(
     plans: Mapping[str, RecordPlan],
     options: RunOptions,
     strength: str | float,
@@ -117,7 +96,13 @@ def _fit_axes(
     degrees: bool,
     progress: Progress | None,
 ) -> GroupFits:
-    """Fit axes with features of place, where there are variables of place, or without."""
+    """Fit the axes of a run to the training records of its species, and again without the records of each fold; with
+    features of `place`, where there are variables of place, or without.
+
+    `plans` are the divided records of every species that can be fitted. `around` are random cells, which get a small
+    part of the base measure, so that it is not zero where nobody looked. `degrees` is whether coordinates are
+    longitudes and latitudes.
+    """
     tables = {name: one.table for name, one in plans.items()}
     chooser = _estimator(options, options.fit.strength or strength)
     with going_on(progress, "shared axes of the group"):

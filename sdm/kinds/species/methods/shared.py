@@ -16,7 +16,7 @@ from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.inputs import check_region
 from sdm.kinds.species.fit import plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, arrange
-from sdm.kinds.species.methods.axes import GroupFits, codes_of_group, fit_group, read_axes, same_codes
+from sdm.kinds.species.methods.axes import GroupFits, codes_of_group, fit_axes, read_axes, same_codes
 from sdm.kinds.species.methods.method import SpeciesMethod, method_of
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import FitOptions
@@ -78,15 +78,13 @@ def gather_axes(prepared: SpeciesPrepared, options: RunOptions, progress: Progre
         notice = "one species has no group to share axes with: its model is the committee alone"
         return replace(prepared, notices=[*prepared.notices, notice])
     stack, method = prepared.stack, cast(SharedMethod, method_of(options))
-    group = fit_group(
-        plans,
-        options,
-        strength=method.strength,
-        around=prepared.around,
-        degrees=stack is None or stack.crs is None or stack.crs.is_geographic,
-        environment=method.environment,
-        progress=progress,
+    degrees, spatial = stack is None or stack.crs is None or stack.crs.is_geographic, options.fit.spatial
+    # An ensemble has axes of the environment alone beside those with features of place.
+    places = (True, False) if method.environment and spatial else (spatial,)
+    group, *others = (
+        fit_axes(plans, options, method.strength, place, prepared.around, degrees, progress) for place in places
     )
+    group = replace(group, environment=others[0]) if others else group
     return replace(prepared, group=group)
 
 
