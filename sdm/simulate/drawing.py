@@ -104,7 +104,8 @@ class CellDraws:
 
     def add(self, u: Array, weight: Floats, *columns: AnyArray) -> None:
         """Draw from further cells, after those before: by uniform numbers and weights; rows, columns and values."""
-        some = np.flatnonzero(weight)
+        limit = self.cells[-1, 0] if len(self.cells) == self.most > 0 else np.float64(1e300)
+        some = np.flatnonzero(1.0 - u <= limit * (1.0 + 1e-9) * weight)  # -log(u) ≥ 1 - u: most need no logarithm
         rank = -np.log(u[some]) / weight[some]
         if rank.size > self.most:
             few = np.argpartition(rank, self.most)[: self.most]
