@@ -80,8 +80,7 @@ def build_domain(
         q0[len(cells) :] *= _TRACE
     rows = np.vstack([cells, presences[new]]) if len(new) else cells
     each = None if counts is None else np.concatenate([counts[~present], counts[present][new]])
-    shared = len(cells) if counts is None else None
-    domain = Domain(rows, names, categorical, q0, shared=shared, beside=beside, counts=each)
+    domain = Domain(rows, names, categorical, q0, beside=beside, counts=each)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, effective_size(shares)

@@ -14,7 +14,7 @@ from sdm.java.grids import GridValues, GridWriter, read_grid
 from sdm.java.translation import projections, threshold_key
 from sdm.kinds.task import ModelResult
 from sdm.models.file import load_model, save_model
-from sdm.models.java_tables import omission_place
+from sdm.models.lambdas import omission_place
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import column, read_rows, rows_by

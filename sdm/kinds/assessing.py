@@ -18,7 +18,8 @@ from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.executors.opening import workers
 from sdm.kinds.task import Prepared
-from sdm.models.interface import FittedModel, ValueModel
+from sdm.models.interface import FittedModel
+from sdm.models.presence import ValueModel
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Numbers, Progress

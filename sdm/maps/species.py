@@ -20,7 +20,7 @@ from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, write_rasters
 from sdm.models.extrapolation import extrapolated
-from sdm.models.interface import ValueModel
+from sdm.models.presence import ValueModel
 from sdm.types import AnyArray
 
 STATISTIC_WORDS = {

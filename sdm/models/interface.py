@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,48 +317,6 @@ class FeatureModel(FittedModel):
         """Refuse another number of columns than there are variables."""
         if len(columns) != len(self.variables):
             raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
-
-
-class DescribesVariables(Protocol):
-    """A model whose variables are known with their training ranges."""
-
-    @property
-    def variables(self) -> tuple[ModelVariable, ...]:
-        """The variables, in the order in which predictions expect them."""
-
-
-class ValueModel(DescribesVariables, Protocol):
-    """A model that predicts one value per point: a model of one species, or the presence class of a class model.
-
-    Profiles, spreads, cutoffs, measures against absences and maps of one band take any of them.
-    """
-
-    scale: ClassVar[str]  # of predictions where none is named
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """How the model came about."""
-
-    def predict(self, x: Any, scale: str = ..., clamp: bool = True) -> Array:
-        """Predict from a table of raw values."""
-
-    def predict_columns(self, columns: Sequence[NDArray[np.floating]], scale: str = ..., clamp: bool = True) -> Array:
-        """Predict from one array of numbers per variable, in the order of `names`."""
-
-    def from_raw(self, raw: Array | float, scale: str) -> Array:
-        """Turn raw values into another scale."""
-
-    @property
-    def identity(self) -> str:
-        """A short name for exactly this model."""
-
-    @property
-    def training_range(self) -> TrainingRange | None:
-        """The range that it was trained on."""
 
 
 def term_arrays(terms: Terms) -> Arrays:

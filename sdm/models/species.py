@@ -147,17 +147,6 @@ class Model(FeatureModel):
         """Predict one band from one array of numbers per variable."""
         return self.predict_columns(columns, scale or self.scale, clamp)[None]
 
-    def clamping_effect(
-        self, columns: Sequence[NDArray[np.floating]], predicted: Array, scale: str | None = None, clamp: bool = True
-    ) -> Array:
-        """As for every model; without clamping only those points are predicted where it holds anything."""
-        effect = np.where(np.isnan(predicted[0]), np.nan, 0.0)
-        at = np.flatnonzero(self.compiled.held(columns))
-        if at.size:
-            other = self.column_values([column[at] for column in columns], scale, not clamp)[0]
-            effect[at] = np.abs(predicted[0, at] - other)
-        return effect
-
     def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
         """Turn scores `λ·f(x)` into an output scale.
 
