@@ -14,8 +14,8 @@ import pytest
 from conftest import ROOT
 
 import sdm
-from sdm._jit import sources
-from sdm._jit.sources import kernel_digest
+from sdm import _jit as sources
+from sdm._jit import kernel_digest
 from sdm.storage import user_cache
 
 
