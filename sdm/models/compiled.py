@@ -180,55 +180,23 @@ def _grid(breaks: Array) -> tuple[float, float, NDArray[np.int32]]:
 
 
 @jit
-def _present(x, begin, stop, at):  # type: ignore[no-untyped-def]
-    """Note the points from `begin` to `stop` without a missing value in `at`; return how many there are."""
-    gone = np.empty(stop - begin, np.uint8)
-    for i in range(gone.size):
-        gone[i] = 0
-    for v in range(x.shape[0]):
-        row = x[v, begin:stop]
-        for i in range(row.size):
-            gone[i] |= row[i] != row[i]
-    m = 0
-    for i in range(stop - begin):
-        at[m] = begin + i
-        m += gone[i] == 0
-    return m
-
-
-@jit
-def _gather(x, begin, stop, at, m, out):  # type: ignore[no-untyped-def]
-    """Copy the values of one variable at the first `m` points of `at`: all from `begin` to `stop`, or some of them."""
-    if m == stop - begin:
-        for i in range(m):
-            out[i] = x[begin + i]
-    else:
-        for i in range(m):
-            out[i] = x[at[i]]
-
-
-@jit
 def _score(  # type: ignore[no-untyped-def]
     x, lo, hi, clamp, theta, starts, breaks, x0, a, b, c, grids, first, classes, weights,
     one, other, centre, low, slope, weight,
 ):  # fmt: skip
     """theta[i] = the scores of the cells `x[:, i]`; NaN where a value is missing."""
-    u, part, at = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK, np.int64)
+    u, part, gone = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
     for begin in range(0, theta.size, _CHUNK):
-        stop = min(begin + _CHUNK, theta.size)
-        m = _present(x, begin, stop, at)
-        if m < stop - begin:
-            for i in range(begin, stop):
-                theta[i] = np.nan
-        if m == 0:
-            continue
-        t = part[:m]
+        m, missing = min(theta.size - begin, _CHUNK), 0
+        t = part
         for i in range(m):
-            t[i] = 0.0
+            t[i] = gone[i] = 0.0
         for v in range(x.shape[0]):
+            _hold(x[v, begin : begin + m], lo[v], hi[v], u[v, :m], gone[:m])
+        for i in range(m):
+            missing += gone[i] > 0.0
+        for v in range(x.shape[0] if missing < m else 0):
             row = u[v, :m]
-            _gather(x[v], begin, stop, at, m, row)
-            _hold(lo[v], hi[v], row)
             s, e = starts[v, 0], starts[v + 1, 0]
             if e > s:
                 g, h = starts[v, 1], starts[v + 1, 1]
@@ -236,22 +204,20 @@ def _score(  # type: ignore[no-untyped-def]
             elif starts[v + 1, 2] > starts[v, 2]:
                 s, e = starts[v, 2], starts[v + 1, 2]
                 _add_classes(row, classes[s:e], weights[s:e], t)
-        for k in range(weight.size):
+        for k in range(weight.size if missing < m else 0):
             p, q = one[k], other[k]
             _add_product(u[p, :m], u[q, :m], centre[p], centre[q], low[k], slope[k], weight[k], clamp, t)
-        if m == stop - begin:
-            for i in range(m):
-                theta[begin + i] = t[i]
-        else:
-            for i in range(m):
-                theta[at[i]] = t[i]
+        for i in range(m):
+            theta[begin + i] = np.nan if gone[i] > 0.0 else t[i]
 
 
-@jit_finite
-def _hold(lo, hi, out):  # type: ignore[no-untyped-def]
-    """Hold values in a range."""
-    for i in range(out.size):
-        out[i] = min(max(out[i], lo), hi)
+@jit
+def _hold(x, lo, hi, out, gone):  # type: ignore[no-untyped-def]
+    """Hold values in a range, and count missing ones, which become zero."""
+    for i in range(x.size):
+        known = x[i] == x[i]
+        out[i] = min(max(x[i], lo), hi) if known else 0.0
+        gone[i] += 0.0 if known else 1.0
 
 
 @jit

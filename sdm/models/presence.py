@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.data.encode import Encoder
 from sdm.data.records.columns import ABSENT
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
@@ -53,9 +54,19 @@ class PresenceOf:
         return self.model.names
 
     @property
+    def categorical(self) -> tuple[str, ...]:
+        """The variables that are categories."""
+        return self.model.categorical
+
+    @property
     def variables(self) -> tuple[ModelVariable, ...]:
         """The variables with their training ranges."""
         return self.model.variables
+
+    @property
+    def encoder(self) -> Encoder:
+        """How a table becomes numbers."""
+        return self.model.encoder
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -64,7 +75,7 @@ class PresenceOf:
 
     def predict(self, x: Any, scale: str = "probability", clamp: bool = True) -> Array:
         """Return the probability of the class; `x` as for a model of one species."""
-        return self.predict_columns(list(self.model.encoder.encode(x).T), scale, clamp)
+        return self.predict_columns(list(self.encoder.encode(x).T), scale, clamp)
 
     def predict_columns(
         self, columns: Sequence[NDArray[np.floating]], scale: str = "probability", clamp: bool = True
