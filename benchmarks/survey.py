@@ -15,8 +15,7 @@ import rasterio
 from benchmarks.nceas import CATEGORICAL, VARIABLES
 from benchmarks.tools.harness import ROOT, once, save, shared, table
 from sdm import ConditionalMaxent
-from sdm.data.site_folds import fold_numbers
-from sdm.data.visits import site_groups
+from sdm.data.site_folds import fold_numbers, site_groups
 
 MODELS = {
     "GLM": {"features": "lq", "regularization": "none"},

@@ -14,8 +14,8 @@ import pytest
 from conftest import ROOT
 
 import sdm
-from sdm._jit import sources
-from sdm._jit.sources import kernel_digest
+from sdm import _jit as sources
+from sdm._jit import kernel_digest
 from sdm.storage import user_cache
 
 
@@ -26,7 +26,7 @@ def run(code, **environment):
 
 KERNEL = (
     "import numpy as np; from sdm.models.compiled import _hold as k; t = np.array([1.0, 9.0]);"
-    "k(0.0, 5.0, t); print(t, sum(k.compiled.stats.cache_hits.values()))"
+    "k(t, 0.0, 5.0, t, np.zeros(2)); print(t, sum(k.compiled.stats.cache_hits.values()))"
 )
 
 

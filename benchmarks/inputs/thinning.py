@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.tools.harness import best_of, once, peak_gigabytes, save, table
-from sdm.data.records.spacing import thin_by_distance
+from sdm.data.records.thinning import thin_by_distance
 
 N = 1_000_000
 

@@ -2,9 +2,12 @@
 
 numba keeps compiled kernels in folders whose names have the versions of sdm and numba, and a digest of all sources that
 a kernel is made of: numba itself does not notice when a callee in another file changes. Where no folder is writable
-there is no cache.
+there is no cache. The sources of a kernel are its file, and every file of this package that it imports from, directly
+or not: a compiled kernel holds the code of the kernels that it calls and the constants that it uses.
 """
 
+import hashlib
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,10 +17,13 @@ from pickle import UnpicklingError
 from threading import RLock
 from typing import Any, cast
 
-from sdm._jit.sources import kernel_digest
 from sdm._version import __version__
 from sdm.storage.user_cache import private_folder
 
+PACKAGE = Path(__file__).parents[1]
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from|import)[ \t]+(sdm(?:\.\w+)*)(?:[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n]*)))?", re.MULTILINE
+)
 when_compiling: list[Callable[[], None]] = []
 """Called once, before the first kernel that is not yet in the cache of this machine is compiled."""
 
@@ -109,3 +115,26 @@ def jit_finite(function: Callable[..., Any]) -> Kernel:
     """Compile a kernel of numbers none of which is missing: several at a time are compared at once, and nothing is
     rounded otherwise."""
     return Kernel(function, {"nnan", "nsz"})
+
+
+@cache
+def _read(path: Path) -> tuple[bytes, frozenset[Path]]:
+    """Return the digest of a file, and the files of the package that it imports from."""
+    content = path.read_bytes()
+    imported = set[Path]()
+    for module, in_brackets, on_line in _IMPORT.findall(content):
+        place = PACKAGE.joinpath(*module.decode().split(".")[1:])
+        names = re.findall(r"\w+", (in_brackets or on_line).decode())
+        imported |= {place.with_suffix(".py"), place / "__init__.py", *(place / f"{name}.py" for name in names)}
+    return hashlib.sha256(content).digest(), frozenset(file for file in imported if file.is_file())
+
+
+@cache
+def kernel_digest(path: Path) -> str:
+    """Return a digest of a file and of everything that it imports from this package."""
+    to_read, sources = [path], {path}
+    while to_read:
+        new = _read(to_read.pop())[1] - sources
+        sources |= new
+        to_read += new
+    return hashlib.sha256(b"".join(_read(file)[0] for file in sorted(sources))).hexdigest()[:16]

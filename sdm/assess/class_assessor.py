@@ -14,7 +14,7 @@ from sdm.conditional.targets import scale_proportions
 from sdm.data.site_sample import ClassSample
 from sdm.errors import DataError
 from sdm.estimators.classes import ConditionalMaxent
-from sdm.features.by_variable import for_variables
+from sdm.features.classes import for_variables
 from sdm.models.classes import ClassModel, label_text
 from sdm.models.presence import presence_class
 from sdm.types import Array, Index, Label, Progress, Row

@@ -9,7 +9,7 @@ import numpy as np
 from sdm.data.encode import NamedNumbers
 from sdm.estimators.species import SpeciesEstimator
 from sdm.executors.opening import as_done
-from sdm.features.by_variable import for_variables
+from sdm.features.classes import for_variables
 from sdm.progress.telling import StepCount
 from sdm.types import Progress
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from sdm.assess.uncertainty import summarise
 from sdm.errors import OptionError
-from sdm.models.interface import DescribesVariables, ValueModel
+from sdm.models.interface import FeatureModel
+from sdm.models.presence import PresenceOf, ValueModel
 from sdm.models.species import Model
 from sdm.types import Array
 
@@ -41,7 +42,7 @@ class Profile:
     classes: tuple[str, ...] | None = None
 
 
-def response_grid(model: DescribesVariables, v: int, points: int = POINTS) -> Array:
+def response_grid(model: FeatureModel | PresenceOf, v: int, points: int = POINTS) -> Array:
     """Return the values at which a variable's profiles are drawn: its range and a tenth more on either side."""
     variable = model.variables[v]
     if variable.categorical:
@@ -50,13 +51,13 @@ def response_grid(model: DescribesVariables, v: int, points: int = POINTS) -> Ar
     return np.linspace(variable.lo - margin, variable.hi + margin, points)
 
 
-def class_names(model: DescribesVariables, v: int) -> tuple[str, ...] | None:
+def class_names(model: FeatureModel | PresenceOf, v: int) -> tuple[str, ...] | None:
     """Return the names of a categorical variable's classes."""
     variable = model.variables[v]
     return variable.category_names if variable.categorical else None
 
 
-def typical(model: DescribesVariables, presences: Array) -> Array:
+def typical(model: FeatureModel | PresenceOf, presences: Array) -> Array:
     """Return where the other variables are held: the presences' mean, or their most frequent class."""
     out: Array = presences.mean(axis=0)
     for v, variable in enumerate(model.variables):
@@ -214,6 +215,6 @@ def _evenly(rows: Array, limit: int) -> Array:
     return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]
 
 
-def _profile(model: DescribesVariables, v: int, kind: str, x: Array, y: Array) -> Profile:
+def _profile(model: FeatureModel | PresenceOf, v: int, kind: str, x: Array, y: Array) -> Profile:
     variable = model.variables[v]
     return Profile(variable.name, kind, x, y, variable.lo, variable.hi, class_names(model, v))

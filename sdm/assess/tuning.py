@@ -15,7 +15,7 @@ from sdm.assess.splits.folds import Divisible, Fold, Split
 from sdm.assess.validation import CrossValidation, gather_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
-from sdm.features.by_variable import capitals
+from sdm.features.classes import capitals
 from sdm.types import Numbers, Progress, Row
 
 Setting = Numbers

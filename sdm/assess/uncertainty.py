@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdm.errors import OptionError
 from sdm.models.extrapolation import extrapolated
-from sdm.models.interface import ValueModel
+from sdm.models.presence import ValueModel
 from sdm.types import Array
 
 INTERVAL = 0.9

@@ -22,8 +22,8 @@ from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import as_text
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
+from sdm.data.site_folds import SITE, site_groups
 from sdm.data.variables import matching, not_a_variable, numbers_rows
-from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError, name_list
 from sdm.types import Numbers
 

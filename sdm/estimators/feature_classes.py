@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sdm.errors import DataError, OptionError
 from sdm.estimators.labels import read_presences
 from sdm.estimators.params import TableReader
-from sdm.features.centred import centres
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots, check_knots
+from sdm.features.terms import centres
 from sdm.types import Array, TableLike
 
 if TYPE_CHECKING:

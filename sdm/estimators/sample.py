@@ -77,7 +77,7 @@ def build_domain(
         q0 = np.ones(len(cells) + beside) if q0 is None else q0
         q0[len(cells) :] *= _TRACE
     rows = np.vstack([cells, presences[new]]) if len(new) else cells
-    domain = Domain(rows, names, categorical, q0, shared=len(cells), beside=beside)
+    domain = Domain(rows, names, categorical, q0, beside=beside)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, effective_size(shares)

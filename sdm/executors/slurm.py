@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pydantic import PositiveInt, TypeAdapter
+
 from sdm.errors import ClusterError, OptionError
 from sdm.executors.local import WORKER_SETTINGS
 
@@ -58,12 +60,6 @@ def _read(known: list[str], name: str, text: str) -> Any:
         raise OptionError(f"--cluster-settings: {name}={text}: expected {expected}") from None
 
 
-def _whole(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise ValueError(text)
-    return number
-
-
 def _size(text: str) -> str:
     from dask.utils import parse_bytes
 
@@ -78,12 +74,6 @@ def _time(text: str) -> str:
     return text
 
 
-def _choice(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
-
-
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.split(";") if line.strip()]
 
@@ -92,17 +82,17 @@ def _arguments(text: str) -> list[str]:
     return [word for line in _lines(text) for word in shlex.split(line)]
 
 
-_NUMBER = (_whole, "a whole number, 1 or more")
-_SIZE = (_size, "memory, as in 8GB")
+_NUMBER = (TypeAdapter(PositiveInt).validate_python, "a whole number, 1 or more")
+_CHOICE = (TypeAdapter(bool).validate_python, "true or false")
 _KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "cores": _NUMBER,
     "processes": _NUMBER,
     "job_cpu": _NUMBER,
-    "memory": _SIZE,
+    "memory": (_size, "memory, as in 8GB"),
     "walltime": (_time, "hours, minutes and seconds, in YAML with quotation marks, as in '12:00:00'"),
     "death_timeout": (float, "seconds"),
-    "nanny": (_choice, "true or false"),
-    "security": (_choice, "true or false"),
+    "nanny": _CHOICE,
+    "security": _CHOICE,
     "worker_extra_args": (_arguments, "words as in a command"),
     "job_extra_directives": (_lines, "text"),
     "job_script_prologue": (_lines, "text"),

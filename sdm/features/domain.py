@@ -14,9 +14,8 @@ import numpy as np
 
 from sdm._jit import jit
 from sdm.errors import DataError
-from sdm.executors.ahead import in_parts
-from sdm.features.centred import centre_of
-from sdm.features.ranks import CellRanks, rank_cells
+from sdm.executors.ahead import in_parts, over_cells
+from sdm.features.terms import centre_of
 from sdm.types import Array
 
 _BLOCK = 4096  # cells whose variables stay in the first cache
@@ -48,8 +47,8 @@ class DomainVariable:
 
 class Domain:
     """Cells `x_1..x_n`, (n, V) without missing values, with a base measure `q0`: positive, scaled to sum to one,
-    uniform by default. The first `shared` of the cells are also those of other domains. The last `beside` have next to
-    no base measure: they only say where presences are that are not part of the background, of `n_base` cells."""
+    uniform by default. The last `beside` cells have next to no base measure: they only say where presences are that are
+    not part of the background, of `n_base` cells."""
 
     def __init__(
         self,
@@ -57,18 +56,17 @@ class Domain:
         names: Sequence[str],
         categorical: Sequence[str] = (),
         q0: Array | None = None,
-        shared: int | None = None,
         beside: int = 0,
     ) -> None:
         self.n: int = x.shape[0]
         self.n_base = self.n - beside
         _refuse_missing(x, names)
-        self.shared = self.n if shared is None else shared
-        ranks = CellRanks(x) if shared is None else rank_cells(x[:shared])
-        distinct, self.codes = ranks.with_rows(x[self.shared :])
+        columns = np.ascontiguousarray(x.T)
+        ranked = list(over_cells(lambda column: np.unique(column, return_inverse=True), columns, self.n))
+        self.codes = np.array([codes for _, codes in ranked], dtype=np.int32)
         variables = [
             DomainVariable(name, name in categorical, values.astype(np.float64))
-            for name, values in zip(names, distinct)
+            for name, (values, _) in zip(names, ranked)
         ]
         self.variables = tuple(variables)
         self.values = np.concatenate([variable.values for variable in variables])

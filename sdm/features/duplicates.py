@@ -28,7 +28,7 @@ def find_duplicates(features: FeatureSet, beta: Array, penalty: str = "l1") -> t
     if penalty not in INDIFFERENT:
         return keep, copies
     signatures = _signatures(features)
-    order = _sorted_order(signatures)
+    order = np.lexsort((signatures[1], signatures[0]))
     for run in _runs(signatures, order):
         by_beta = sorted(run, key=lambda j: (beta[j], j))
         columns: list[tuple[int, Array]] = []
@@ -54,13 +54,6 @@ def _signatures(features: FeatureSet) -> Array:
     flip = out[0] > 0.5
     out[:, flip] = 1.0 - out[:, flip]
     return out
-
-
-def _sorted_order(signatures: Array) -> NDArray[np.int64]:
-    """Return the order of the features by their first signature, and by the second where that is the same."""
-    order = np.argsort(signatures[0])
-    tied = np.any(np.diff(signatures[0][order]) == 0.0)
-    return np.lexsort((signatures[1], signatures[0])) if tied else order
 
 
 def _runs(signatures: Array, order: NDArray[np.int64]) -> list[list[int]]:

@@ -51,8 +51,3 @@ class Family(ABC):
     def expectations(self, measure: Measure) -> Array:
         """Return `mass[f_j]` for every feature."""
         return self.moments(measure)[0]
-
-
-def segments(start: NDArray[np.int64], var: NDArray[np.int64]) -> list[slice]:
-    """Return where each variable of `var` lies in an array laid out by `start`."""
-    return [slice(int(start[v]), int(start[v + 1])) for v in var]

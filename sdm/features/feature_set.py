@@ -7,15 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError
-from sdm.features.by_variable import FeatureChoice
+from sdm.features.classes import FeatureChoice
 from sdm.features.diameter import Diameter, l2_diameter
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
-from sdm.features.finite.category import CategoryFamily
 from sdm.features.finite.knotted import HingeFamily, ThresholdFamily
 from sdm.features.finite.product import ProductFamily
 from sdm.features.finite.ridge import RidgeFamily
-from sdm.features.finite.single import LinearFamily, QuadraticFamily
+from sdm.features.finite.single import CategoryFamily, LinearFamily, QuadraticFamily
 from sdm.features.knots import Knots, hinge_knots, threshold_knots
 from sdm.features.terms import Terms
 from sdm.types import Array

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.tree import Tree
-from sdm.features.ridge_scores import CompiledRidges
-from sdm.features.ridges import Ridges
+from sdm.features.ridges import CompiledRidges, Ridges
 from sdm.types import AnyArray, Array
 
 MOST = 100_000  # trees or monomials of a model file; no fit grows that many

@@ -23,7 +23,7 @@ from sdm.kinds.task import ModelResult
 from sdm.maps.gis.formats import copy_map, map_format
 from sdm.maps.rasters import BINARY_NODATA
 from sdm.models.file import load_model, save_model
-from sdm.models.java_tables import omission_place
+from sdm.models.lambdas import omission_place
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import column, read_rows, rows_by

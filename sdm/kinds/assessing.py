@@ -20,7 +20,8 @@ from sdm.executors.opening import workers
 from sdm.kinds.choosing import chosen_in_folds
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import Prepared
-from sdm.models.interface import FittedModel, ValueModel
+from sdm.models.interface import FittedModel
+from sdm.models.presence import ValueModel
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Numbers, Progress

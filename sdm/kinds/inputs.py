@@ -24,7 +24,7 @@ from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import refuse_values
 from sdm.data.variables import NamedVariables, matching, said_variables
 from sdm.errors import DataError, OptionError
-from sdm.features.by_variable import FeatureChoice, named_alone
+from sdm.features.classes import FeatureChoice, named_alone
 from sdm.kinds.task import Findings
 from sdm.models.interface import FittedModel
 from sdm.options.definitions import AREA_WORDS, RunOptions

@@ -12,7 +12,8 @@ from sdm.maps.gis.styles import publishing_maps, style_folder
 from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.single import predict_raster, threshold_on_scale, write_spread_maps
-from sdm.models.interface import FittedModel, ValueModel
+from sdm.models.interface import FittedModel
+from sdm.models.presence import ValueModel
 from sdm.storage.commit import staging
 
 Tags = dict[str, str]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from sdm.kinds.task import ModelResult
 from sdm.models.classes import ClassModel
-from sdm.models.interface import ValueModel
+from sdm.models.presence import ValueModel
 from sdm.types import Numbers
 
 Rows = Sequence[tuple[str, ...]]

@@ -24,8 +24,7 @@ from sdm.maps.passes import DEFAULT, MapPass
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, write_rasters
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.extrapolation import extrapolated
-from sdm.models.interface import ValueModel
-from sdm.models.presence import presence_class
+from sdm.models.presence import ValueModel, presence_class
 from sdm.types import AnyArray, Array, Index, Numbers
 
 STATISTIC_WORDS = {

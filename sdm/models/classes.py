@@ -12,10 +12,9 @@ from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.maxent.entropy import ClassEntropy
-from sdm.models import interface as parts
 from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
+from sdm.models.interface import FeatureModel, ModelVariable
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
 from sdm.types import AnyArray, Array, Colour, Label
@@ -31,6 +30,7 @@ class ClassModel(FeatureModel):
     scales: ClassVar[tuple[str, ...]] = ("probability",)
     archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
     own_arrays: ClassVar[tuple[str, ...]] = ("intercept", "weights")
+    own_values: ClassVar = {"classes": tuple, "alpha": float}
 
     classes: tuple[Label, ...]  # the labels, in the order of all arrays
     variables: tuple[ModelVariable, ...]
@@ -132,45 +132,19 @@ class ClassModel(FeatureModel):
             "features": [{"name": a, "weights": w.tolist()} for a, w in zip(self.feature_names, self.weights.T)],
         }
 
-    def to_file(self) -> tuple[Header, Arrays]:
-        """Return what a file holds."""
-        header: Header = {
-            "classes": list(self.classes),
-            "variables": [asdict(variable) for variable in self.variables],
-            "alpha": self.alpha,
-            "meta": self.meta,
-            **parts.file_version(self.archive, self.shapes),
-        }
-        arrays = {"intercept": self.intercept, "weights": self.weights}
-        return header, {**arrays, **self.feature_arrays}
-
-    @classmethod
-    def from_file(cls, header: Header, arrays: Arrays) -> "ClassModel":
-        """Return the model of a file."""
-        variables = tuple(ModelVariable.from_record(record) for record in header["variables"])
-        features = (*parts.read_features(arrays), arrays["weights"])
-        classes, rest = tuple(header["classes"]), (float(header["alpha"]), header["meta"])
-        model = cls(classes, variables, arrays["intercept"], *features, *rest)
-        model._check()
-        return model
-
-    def _check(self) -> None:
+    def _sound(self) -> bool:
         """Refuse what no fit writes."""
         classes = len(self.classes)
-        good = (
+        return bool(
             classes >= 2
             and len(set(self.classes)) == classes
             and all(isinstance(label, (str, int, float)) for label in self.classes)
-            and parts.usable(self.terms, self.shapes, len(self.variables))
             and self.intercept.shape == (classes,)
             and self.weights.shape == (classes, len(self.terms) + len(self.shapes))
             and self.intercept.dtype == self.weights.dtype == np.float64
             and bounded(self.intercept, self.weights, self.shapes.weight)
             and 1.0 <= self.alpha <= 2.0
-            and usable_meta(self.meta)
         )
-        if not good:
-            raise ValueError("values that no class model has")
 
 
 def label_text(label: Label) -> str:

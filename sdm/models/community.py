@@ -18,7 +18,7 @@ from sdm.joint.inference import States, marginals, maximise, scores
 from sdm.joint.labels import as_states, read_labels
 from sdm.joint.levels import RandomEffect
 from sdm.joint.sparsemap import PossibleCommunities, possible_communities
-from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names, usable_meta
+from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names, texts, usable_meta
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
@@ -230,19 +230,17 @@ class FittedJoint(FittedModel):
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "FittedJoint":
         """Return the model of a file."""
-        encoder = Encoder(
-            tuple(map(str, header["variables"])),
-            tuple(map(str, header["categorical"])),
-            {str(name): tuple(map(str, labels)) for name, labels in header["labels"].items()},
+        labels = {str(name): texts(words) for name, words in header["labels"].items()}
+        encoder, species = (
+            Encoder(texts(header["variables"]), texts(header["categorical"]), labels),
+            texts(header["species"]),
         )
-        species = tuple(map(str, header["species"]))
         features = SiteFeatures(read_terms(arrays), **{name: arrays[name] for name in _FEATURES})
         forest = Forest(len(species), forest_of_edges(arrays["edges"].tolist(), species).edges)
         weights, variance, random = arrays["weights"], arrays["variance"], None
         if own := header.get("random"):
-            levels, spread = tuple(map(str, own["levels"])), float(own["spread"])
             effect, known = (arrays[name] for name in _RANDOM)
-            random = RandomEffect(str(own["column"]), levels, effect, known, spread)
+            random = RandomEffect(str(own["column"]), texts(own["levels"]), effect, known, float(own["spread"]))
         shape = (encoder, features, species, forest)
         model = cls(*shape, weights, variance, float(header["scale"]), header["meta"], random=random)
         model._check()

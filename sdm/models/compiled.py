@@ -3,9 +3,7 @@
 Linear, quadratic, hinge and threshold weights of one variable sum to a function that is quadratic between knots. It
 is stored as segments; a cell finds its segment from a coarse grid over the knots, not by a search among them.
 
-Some hundred cells are scored at a time. Neighbours on a map are alike: where all of them are in one segment, or in two
-or three beside each other, none looks for it; a class is looked up where it changes; and where none of their products
-is outside its range, none is compared with it. The sums are the same.
+Some hundred cells are scored at a time, so that their values stay in the cache of the processor.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,16 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_finite
-from sdm._jit.present import ends, gather, present
-from sdm.features.centred import centre_of, less_product
-from sdm.features.ranks import place_in
 from sdm.features.shapes import CompiledShapes, Shapes
-from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
+from sdm.features.terms import (
+    CATEGORY,
+    FORWARD,
+    LINEAR,
+    PRODUCT,
+    QUADRATIC,
+    REVERSE,
+    THRESHOLD,
+    Terms,
+    centre_of,
+    less_product,
+)
 from sdm.types import AnyArray, Array
 
 BLOCK = 16_384  # cells at a time of columns that are not rows of one array of double precision
-_CHUNK = 256  # cells that are scored together: so few that they are alike, and their values stay in the fastest cache
-_MARGIN = 1e-9  # of a product's range, for what rounding may do to its bounds
+_CHUNK = 256  # cells that are scored together: their values stay in the fastest cache
 
 
 @dataclass(frozen=True)
@@ -83,21 +88,11 @@ class Compiled:
         for x, some in self._blocks(columns):
             _score(x, lo, hi, clamp, theta[some], *self._tables, *self._products)
             for v, least, weight in self._dips if clamp else ():  # squares below the least one of the training range
-                if (near := _below(x[v], least)).size:
+                if (near := np.flatnonzero(np.square(x[v]) < least)).size:
                     theta[some][near] += weight * (least - x[v][near] ** 2)
             if self.shapes is not None:
                 self.shapes.add_scores(x, clamp, theta[some])
         return theta
-
-    def held(self, columns: Sequence[NDArray[np.floating]]) -> NDArray[np.bool_]:
-        """Return the cells where clamping holds anything: a variable that is outside its range, or a product."""
-        held = np.zeros(len(columns[0]), dtype=np.bool_)
-        for x, some in self._blocks(columns):
-            _mark_held(x, self.lo, self.hi, held[some], *self._products[:-1])
-            for v, least, _ in self._dips:
-                near = _below(x[v], least)
-                held[some][near[np.isfinite(x[:, near]).all(axis=0)]] = True
-        return held
 
     def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
         """Return variable `v`'s own part of the score at its values `x` (its products with others left out)."""
@@ -121,11 +116,6 @@ class Compiled:
     def _limits(self, clamp: bool) -> tuple[Array, Array]:
         """Return the ranges that variables are held in."""
         return (self.lo, self.hi) if clamp else (np.full_like(self.lo, -np.inf), np.full_like(self.hi, np.inf))
-
-
-def _below(x: Array, least: float) -> NDArray[np.int64]:
-    """Return where the square of a value is less than the least one of the training range."""
-    return np.flatnonzero(np.square(x) < least)
 
 
 def _tables(
@@ -195,65 +185,39 @@ def _score(  # type: ignore[no-untyped-def]
     one, other, centre, low, slope, weight,
 ):  # fmt: skip
     """theta[i] = the scores of the cells `x[:, i]`; NaN where a value is missing."""
-    u, part, at = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK, np.int64)
-    limits = np.empty((x.shape[0], 2))
+    u, part, gone = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
     for begin in range(0, theta.size, _CHUNK):
-        stop = min(begin + _CHUNK, theta.size)
-        m = present(x, begin, stop, at)
-        if m < stop - begin:
-            for i in range(begin, stop):
-                theta[i] = np.nan
-        if m == 0:
-            continue
-        t = part[:m]
+        m, missing = min(theta.size - begin, _CHUNK), 0
+        t = part
         for i in range(m):
-            t[i] = 0.0
+            t[i] = gone[i] = 0.0
         for v in range(x.shape[0]):
+            _hold(x[v, begin : begin + m], lo[v], hi[v], u[v, :m], gone[:m])
+        for i in range(m):
+            missing += gone[i] > 0.0
+        for v in range(x.shape[0] if missing < m else 0):
             row = u[v, :m]
-            gather(x[v], begin, stop, at, m, row)
-            least, most = ends(row)
-            if least < lo[v] or most > hi[v]:
-                _hold(lo[v], hi[v], row)
-                least, most = min(max(least, lo[v]), hi[v]), max(min(most, hi[v]), lo[v])
-            limits[v, 0], limits[v, 1] = least, most
             s, e = starts[v, 0], starts[v + 1, 0]
             if e > s:
                 g, h = starts[v, 1], starts[v + 1, 1]
-                k = s + _segment(least, breaks[s:e], grids[v, 0], grids[v, 1], first[g:h])
-                n = 1  # segments that the cells are in; more than three are not counted
-                while k + n < e and n <= 3 and most >= breaks[k + n - 1]:
-                    n += 1
-                if n == 1:
-                    _add_quadratic(row, x0[k], a[k], b[k], c[k], t)
-                elif n <= 3:
-                    _add_few(row, breaks[k : k + n], x0[k : k + n], a[k : k + n], b[k : k + n], c[k : k + n], t)
-                else:
-                    _add_curve(
-                        row, breaks[s:e], x0[s:e], a[s:e], b[s:e], c[s:e], grids[v, 0], grids[v, 1], first[g:h], t
-                    )
+                _add_curve(row, breaks[s:e], x0[s:e], a[s:e], b[s:e], c[s:e], grids[v, 0], grids[v, 1], first[g:h], t)
             elif starts[v + 1, 2] > starts[v, 2]:
                 s, e = starts[v, 2], starts[v + 1, 2]
                 _add_classes(row, classes[s:e], weights[s:e], t)
-        for k in range(weight.size):
+        for k in range(weight.size if missing < m else 0):
             p, q = one[k], other[k]
-            inside = not clamp or _within(limits[p], limits[q], centre[p], centre[q], low[k], slope[k])
-            if inside and centre[p] == 0.0 and centre[q] == 0.0:
-                _add_product(u[p, :m], u[q, :m], low[k], slope[k], weight[k], t)
-            else:
-                _add_centred(u[p, :m], u[q, :m], centre[p], centre[q], low[k], slope[k], weight[k], inside, t)
-        if m == stop - begin:
-            for i in range(m):
-                theta[begin + i] = t[i]
-        else:
-            for i in range(m):
-                theta[at[i]] = t[i]
+            _add_product(u[p, :m], u[q, :m], centre[p], centre[q], low[k], slope[k], weight[k], clamp, t)
+        for i in range(m):
+            theta[begin + i] = np.nan if gone[i] > 0.0 else t[i]
 
 
-@jit_finite
-def _hold(lo, hi, out):  # type: ignore[no-untyped-def]
-    """Hold values in a range."""
-    for i in range(out.size):
-        out[i] = min(max(out[i], lo), hi)
+@jit
+def _hold(x, lo, hi, out, gone):  # type: ignore[no-untyped-def]
+    """Hold values in a range, and count missing ones, which become zero."""
+    for i in range(x.size):
+        known = x[i] == x[i]
+        out[i] = min(max(x[i], lo), hi) if known else 0.0
+        gone[i] += 0.0 if known else 1.0
 
 
 @jit
@@ -267,29 +231,13 @@ def _segment(u, breaks, origin, inverse, first):  # type: ignore[no-untyped-def]
     return s
 
 
-@jit
-def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s."""
-    for i in range(x.size):
-        s = _segment(x[i], breaks, origin, inverse, first)
-        d = x[i] - x0[s]
-        theta[i] += a[s] + d * (b[s] + c[s] * d)
-
-
 @jit_finite
-def _add_few(x, breaks, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
-    """The same for two or three segments beside each other: each cell computes all, and takes its own."""
-    last = breaks.size - 1
-    knot, limit = breaks[0], breaks[1]
-    p0, p1, p2 = x0[0], x0[1], x0[last]
-    a0, a1, a2 = a[0], a[1], a[last]
-    b0, b1, b2 = b[0], b[1], b[last]
-    c0, c1, c2 = c[0], c[1], c[last]
-    for i in range(x.size):
-        u = x[i]
-        d, e, f = u - p0, u - p1, u - p2
-        first, second, third = a0 + d * (b0 + c0 * d), a1 + e * (b1 + c1 * e), a2 + f * (b2 + c2 * f)
-        theta[i] += third if u >= limit else second if u >= knot else first
+def _ends(x):  # type: ignore[no-untyped-def]
+    """Return the least and the largest value."""
+    least = most = x[0]
+    for i in range(1, x.size):
+        least, most = min(least, x[i]), max(most, x[i])
+    return least, most
 
 
 @jit_finite
@@ -301,71 +249,42 @@ def _add_quadratic(x, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s. Neighbours are alike: often all of them are
+    in one segment, and none looks for it."""
+    least, most = _ends(x)
+    s = _segment(least, breaks, origin, inverse, first)
+    if most < breaks[s]:
+        _add_quadratic(x, x0[s], a[s], b[s], c[s], theta)
+        return
+    for i in range(x.size):
+        s = _segment(x[i], breaks, origin, inverse, first)
+        d = x[i] - x0[s]
+        theta[i] += a[s] + d * (b[s] + c[s] * d)
+
+
+@jit
 def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
     """theta[i] += the weight of x's class; a class without a weight, or never seen, adds nothing."""
     known, weight = np.nan, 0.0
     for i in range(x.size):
         if x[i] != known:  # neighbours are mostly of one class
             known = x[i]
-            at = place_in(values, known)
-            weight = weights[at] if at >= 0 else 0.0
+            at = np.searchsorted(values, known)
+            weight = weights[at] if at < values.size and values[at] == known else 0.0
         theta[i] += weight
 
 
-@jit
-def _feature(u, v, a, b, low, slope):  # type: ignore[no-untyped-def]
-    """(uv − lo) slope; `a` and `b` are what the values are counted from, and `low` is `lo − ab`."""
-    if a != 0.0 or b != 0.0:
-        return ((u - a) * (v - b) + a * (v - b) + b * (u - a) - low) * slope
-    return (u * v - low) * slope
-
-
-@jit
-def _within(u, v, a, b, low, slope):  # type: ignore[no-untyped-def]
-    """Whether a product is inside its range wherever its variables are between their ends: extremes are at corners."""
-    for i in range(2):
-        for j in range(2):
-            f = _feature(u[i], v[j], a, b, low, slope)
-            if not _MARGIN < f < 1.0 - _MARGIN:
-                return False
-    return True
-
-
 @jit_finite
-def _add_product(u, v, low, slope, weight, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += weight · (uv − lo) slope."""
-    for i in range(u.size):
-        theta[i] += weight * ((u[i] * v[i] - low) * slope)
-
-
-@jit_finite
-def _add_centred(u, v, a, b, low, slope, weight, inside, theta):  # type: ignore[no-untyped-def]
-    """The same for variables that are counted from `a` and `b`, held in the range unless they are inside."""
-    least, most = (-np.inf, np.inf) if inside else (0.0, 1.0)
+def _add_product(u, v, a, b, low, slope, weight, clamp, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += weight · (uv − lo) slope, held between 0 and 1 with `clamp`; `a` and `b` are what the values are
+    counted from, and `low` is `lo − ab`."""
+    least, most = (0.0, 1.0) if clamp else (-np.inf, np.inf)
+    if a == 0.0 and b == 0.0:
+        for i in range(u.size):
+            theta[i] += weight * min(max((u[i] * v[i] - low) * slope, least), most)
+        return
     for i in range(u.size):
         d, e = u[i] - a, v[i] - b
         f = (d * e + a * e + b * d - low) * slope
         theta[i] += weight * min(max(f, least), most)
-
-
-@jit
-def _mark_held(x, lo, hi, held, one, other, centre, low, slope):  # type: ignore[no-untyped-def]
-    """Mark the cells where a variable, or a product of two, is outside its range."""
-    u, at, limits = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK, np.int64), np.empty((x.shape[0], 2))
-    for begin in range(0, held.size, _CHUNK):
-        stop = min(begin + _CHUNK, held.size)
-        m = present(x, begin, stop, at)
-        if m == 0:
-            continue
-        for v in range(x.shape[0]):
-            gather(x[v], begin, stop, at, m, u[v, :m])
-            limits[v, 0], limits[v, 1] = ends(u[v, :m])
-            if limits[v, 0] < lo[v] or limits[v, 1] > hi[v]:
-                for i in range(m):
-                    held[at[i]] |= u[v, i] < lo[v] or u[v, i] > hi[v]
-        for k in range(low.size):
-            p, q = one[k], other[k]
-            if not _within(limits[p], limits[q], centre[p], centre[q], low[k], slope[k]):
-                for i in range(m):
-                    f = _feature(u[p, i], u[q, i], centre[p], centre[q], low[k], slope[k])
-                    held[at[i]] |= f < 0.0 or f > 1.0

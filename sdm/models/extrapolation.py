@@ -1,11 +1,12 @@
 """What is predicted where variables are outside their training ranges."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from sdm.errors import OptionError
+from sdm.models.interface import FittedModel
+from sdm.models.presence import ValueModel
 from sdm.novelty.ranges import TrainingRange
 from sdm.types import AnyArray, Array
 
@@ -16,21 +17,13 @@ EXTRAPOLATIONS = ("clamp", "free", "none", "fade", "lower")
 BOTH = ("fade", "lower")  # those that need the clamped and the free prediction
 
 
-class KnowsRange(Protocol):
-    """A model that knows the range it was trained on."""
-
-    @property
-    def training_range(self) -> TrainingRange | None:
-        """The range; None if its file does not say."""
-
-
 def check_extrapolation(word: str, known: Sequence[str] = EXTRAPOLATIONS) -> None:
     """Raise for a word that is not among those `known`."""
     if word not in known:
         raise OptionError(f"extrapolation={word!r}: expected one of {', '.join(known)}")
 
 
-def known_range(model: KnowsRange) -> TrainingRange:
+def known_range(model: FittedModel | ValueModel) -> TrainingRange:
     """Return the training range of a model; raise if its file does not say."""
     if model.training_range is None:
         raise OptionError(
@@ -40,7 +33,7 @@ def known_range(model: KnowsRange) -> TrainingRange:
 
 
 def extrapolated(
-    model: KnowsRange,
+    model: FittedModel | ValueModel,
     values: Array,
     free: Callable[[], Array],
     columns: Sequence[AnyArray],

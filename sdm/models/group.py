@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from sdm.errors import DataError, OptionError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
-from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta, with_weights
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, texts, with_weights
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array
-
-_ARRAYS = ("centre", "spread", "axes", "places", "own", "records", "normaliser", "entropy", "explained", "ranges")
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,16 @@ class GroupModel(FeatureModel):
     kind: ClassVar[str] = "group"
     called: ClassVar[str] = "model of a group of species"
     archive: ClassVar[Archive] = Archive("sdm-group", 1, "group.json", "group model")
-    own_arrays: ClassVar[tuple[str, ...]] = _ARRAYS
+    own_arrays: ClassVar[tuple[str, ...]] = (
+        *("centre", "spread", "axes", "places", "own", "records", "normaliser", "entropy", "explained", "ranges"),
+    )
+    own_values: ClassVar = {
+        "species": texts,
+        "n_domain": int,
+        "strength": float,
+        "penalty": float,
+        "prevalence": float,
+    }
     scales: ClassVar[tuple[str, ...]] = ("cloglog", "raw", "logistic", "link")
 
     variables: tuple[ModelVariable, ...]
@@ -182,37 +188,19 @@ class GroupModel(FeatureModel):
 
     def to_file(self) -> tuple[Header, Arrays]:
         """Return what a file holds."""
-        header: Header = {
-            "variables": [asdict(variable) for variable in self.variables],
-            "species": list(self.species),
-            **{name: getattr(self, name) for name in ("n_domain", "strength", "penalty", "prevalence")},
-            "meta": self.meta,
-        }
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        header, arrays = super().to_file()
         if not self.own.any():  # most groups have no such part, and it is as large as features times species
             arrays["own"] = self.own[:, :0]
-        return header, {**arrays, **self.feature_arrays}
+        return header, arrays
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "GroupModel":
         """Return the model of a file."""
         if arrays["own"].shape[1:] == (0,):
             arrays = {**arrays, "own": np.zeros((len(arrays["own"]), len(header["species"])))}
-        terms, shapes = parts.read_features(arrays)
-        model = cls(
-            tuple(ModelVariable.from_record(record) for record in header["variables"]),
-            terms,
-            tuple(map(str, header["species"])),
-            **{name: cast(Any, arrays[name]) for name in _ARRAYS},
-            n_domain=int(header["n_domain"]),
-            **{name: cast(Any, float(header[name])) for name in ("strength", "penalty", "prevalence")},
-            meta=header["meta"],
-            shapes=shapes,
-        )
-        model._check()
-        return model
+        return super().from_file(header, arrays)
 
-    def _check(self) -> None:
+    def _sound(self) -> bool:
         """Refuse what no fit writes."""
         features, species, rank = len(self.terms) + len(self.shapes), len(self.species), self.rank
         shapes = {
@@ -221,17 +209,13 @@ class GroupModel(FeatureModel):
             **{"axes": (features, rank), "places": (rank, species), "own": (features, species)},
             **{"explained": (rank,), "ranges": (rank, 2)},
         }
-        arrays = [getattr(self, name) for name in _ARRAYS]
-        good = (
-            parts.usable(self.terms, self.shapes, len(self.variables))
-            and all(getattr(self, name).shape == shape for name, shape in shapes.items())
+        arrays = [getattr(self, name) for name in self.own_arrays]
+        return bool(
+            all(getattr(self, name).shape == shape for name, shape in shapes.items())
             and all(array.dtype == np.float64 for array in arrays)
             and bounded(*arrays)
             and np.all(self.spread > 0)
             and self.n_domain > 0
             and 0.0 < self.prevalence < 1.0
             and len(set(self.species)) == species > 0
-            and usable_meta(self.meta)
         )
-        if not good:
-            raise ValueError("arrays of a group that do not fit together")

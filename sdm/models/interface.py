@@ -5,10 +5,10 @@ A kind of model is one class with this interface; `sdm.models.file` finds the cl
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,6 +230,7 @@ class FeatureModel(FittedModel):
     """A model whose features are terms, trees, monomials and ridges of variables with known training ranges."""
 
     own_arrays: ClassVar[tuple[str, ...]]  # in a file, besides those of the features
+    own_values: ClassVar[Mapping[str, Callable[[Any], Any]]]  # in its header, and how they are read
     variables: tuple[ModelVariable, ...]
     terms: Terms
     shapes: Shapes
@@ -239,11 +240,45 @@ class FeatureModel(FittedModel):
         """Return the names of the arrays in a file."""
         return [*cls.own_arrays, *term_names(), *(f"shapes_{name}" for name in Shapes().to_arrays())]
 
-    @property
-    def feature_arrays(self) -> Arrays:
-        """The arrays that keep the features in a file."""
+    def to_file(self) -> tuple[Header, Arrays]:
+        """Return what a file holds. Earlier programs refuse the version of a file with ridges."""
+        header: Header = {
+            "variables": [asdict(variable) for variable in self.variables],
+            "meta": self.meta,
+            **{name: getattr(self, name) for name in self.own_values},
+            **({"version": self.archive.newest} if len(self.shapes.ridges) else {}),
+        }
         shapes = {f"shapes_{name}": array for name, array in self.shapes.to_arrays().items()}
-        return {**term_arrays(self.terms), **shapes}
+        return header, {**{name: getattr(self, name) for name in self.own_arrays}, **term_arrays(self.terms), **shapes}
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model of a file."""
+        parts: Header = {name: read(header[name]) for name, read in cls.own_values.items()}
+        parts |= {name: arrays[name] for name in cls.own_arrays}
+        parts["variables"] = tuple(ModelVariable.from_record(record) for record in header["variables"])
+        ridges = [name for name in Shapes.ridge_arrays() if f"shapes_{name}" in arrays]
+        shapes = {name: arrays[f"shapes_{name}"] for name in (*Shapes().to_arrays(), *ridges)}
+        parts |= {"terms": read_terms(arrays), "shapes": Shapes.from_arrays(shapes), "meta": header["meta"]}
+        model: Self = cast(Any, cls)(**parts)
+        if not (model._usable() and model._sound()):
+            raise ValueError(f"values that no {cls.called} has")
+        return model
+
+    @abstractmethod
+    def _sound(self) -> bool:
+        """Tell whether the values of this kind of model are such as a fit writes."""
+
+    def _usable(self) -> bool:
+        """Tell whether terms, trees, monomials and ridges are of the variables, and every term has a range to be scaled
+        by."""
+        terms, shapes, variables = self.terms, self.shapes, len(self.variables)
+        if len(shapes.ridges) and shapes.ridges.directions.shape[1] != variables:
+            return False
+        with np.errstate(divide="ignore"):
+            slopes = terms.slopes() if terms.sound(variables) else np.array([np.nan])
+        scaled = np.all(np.isfinite(slopes) & (slopes > 0)) and usable_meta(self.meta)
+        return bool(scaled and all(np.all((var >= 0) & (var < variables)) for var in shapes.variables()))
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -284,48 +319,6 @@ class FeatureModel(FittedModel):
             raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
 
 
-class DescribesVariables(Protocol):
-    """A model whose variables are known with their training ranges."""
-
-    @property
-    def variables(self) -> tuple[ModelVariable, ...]:
-        """The variables, in the order in which predictions expect them."""
-
-
-class ValueModel(DescribesVariables, Protocol):
-    """A model that predicts one value per point: a model of one species, or the presence class of a class model.
-
-    Profiles, spreads, cutoffs, measures against absences and maps of one band take any of them.
-    """
-
-    scale: ClassVar[str]  # of predictions where none is named
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """How the model came about."""
-
-    def predict(self, x: Any, scale: str = ..., clamp: bool = True) -> Array:
-        """Predict from a table of raw values."""
-
-    def predict_columns(self, columns: Sequence[NDArray[np.floating]], scale: str = ..., clamp: bool = True) -> Array:
-        """Predict from one array of numbers per variable, in the order of `names`."""
-
-    def from_raw(self, raw: Array | float, scale: str) -> Array:
-        """Turn raw values into another scale."""
-
-    @property
-    def identity(self) -> str:
-        """A short name for exactly this model."""
-
-    @property
-    def training_range(self) -> TrainingRange | None:
-        """The range that it was trained on."""
-
-
 def term_arrays(terms: Terms) -> Arrays:
     """Return the arrays that keep terms in a file."""
     return {f"terms_{column.name}": getattr(terms, column.name) for column in fields(Terms)}
@@ -336,16 +329,14 @@ def read_terms(arrays: Arrays) -> Terms:
     return Terms(**{column.name: arrays[f"terms_{column.name}"] for column in fields(Terms)})
 
 
-def read_features(arrays: Arrays) -> tuple[Terms, Shapes]:
-    """Return the terms, and the trees, monomials and ridges, that a file keeps."""
-    ridges = [name for name in Shapes.ridge_arrays() if f"shapes_{name}" in arrays]
-    names = (*Shapes().to_arrays(), *ridges)
-    return read_terms(arrays), Shapes.from_arrays({name: arrays[f"shapes_{name}"] for name in names})
+def as_stored(value: Any) -> Any:
+    """Return a value as a file has it."""
+    return value
 
 
-def file_version(archive: Archive, shapes: Shapes) -> Header:
-    """Return the version of a file with ridges, which earlier programs refuse; other files have the archive's."""
-    return {"version": archive.newest} if len(shapes.ridges) else {}
+def texts(values: Sequence[object]) -> tuple[str, ...]:
+    """Return values as text."""
+    return tuple(map(str, values))
 
 
 def term_names() -> list[str]:
@@ -356,17 +347,6 @@ def term_names() -> list[str]:
 def with_weights(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:
     """Return the same features with other weights: of the terms, then of the shapes in their order."""
     return replace(terms, weight=weights[: len(terms)]), shapes.with_weight(weights[len(terms) :])
-
-
-def usable(terms: Terms, shapes: Shapes, variables: int) -> bool:
-    """Tell whether terms, trees, monomials and ridges are of these variables, and every term has a range to be scaled
-    by."""
-    if len(shapes.ridges) and shapes.ridges.directions.shape[1] != variables:
-        return False
-    with np.errstate(divide="ignore"):
-        slopes = terms.slopes() if terms.sound(variables) else np.array([np.nan])
-    scaled = np.all(np.isfinite(slopes) & (slopes > 0))
-    return bool(scaled and all(np.all((var >= 0) & (var < variables)) for var in shapes.variables()))
 
 
 def usable_meta(meta: object) -> bool:

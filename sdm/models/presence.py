@@ -12,6 +12,7 @@ from sdm.data.records.columns import ABSENT
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
+from sdm.models.species import Model
 from sdm.novelty.ranges import TrainingRange
 from sdm.types import Array
 
@@ -97,3 +98,8 @@ class PresenceOf:
     def training_range(self) -> TrainingRange:
         """The range that the class model was trained on."""
         return self.model.training_range
+
+
+ValueModel = Model | PresenceOf
+"""A model that predicts one value per point. Profiles, spreads, cutoffs, measures against absences and maps of one band
+take any of them."""

@@ -12,16 +12,14 @@ from sdm.errors import DataError, OptionError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.maxent.entropy import Entropy
-from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, usable_meta
+from sdm.models.interface import FeatureModel, ModelVariable, as_stored
 from sdm.novelty.reference import Reference
 from sdm.storage.archive import Archive
 from sdm.types import Array
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
 UNSEEN = ("zero", "error")
-_SCALARS = ("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen")
 CUMULATIVE_ROWS = 10_000  # of a cumulative table: exact enough (steps of 0.01 %), and keeps files small
 SCALED = (
     "scores are divided by the temperature {:g} after the fit; the certificate, the regularised gain, percent "
@@ -76,6 +74,7 @@ class Model(FeatureModel):
     called: ClassVar[str] = "model of one species"
     archive: ClassVar[Archive] = Archive("sdm-model", 1, "model.json", "model file")
     own_arrays: ClassVar[tuple[str, ...]] = ("cumulative",)
+    own_values: ClassVar = dict.fromkeys(("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen"), as_stored)
     scale: ClassVar[str] = "cloglog"
     scales: ClassVar[tuple[str, ...]] = ("cloglog", "raw", "cumulative", "logistic", "link")
 
@@ -148,17 +147,6 @@ class Model(FeatureModel):
         """Predict one band from one array of numbers per variable."""
         return self.predict_columns(columns, scale or self.scale, clamp)[None]
 
-    def clamping_effect(
-        self, columns: Sequence[NDArray[np.floating]], predicted: Array, scale: str | None = None, clamp: bool = True
-    ) -> Array:
-        """As for every model; without clamping only those points are predicted where it holds anything."""
-        effect = np.where(np.isnan(predicted[0]), np.nan, 0.0)
-        at = np.flatnonzero(self.compiled.held(columns))
-        if at.size:
-            other = self.column_values([column[at] for column in columns], scale, not clamp)[0]
-            effect[at] = np.abs(predicted[0, at] - other)
-        return effect
-
     def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
         """Turn scores `λ·f(x)` into an output scale.
 
@@ -207,36 +195,10 @@ class Model(FeatureModel):
         features = [{"name": name, "weight": float(w)} for name, w in zip(self.feature_names, self.weights)]
         return {"variables": [asdict(variable) for variable in self.variables], "features": features}
 
-    def to_file(self) -> tuple[Header, Arrays]:
-        """Return what a file holds."""
-        header: Header = {
-            "variables": [asdict(variable) for variable in self.variables],
-            **{name: getattr(self, name) for name in _SCALARS},
-            "meta": self.meta,
-            **parts.file_version(self.archive, self.shapes),
-        }
-        return header, {"cumulative": self.cumulative, **self.feature_arrays}
-
-    @classmethod
-    def from_file(cls, header: Header, arrays: Arrays) -> "Model":
-        """Return the model of a file."""
-        terms, shapes = parts.read_features(arrays)
-        model = cls(
-            tuple(ModelVariable.from_record(record) for record in header["variables"]),
-            terms,
-            cumulative=arrays["cumulative"],
-            shapes=shapes,
-            meta=header["meta"],
-            **{name: header[name] for name in _SCALARS},
-        )
-        model._check()
-        return model
-
-    def _check(self) -> None:
+    def _sound(self) -> bool:
         """Refuse what no fit writes."""
-        good = (
-            parts.usable(self.terms, self.shapes, len(self.variables))
-            and self.cumulative.ndim == 2
+        return bool(
+            self.cumulative.ndim == 2
             and self.cumulative.shape[1] == 2
             and bounded(self.shapes.weight, self.cumulative, np.array([self.tau, self.entropy], dtype=np.float64))
             and np.all(np.diff(self.cumulative, axis=0) >= 0)
@@ -244,10 +206,7 @@ class Model(FeatureModel):
             and self.n_domain > 0
             and 0.0 < self.prevalence < 1.0
             and self.unseen in UNSEEN
-            and usable_meta(self.meta)
         )
-        if not good:
-            raise ValueError(f"values outside what {', '.join(SCALES)} can be computed from")
 
 
 def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) -> Model:
@@ -277,7 +236,7 @@ def cumulative_table(raw: Array, p: Array) -> Array:
 
     A prediction may differ from the fit by rounding: values as near as that are one, and stand a hair below the least.
     """
-    order = np.argsort(raw, kind="stable")
+    order = np.argsort(raw)
     values, total = raw[order], np.cumsum(p[order])
     last = np.append(np.flatnonzero(np.diff(values) > SAME * values[1:]), values.size - 1)
     first = np.append(0, last[:-1] + 1)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.features.ranks import place_in
 from sdm.novelty.reference import Reference
 from sdm.types import AnyArray, Array
 
@@ -115,7 +114,9 @@ def _fold(x, known, steps, begins, bounds, scale, k, least, which):  # type: ign
 def _fold_classes(x, known, k, least, which):  # type: ignore[no-untyped-def]
     """The same for a variable of categories."""
     for i in range(x.size):
-        similar = np.nan if x[i] != x[i] else 100.0 if place_in(known, x[i]) >= 0 else UNSEEN
+        place = np.searchsorted(known, x[i])
+        seen = place < known.size and known[place] == x[i]
+        similar = np.nan if x[i] != x[i] else 100.0 if seen else UNSEEN
         if similar < least[i] or similar != similar:
             least[i] = similar
             which[i] = k

@@ -1,8 +1,7 @@
 """Axes that virtual species share: hidden combinations of the layers, and species that respond to nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,12 +52,6 @@ class HiddenAxes:
                 axis += weight * values
         return found.astype(np.float32)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "HiddenAxes":
-        """Return axes from plain data as ``truth.json`` holds them."""
-        loadings = tuple(_numbers(weights) for weights in data["loadings"])
-        return cls(tuple(map(str, data["layers"])), _numbers(data["mean"]), _numbers(data["deviation"]), loadings)
-
 
 @dataclass(frozen=True)
 class AxisSpecies:
@@ -93,14 +86,5 @@ class AxisSpecies:
         ignored."""
         return np.exp(np.minimum(0.0, self.log_suitability(values)))
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], axes: HiddenAxes) -> "AxisSpecies":
-        """Return a species of these axes from plain data as ``truth.json`` holds it."""
-        return cls(str(data["name"]), float(data["intercept"]), _numbers(data["slopes"]), axes)
-
 
 AnySpecies = VirtualSpecies | AxisSpecies
-
-
-def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.simulate import noise
 from sdm.simulate.niche import VirtualSpecies
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 Floats = NDArray[np.float32]
 Whole = NDArray[np.int64]
@@ -94,60 +93,22 @@ def log_linear_values(out: Floats, columns: Floats, slopes: Array, intercept: fl
         out[n] = np.exp(value)
 
 
-@jit
-def _draw(
-    rank: Array, row: NDArray[np.int32], col: NDArray[np.int32], count: int, weight: Floats, effort: Floats,
-    rows: NDArray[np.int32], cols: NDArray[np.int32], code: np.uint64,
-) -> int:  # fmt: skip
-    """Keep the cells of lowest rank ``-log(u) / weight``, the largest rank first (a heap); return how many there are.
-    Because ``-log(u) ≥ 1 - u``, most cells need no logarithm."""
-    most = rank.size
-    for n in range(weight.size):
-        w = np.float64(weight[n] * effort[n])
-        if w <= 0.0:
-            continue
-        u = noise.uniform(np.int64(rows[n]), np.int64(cols[n]), code)
-        if count == most and 1.0 - u > rank[0] * w * (1.0 + 1e-9):
-            continue
-        r = -np.log(u) / w
-        if count < most:
-            at = count
-            count += 1
-            while at > 0 and rank[(at - 1) // 2] < r:
-                up = (at - 1) // 2
-                rank[at], row[at], col[at] = rank[up], row[up], col[up]
-                at = up
-        elif r < rank[0]:
-            at = 0
-            while True:
-                down = 2 * at + 1
-                if down + 1 < most and rank[down + 1] > rank[down]:
-                    down += 1
-                if down >= most or rank[down] <= r:
-                    break
-                rank[at], row[at], col[at] = rank[down], row[down], col[down]
-                at = down
-        else:
-            continue
-        rank[at], row[at], col[at] = r, rows[n], cols[n]
-    return count
+class CellDraws:
+    """Cells drawn without replacement with probability proportional to weight: those of lowest rank
+    ``-log(u) / weight`` (Efraimidis and Spirakis 2006), in this order. Strips are drawn from one by one, in any number.
+    """
 
+    def __init__(self, most: int, columns: int = 0) -> None:
+        self.most = most
+        self.cells = np.empty((0, 3 + columns))  # rank, row, column, and the values that go with a cell
 
-class RecordDraws:
-    """Cells of one species, drawn without replacement with probability proportional to weight: those of lowest rank
-    ``-log(u) / weight`` (Efraimidis and Spirakis 2006). Strips are drawn from one by one, in any number."""
-
-    def __init__(self, records: int, code: np.uint64) -> None:
-        self.code, self.count = code, 0
-        self._rank = np.empty(records)
-        self._row, self._col = np.empty(records, np.int32), np.empty(records, np.int32)
-
-    def add(self, weight: Floats, effort: Floats, rows: NDArray[np.int32], cols: NDArray[np.int32]) -> None:
-        """Draw from further cells, after those before; ``weight`` is multiplied by ``effort``."""
-        self.count = _draw(self._rank, self._row, self._col, self.count, weight, effort, rows, cols, self.code)
-
-    def cells(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return rows and columns of the cells, in the order in which they were drawn."""
-        row, col = self._row[: self.count], self._col[: self.count]
-        order = np.lexsort((col, row, self._rank[: self.count]))
-        return row[order], col[order]
+    def add(self, u: Array, weight: Floats, *columns: AnyArray) -> None:
+        """Draw from further cells, after those before: by uniform numbers and weights; rows, columns and values."""
+        limit = self.cells[-1, 0] if len(self.cells) == self.most > 0 else np.float64(1e300)
+        some = np.flatnonzero(1.0 - u <= limit * (1.0 + 1e-9) * weight)  # -log(u) ≥ 1 - u: most need no logarithm
+        rank = -np.log(u[some]) / weight[some]
+        if rank.size > self.most:
+            few = np.argpartition(rank, self.most)[: self.most]
+            rank, some = rank[few], some[few]
+        cells = np.concatenate([self.cells, np.column_stack([rank, *(column[some] for column in columns)])])
+        self.cells = cells[np.lexsort((cells[:, 2], cells[:, 1], cells[:, 0]))[: self.most]]

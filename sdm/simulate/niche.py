@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,17 +88,6 @@ class VirtualSpecies:
         if gate := self.interaction:
             result *= (np.asarray(values[gate.above]) > gate.low) & (np.asarray(values[gate.below]) < gate.high)
         return result
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "VirtualSpecies":
-        """Return a species from plain data as ``truth.json`` holds it."""
-        gate, classes = data.get("interaction"), data.get("classes")
-        return cls(
-            data["name"],
-            tuple(Response(**r) for r in data["responses"]),
-            None if classes is None else {int(k): float(v) for k, v in classes.items()},
-            None if gate is None else Interaction(**gate),
-        )
 
 
 class _Niche(NamedTuple):

@@ -113,13 +113,7 @@ def field(out: Array, y: Array, x: Array, code: np.uint64, scale: float, octaves
 
 
 @jit
-def uniform(row: np.int64, col: np.int64, code: np.uint64) -> float:
-    """Return a uniform number in (0, 1) that is a function of a cell alone."""
-    return (np.float64(_hash(row, col, code) >> np.uint64(12)) + 0.5) / 4503599627370496.0
-
-
-@jit
 def white(out: Array, rows: NDArray[np.int64], cols: NDArray[np.int64], code: np.uint64) -> None:
     """Fill a vector with independent uniform numbers in (0, 1), one per cell, each a function of its cell alone."""
     for n in range(out.size):
-        out[n] = uniform(rows[n], cols[n], code)
+        out[n] = (np.float64(_hash(rows[n], cols[n], code) >> np.uint64(12)) + 0.5) / 4503599627370496.0

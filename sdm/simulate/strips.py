@@ -17,9 +17,8 @@ from rasterio.windows import Window
 from sdm.data.rasters.grid import Grid
 from sdm.executors.ahead import ahead
 from sdm.progress.telling import StepCount
-from sdm.simulate import noise
 from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
-from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, log_linear_values, niche_values
+from sdm.simulate.drawing import CellDraws, Floats, Niche, compile_niche, log_linear_values, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
 from sdm.types import AnyArray, Array, Progress
 
@@ -98,17 +97,6 @@ class _Strip:
     cols: NDArray[np.int32]
     effort: Floats
     columns: Floats  # layers × cells
-    sites: Array
-
-
-def _chosen(rank: Array, n: int, top: int, *columns: AnyArray) -> Array:
-    """Return rank, row, column and ``columns`` of the ``n`` cells of lowest finite rank in a strip, one cell per line.
-    Cells are drawn evenly, as :class:`RecordDraws` does by weight."""
-    flat = rank.ravel()
-    best = np.argpartition(flat, n)[:n] if flat.size > n else np.arange(flat.size)
-    best = best[np.isfinite(flat[best])]
-    rows, cols = np.divmod(best, rank.shape[1])
-    return np.column_stack([flat[best], rows + top, cols, *(c.ravel()[best] for c in columns)])
 
 
 def _layers(world: Landscape, top: int, names: Sequence[str]) -> tuple[dict[str, AnyArray], NDArray[np.bool_]]:
@@ -141,10 +129,7 @@ def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
     world, bottom = plan.world, min(top + _BLOCK, plan.world.rows)
     layers, land = _layers(world, top, names)
     effort = world.effort(plan.towns, top, bottom) if plan.towns else np.ones(land.shape, np.float32)
-    with np.errstate(divide="ignore"):  # the sea has a weight of 0 and an infinite rank, which is never chosen
-        rank = -np.log(world.white("sites", np.arange(top, bottom)[:, None], np.arange(world.cols))) / land
     known = plan.known_to_species(layers)
-    sites = _chosen(rank, plan.sites, top, *known.values())
     rows, cols = (part.astype(np.int32) for part in np.nonzero(land))
     columns = np.array([values[land] for values in known.values()], np.float32)
     near = effort[land]
@@ -158,7 +143,7 @@ def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
     rasters |= {f"truth/{name}.tif": values for name, values in known.items()} if plan.axes else {}
     for values in rasters.values():
         values[~land] = 0 if values.dtype == np.uint8 else NODATA
-    return _Strip(rasters, land, rows + np.int32(top), cols, near, columns, sites)
+    return _Strip(rasters, land, rows + np.int32(top), cols, near, columns)
 
 
 def _create(path: Path, plan: WorldPlan) -> Any:
@@ -192,10 +177,9 @@ class WorldPass:
 
     def __init__(self, plan: WorldPlan) -> None:
         self.plan = plan
-        codes = (noise.key(plan.world.seed, species.name) for species in plan.species)
         most = plan.grid.n_cells
-        self.draws = [RecordDraws(min(count, most), code) for count, code in zip(plan.records, codes)]
-        self.sites = np.empty((0, 3 + len(plan.axes.names if plan.axes else plan.used)))
+        self.draws = [CellDraws(min(count, most)) for count in plan.records]
+        self.sites = CellDraws(plan.sites, len(plan.axes.names if plan.axes else plan.used))
         self.land = 0
         self.sums = np.zeros(len(plan.species))
 
@@ -243,7 +227,8 @@ class WorldPass:
             values = self.plan.suitability(number, strip.columns)
             if draw:
                 self.sums[number] += values.sum(dtype=np.float64)
-                self.draws[number].add(values, strip.effort, strip.rows, strip.cols)
+                u = self.plan.world.white(self.plan.species[number].name, strip.rows, strip.cols)
+                self.draws[number].add(u, values * strip.effort, strip.rows, strip.cols)
             if number in mapped:
                 truth = np.full(strip.land.shape, NODATA, np.float32)
                 truth[strip.land] = values
@@ -253,5 +238,5 @@ class WorldPass:
     def _survey(self, strip: _Strip) -> None:
         """Count land cells, and keep the sites of lowest rank so far."""
         self.land += len(strip.rows)
-        both = np.concatenate([self.sites, strip.sites])
-        self.sites = both[np.lexsort((both[:, 2], both[:, 1], both[:, 0]))[: self.plan.sites]]
+        u = self.plan.world.white("sites", strip.rows, strip.cols)
+        self.sites.add(u, np.ones(u.size, np.float32), strip.rows, strip.cols, *strip.columns)

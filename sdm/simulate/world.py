@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 from rasterio.errors import RasterioError
 
 from sdm.errors import DataError, OptionError, OutputError
@@ -34,17 +35,17 @@ TRUTH_UP_TO = 8
 
 def _tables(plan: WorldPlan, stage: Path, found: WorldPass, fewest: int) -> list[int]:
     """Write the records, and the survey sites with presence or absence at each; return the records per species."""
-    survey, counts = found.sites, list[int]()
+    survey, counts = found.sites.cells, list[int]()
     if len(survey) < plan.sites:
         raise OptionError(f"sites is {plan.sites:,}, the land has {len(survey):,} cells: lower sites or raise size")
     for species, draws in zip(plan.species, found.draws):
-        if draws.count < fewest:
-            few = f"{species.name} can live in {draws.count:,} cells"
+        if len(draws.cells) < fewest:
+            few = f"{species.name} can live in {len(draws.cells):,} cells"
             raise OptionError(f"records is {fewest:,}, {few}: lower records or raise size")
     with _csv(stage / "occurrences.csv", "species", "longitude", "latitude") as out:
         for species, draws in zip(plan.species, found.draws):
-            counts.append(draws.count)
-            out.writerows((species.name, *place) for place in _places(plan, species.name, *draws.cells()))
+            counts.append(len(draws.cells))
+            out.writerows((species.name, *place) for place in _places(plan, species.name, *draws.cells[:, 1:].T))
     if not plan.sites:
         return counts
     rows, cols = survey[:, 1], survey[:, 2]
@@ -164,10 +165,11 @@ def read_truth(path: str | Path) -> tuple[AnySpecies, ...]:
     """Return the species that a ``truth.json`` describes."""
     try:
         data = load_json(path)
-        if "shared_axes" in data:
-            axes = HiddenAxes.from_dict(data["shared_axes"])
-            return tuple(AxisSpecies.from_dict(species, axes) for species in data["species"])
-        return tuple(VirtualSpecies.from_dict(species) for species in data["species"])
+        if "shared_axes" not in data:
+            return TypeAdapter(tuple[VirtualSpecies, ...]).validate_python(data["species"])
+        axes = TypeAdapter(HiddenAxes).validate_python(data["shared_axes"])
+        species = [{**one, "axes": axes} for one in data["species"]]
+        return TypeAdapter(tuple[AxisSpecies, ...]).validate_python(species)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is not a truth.json of sdm simulate ({error}): make it anew") from error
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.data.records.columns import coordinate_pair
-from sdm.data.visits import site_groups
+from sdm.data.site_folds import site_groups
 
 
 def naive(names, places):

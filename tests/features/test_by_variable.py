@@ -6,8 +6,16 @@ import pytest
 
 from sdm import ConditionalMaxent, FeatureClasses, JointModel, Maxent, StructMaxent
 from sdm.errors import OptionError
-from sdm.features.by_variable import FeatureChoice, capitals, for_variables, named_alone
-from sdm.features.classes import has_growing, parse_classes, parse_families, parse_features
+from sdm.features.classes import (
+    FeatureChoice,
+    capitals,
+    for_variables,
+    has_growing,
+    named_alone,
+    parse_classes,
+    parse_families,
+    parse_features,
+)
 from sdm.options.reading import make_options
 
 RNG = np.random.default_rng(5)

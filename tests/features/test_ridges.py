@@ -13,8 +13,7 @@ from sdm.errors import DataError, OptionError
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.finite.ridge import RidgeFamily
-from sdm.features.ridge_scores import CompiledRidges
-from sdm.features.ridges import RELU, WAVE, Ridges, draw_rectified, draw_waves
+from sdm.features.ridges import RELU, WAVE, CompiledRidges, Ridges, draw_rectified, draw_waves
 from sdm.features.shapes import CompiledShapes, Shapes
 
 kinds = st.sampled_from(["relu", "waves"])

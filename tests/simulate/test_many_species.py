@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+from pydantic import TypeAdapter
 from rasterio.transform import rowcol
 
 from sdm.simulate import strips
@@ -187,7 +188,7 @@ def test_compiled_niches_are_the_formulas_rounded(interaction):
         assert total == pytest.approx(expected.sum())
         assert out.max() > 0.3
         assert (one.interaction is not None) == interaction
-        assert VirtualSpecies.from_dict(json.loads(json.dumps(asdict(one)))) == one
+        assert TypeAdapter(VirtualSpecies).validate_python(json.loads(json.dumps(asdict(one)))) == one
 
 
 def test_further_layers_are_plausible():

@@ -13,7 +13,7 @@ from rasterio.warp import transform as reproject
 
 from sdm.errors import DataError, OptionError, OutputError
 from sdm.simulate import noise, strips
-from sdm.simulate.drawing import RecordDraws
+from sdm.simulate.drawing import CellDraws
 from sdm.simulate.landscape import LAYERS
 from sdm.simulate.noise import key
 from sdm.simulate.world import Simulation, read_truth, simulate
@@ -173,17 +173,17 @@ def test_records_are_cells_drawn_by_suitability(made):
 
 def test_draws_without_replacement_have_the_right_odds():
     """First draw of many: a cell of weight 3 comes three times as often as one of weight 1, one of 0 never."""
-    weight, ones = np.array([0.0, 1.0, 3.0], np.float32), np.ones(3, np.float32)
-    rows, cols = np.full(3, 10, np.int32), np.arange(3, dtype=np.int32)
-    first = []
+    weight, rows, cols = np.array([0.0, 1.0, 3.0], np.float32), np.full(3, 10), np.arange(3)
+    first, u = [], np.empty(3)
     for seed in range(4000):
-        one, everything = RecordDraws(1, key(seed, "x")), RecordDraws(3, key(seed, "x"))
+        noise.white(u, rows, cols, key(seed, "x"))
+        one, everything = CellDraws(1), CellDraws(3)
         for draws in (one, everything):
-            draws.add(weight, ones, rows, cols)
-        first.append(int(one.cells()[1][0]))
-        assert everything.cells()[1].tolist() in ([1, 2], [2, 1])
-        assert everything.cells()[1][0] == first[-1]
-        assert everything.cells()[0].tolist() == [10, 10]
+            draws.add(u, weight, rows, cols)
+        first.append(int(one.cells[0, 2]))
+        assert everything.cells[:, 2].tolist() in ([1, 2], [2, 1])
+        assert everything.cells[0, 2] == first[-1]
+        assert everything.cells[:, 1].tolist() == [10, 10]
     assert abs(np.mean(np.array(first) == 2) - 0.75) < 0.03
 
 
@@ -200,11 +200,10 @@ def test_draws_are_the_cells_of_lowest_rank(records):
         rank = -np.log(u) / (weight * effort)
     best = [n for n in np.argsort(rank, kind="stable")[:records] if np.isfinite(rank[n])]
     for cuts in ([], [1, 2, 700, 2999]):
-        draws = RecordDraws(records, code)
+        draws = CellDraws(records)
         for part in np.split(np.arange(3000), cuts):
-            draws.add(weight[part], effort[part], rows[part], cols[part])
-        assert draws.count == len(best)
-        assert np.array_equal(np.column_stack(draws.cells()), np.column_stack([rows[best], cols[best]]))
+            draws.add(u[part], (weight * effort)[part], rows[part], cols[part])
+        assert np.array_equal(draws.cells[:, 1:], np.column_stack([rows[best], cols[best]]))
 
 
 def test_survey_finds_a_species_as_often_as_it_is_suitable(made):

@@ -7,7 +7,7 @@ import numpy as np
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, max_tss, tss
 from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
-from sdm.models.interface import ValueModel
+from sdm.models.presence import ValueModel
 from sdm.types import Array, Index, Numbers
 
 

@@ -12,8 +12,6 @@ from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.errors import DataError
 from sdm.storage.addresses import place_name
 
-MOST_BYTES = 128 << 20  # of all layers; larger ones are read again
-
 
 def all_valid(array: np.ndarray) -> np.ndarray:
     """Return which cells of a (V, h, w) array have data in all layers."""
@@ -98,33 +96,6 @@ class CellLookup:
         inside = np.flatnonzero((col >= 0) & (col < window.width))
         row = self._rows[first:last][inside] - window.row_off
         self.values[self._order[first:last][inside]] = array[:, row, col[inside]].T
-
-
-class WindowMemory:
-    """The values of windows of some layers, for those who read them again: a background is drawn from the cells that a
-    map shows next. It travels empty: another process reads for itself."""
-
-    def __init__(self, layers: Sequence[Any]) -> None:
-        self.layers = layers
-        self._values: dict[tuple[int, ...], np.ndarray] = {}
-        self._room = MOST_BYTES
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return WindowMemory, (self.layers,)
-
-    def find(self, layers: Sequence[Any], window: Window) -> np.ndarray | None:
-        """Return the values of these layers in a window, if they were read before; they must not be changed."""
-        return self._values.get(_place(window)) if layers is self.layers else None
-
-    def keep(self, layers: Sequence[Any], window: Window, values: np.ndarray) -> None:
-        """Keep what was read of these layers, while there is room for it."""
-        if layers is self.layers and values.nbytes <= self._room:
-            self._room -= values.nbytes
-            self._values[_place(window)] = values
-
-
-def _place(window: Window) -> tuple[int, ...]:
-    return int(window.row_off), int(window.col_off), int(window.height), int(window.width)
 
 
 def disc(reach: float) -> tuple[np.ndarray, np.ndarray]:

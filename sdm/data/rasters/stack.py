@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -18,7 +18,7 @@ from rasterio.windows import Window
 from sdm.data.opening.rasters import forget, open_raster, reason_of
 from sdm.data.place import PLACE, place_values, refuse_place_names
 from sdm.data.rasters import remote
-from sdm.data.rasters.cells import MOST_BYTES, CellLookup, Summary, WindowMemory
+from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
 from sdm.errors import DataError
@@ -72,7 +72,6 @@ class Stack(Grid):
     reach: Window | None = None  # the cells that are read; without data outside
     warnings: tuple[str, ...] = ()
     untagged: tuple[Untagged, ...] = ()  # codes of "no data" that a first look at the layers found
-    memory: WindowMemory | None = field(default=None, compare=False, repr=False)  # of what was read of the layers
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,11 +127,6 @@ class Stack(Grid):
         last = [min(size, math.ceil(high) + 1) for (_, high), size in zip((rows, cols), (self.height, self.width))]
         size = [max(0, end - start) for start, end in zip(first, last)]
         return replace(self, reach=Window(first[1], first[0], size[1], size[0]))
-
-    def remembering(self) -> "Stack":
-        """Return the stack, of which every window is read once if all of them are small enough to be kept."""
-        size = self.n_cells * len(self.layers) * self.dtype.itemsize
-        return replace(self, memory=WindowMemory(self.layers)) if size <= MOST_BYTES else self
 
     @property
     def titles(self) -> dict[str, dict[float, str]]:
@@ -252,15 +246,6 @@ class StackReader(ExitStack):
         return array
 
     def _values(self, window: Window) -> np.ndarray:
-        memory, layers = self.stack.memory, self.stack.layers
-        array = None if memory is None else memory.find(layers, window)
-        if array is None:
-            array = self._read_values(window)
-            if memory is not None:
-                memory.keep(layers, window, array)
-        return array
-
-    def _read_values(self, window: Window) -> np.ndarray:
         shape = (len(self._data), int(window.height), int(window.width))
         array = np.empty(shape, dtype=self.stack.dtype)
         for k, (layer, plane) in enumerate(zip(self.stack.layers, array)):

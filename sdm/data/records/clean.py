@@ -31,7 +31,7 @@ from sdm.data.records.suspicious import (
     in_the_sea,
     tell_suspicious,
 )
-from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
+from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins, thin_by_distance
 from sdm.errors import DataError, OptionError
 
 _WORDS = {
@@ -312,8 +312,6 @@ def thin(points: CleanPoints, stack: Stack, thinning: Thinning, uncertainty: np.
         keep = thin_by_bins(points.values[:, at], thinning.bins, categorical=classes, uncertainty=uncertainty)
         points, uncertainty = points.take(keep), None if uncertainty is None else uncertainty[keep]
     if thinning.distance:
-        from sdm.data.records.spacing import thin_by_distance
-
         lon, lat = to_lonlat(points.x, points.y, stack, "thinning by distance")
         seed, tries = thinning.seed_of(points.species), thinning.tries
         keep = thin_by_distance(lon, lat, thinning.distance, tries=tries, seed=seed, uncertainty=uncertainty)

@@ -130,9 +130,7 @@ def _more_than_chance(odd: np.ndarray, by_chance: np.ndarray, code: np.ndarray, 
 
 def _repeated(x: np.ndarray, y: np.ndarray, code: np.ndarray, n: int) -> np.ndarray:
     """Return which records lie at a point of unusually many species."""
-    bits = [np.ascontiguousarray(part + 0.0).view(np.uint64) for part in (x, y)]  # -0.0 + 0.0 is 0.0
-    # A hash of the pair: two of two million points share one with a probability of one in ten million.
-    point = pd.factorize(_mixed(_mixed(bits[0]) + bits[1]))[0].astype(np.int64)
+    point = pd.DataFrame({"x": x, "y": y}).groupby(["x", "y"], sort=False).ngroup().to_numpy()
     count = np.bincount(point, minlength=1)
     least = max(_MANY_SPECIES, _SHARE_OF_SPECIES * n)
     some = _species_at(point, code, n, count >= least)
@@ -148,13 +146,6 @@ def _species_at(point: np.ndarray, code: np.ndarray, n: int, wanted: np.ndarray)
     """Return the number of species at each of the wanted points, 0 at others."""
     at = wanted[point]
     return np.bincount(pd.unique(point[at] * n + code[at]) // n, minlength=len(wanted))
-
-
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Return numbers in which every bit depends on all bits of these (Stafford 2011, mix 13 of splitmix64)."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
 def in_the_sea(stack: Stack, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.executors.ahead import over_cells
-from sdm.features.centred import less_product, product_range
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.finite.single import check_products
-from sdm.features.terms import PRODUCT, Terms
+from sdm.features.terms import PRODUCT, Terms, less_product, product_range
 from sdm.types import Array
 
 _BLOCK = 4096  # cells whose variables stay in the cache

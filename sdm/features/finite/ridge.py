@@ -11,8 +11,7 @@ from sdm.errors import DataError
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.finite.single import check_products
-from sdm.features.ridge_scores import add_ridges, ridge_moments, ridge_ranges
-from sdm.features.ridges import RELU, WAVE, Ridges, draw_rectified, draw_waves
+from sdm.features.ridges import RELU, WAVE, Ridges, add_ridges, draw_rectified, draw_waves, ridge_moments, ridge_ranges
 from sdm.features.terms import Terms
 from sdm.types import Array
 

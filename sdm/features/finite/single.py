@@ -1,4 +1,4 @@
-"""Linear and quadratic features: one per variable, given by its values at the variable's distinct values."""
+"""Linear, quadratic and category features: functions of one variable, given by their values at its distinct values."""
 
 from typing import Self
 
@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.features.centred import less_product, product_range
 from sdm.features.domain import Domain, DomainVariable, Measure
-from sdm.features.family import Family, segments
-from sdm.features.terms import LINEAR, QUADRATIC, Terms
+from sdm.features.family import Family
+from sdm.features.terms import CATEGORY, LINEAR, QUADRATIC, Terms, less_product, product_range
 from sdm.types import Array
 
 LARGEST = 1e150  # products of larger values, and differences of products, may be no numbers any more
@@ -28,7 +27,7 @@ class SingleFamily(Family):
         scaled = [row for row in scaled if row[2] > row[1]]
         self.var = np.array([row[0] for row in scaled], dtype=np.int64)
         self.lo, self.hi = np.array([row[1] for row in scaled]), np.array([row[2] for row in scaled])
-        self._where = segments(domain.start, self.var)
+        self._where = [slice(int(domain.start[v]), int(domain.start[v + 1])) for v in self.var]
         self._tables = [above / (hi - lo) for _, lo, hi, above in scaled]
 
     @staticmethod
@@ -96,6 +95,47 @@ class QuadraticFamily(SingleFamily):
         varies = (variable.values - c) * (variable.values + c)
         lo, hi = product_range(float(varies.min()), float(varies.max()), c, c)
         return lo, hi, varies - less_product(lo, c, c)
+
+
+class CategoryFamily(Family):
+    """`1 if x is the class else 0`, for the distinct values at `positions` of `domain.values`; by default for every
+    class of every categorical variable that has at least two."""
+
+    letter = "c"
+
+    def __init__(self, domain: Domain, positions: NDArray[np.int64] | None = None) -> None:
+        self.domain = domain
+        if positions is None:
+            spans = [
+                np.arange(domain.start[v], domain.start[v + 1])
+                for v, variable in enumerate(domain.variables)
+                if variable.categorical and variable.values.size > 1
+            ]
+            positions = np.concatenate([*spans, np.empty(0)]).astype(np.int64)
+        self.positions = positions
+        self.var = np.searchsorted(domain.start, positions, side="right") - 1
+
+    def moments(self, measure: Measure) -> tuple[Array, Array]:
+        """Read the marginals; an indicator is its own square."""
+        mean = measure.marginals[self.positions]
+        return mean, mean.copy()
+
+    def column(self, j: int) -> Array:
+        """Return feature `j` at every cell."""
+        v = int(self.var[j])
+        return np.asarray((self.domain.codes[v] == self.positions[j] - self.domain.start[v]).astype(np.float64))
+
+    def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
+        """Add each class's weight at its place."""
+        table[self.positions] += weights
+
+    def terms(self) -> Terms:
+        """Return the definition of every feature."""
+        return Terms.build(CATEGORY, self.var, knot=self.domain.values[self.positions])
+
+    def subset(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the family with fewer classes."""
+        return type(self)(self.domain, self.positions[keep])
 
 
 def check_products(domain: Domain, var: NDArray[np.int64], letter: str) -> None:

@@ -27,10 +27,10 @@ from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import SAMPLE_ROWS
 from sdm.data.records.weights import uncertain_beyond_cell
+from sdm.data.site_folds import SITE, site_groups
 from sdm.data.site_sample import ClassSample
 from sdm.data.untagged import refuse_values
 from sdm.data.variables import hint_columns, said_variables
-from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError, name_list
 from sdm.kinds.classes.points import Points, is_absence, read_class_points
 from sdm.kinds.inputs import check_species, open_layers, read_area

@@ -14,7 +14,7 @@ from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
 from sdm.data.records.samples import ColumnRoles, read_swd
 from sdm.data.records.textfile import TextTable, column_key
-from sdm.data.visits import SITE
+from sdm.data.site_folds import SITE
 from sdm.errors import DataError, OptionError, name_list
 from sdm.kinds.inputs import choice_of, row_rules
 from sdm.options.definitions import RunOptions

@@ -12,8 +12,8 @@ from sdm.data.records.clean import locate
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
+from sdm.data.site_folds import SITE
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
-from sdm.data.visits import SITE
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
 from sdm.kinds.community.inputs import NAME, Community, read_community

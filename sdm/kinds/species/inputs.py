@@ -179,8 +179,6 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     stack = open_species_layers(options, everyone)
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
-    if options.output.map and len(records.species_names) == 1:  # maps of several are made by other processes
-        stack = stack.remembering()
     used = said_variables(stack.names, stack.categorical)
     notices = [*records.notes, *stack.notices, used, *(area.notes if area else [])]
     located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))

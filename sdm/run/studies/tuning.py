@@ -8,8 +8,7 @@ from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, se
 from sdm.assess.tuning import search_settings as search
 from sdm.errors import OptionError
 from sdm.executors.opening import workers
-from sdm.features.by_variable import capitals
-from sdm.features.classes import has_growing, parse_families
+from sdm.features.classes import capitals, has_growing, parse_families
 from sdm.kinds.registry import task_of
 from sdm.kinds.splitting import with_default_folds
 from sdm.kinds.task import AnyTask, Prepared

@@ -2,7 +2,6 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sdm.data.rasters.layers import open_stack
-from sdm.data.rasters.stack import StackReader
 from sdm.errors import DataError
 
 
@@ -87,63 +85,6 @@ def test_within_a_box_every_cell_is_read_and_far_from_it_none(stack, landscape, 
     expected = naive(landscape, stack.names)
     np.testing.assert_array_equal(result[:, inside], expected[:, inside])
     assert np.isnan(result[:, far]).all()
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """The windows that were read from files."""
-    found, plain = [], StackReader._read_values
-    monkeypatch.setattr(StackReader, "_read_values", lambda self, w: (found.append(w), plain(self, w))[1])
-    return found
-
-
-def whole(stack, rows=25):
-    """All of a raster, from a scan of some windows."""
-    out = np.zeros((len(stack.layers), stack.height, stack.width), dtype=stack.dtype)
-    for window, array in stack.scan(stack.windows(rows=rows)):
-        out[(slice(None), *window.toslices())] = array
-    return out
-
-
-def test_small_layers_are_read_once(stack, landscape, naive, reads):
-    kept = stack.remembering()
-    assert kept == stack
-    for _ in range(2):
-        np.testing.assert_array_equal(whole(kept), naive(landscape, stack.names))
-        assert len(reads) == 3
-    whole(kept, rows=20)
-    assert len(reads) == 6, "other windows are read for themselves"
-    whole(kept, rows=20)
-    assert len(reads) == 6
-    sent = pickle.loads(pickle.dumps(kept))  # noqa: S301 - what was written here
-    np.testing.assert_array_equal(whole(sent), whole(kept))
-    assert len(reads) == 9, "another process has read nothing yet"
-    whole(stack)
-    assert len(reads) == 12, "a stack forgets, unless it is told to remember"
-
-
-def test_what_is_remembered_is_of_the_same_layers_and_not_of_a_part(stack, landscape, naive, reads):
-    kept = stack.remembering()
-    everything = whole(kept)
-    fewer = replace(kept, layers=kept.layers[1:])
-    np.testing.assert_array_equal(whole(fewer), everything[1:])
-    left, bottom, right, top = stack.bounds
-    box = left, bottom, (left + right) / 2, top
-    np.testing.assert_array_equal(whole(kept.within(box)), whole(stack.within(box)))
-    np.testing.assert_array_equal(whole(kept), everything)
-
-
-def test_layers_that_are_too_large_are_not_kept(stack, monkeypatch):
-    monkeypatch.setattr("sdm.data.rasters.stack.MOST_BYTES", 3 * 60 * 90 * 4 - 1)
-    assert stack.remembering().memory is None
-
-
-def test_no_more_is_kept_than_there_is_room_for(stack, monkeypatch, reads):
-    monkeypatch.setattr("sdm.data.rasters.cells.MOST_BYTES", stack.n_cells * 3 * 4)
-    kept = stack.remembering()
-    for rows in (25, 20):
-        whole(kept, rows), whole(kept, rows)
-    assert len(reads) == 3 + 2 * 3, "what came second had no room"
 
 
 @pytest.mark.parametrize("align", [None, "a"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdm.data.crs import EARTH_KM
-from sdm.data.records.spacing import LEAST_KM, thin_by_distance
+from sdm.data.records.thinning import LEAST_KM, thin_by_distance
 from sdm.errors import OptionError
 
 WHERE = {
@@ -72,7 +72,7 @@ def test_more_tries_keep_the_largest_set(where):
 
 def test_one_try_is_the_greedy_set_of_its_order():
     """The sets that are tried are those of a slow re-implementation, for the same order of points."""
-    from sdm.data.records import spacing
+    from sdm.data.records import thinning as spacing
 
     rng = np.random.default_rng(5)
     lon, lat = rng.uniform(0, 3, 300), rng.uniform(0, 3, 300)

@@ -10,7 +10,7 @@ from sdm import Maxent
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
-from sdm.features.finite.category import CategoryFamily
+from sdm.features.finite.single import CategoryFamily
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.paths.homotopy import track_path
 from sdm.maxent.paths.multiplier import CertifiedPath, follow_path, pair_gap
