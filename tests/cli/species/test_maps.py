@@ -13,7 +13,6 @@ from terminal import PLAIN, QUICK, change_raster, picture, read, succeed
 
 from sdm._version import __version__
 from sdm.data.rasters.layers import open_stack
-from sdm.data.rasters.stack import StackReader
 from sdm.models.file import load_model
 from sdm.simulate.world import simulate
 
@@ -143,22 +142,3 @@ def test_layers_that_run_from_south_to_north(own, world, tmp_path: Path) -> None
     pictures = [picture(path.with_suffix(".png")) for path in (flipped_map, usual_map)]
     assert pictures[0].shape == pictures[1].shape
     assert np.mean(pictures[0] != pictures[1]) < 0.02, "north is up in both pictures"
-
-
-def test_layers_that_are_read_once_give_the_maps_of_layers_that_are_read_again(
-    world, tmp_path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read, plain = [], StackReader._read_values
-    monkeypatch.setattr(StackReader, "_read_values", lambda self, w: (read.append(w), plain(self, w))[1])
-    more = ("--extrapolation", "fade", "--threshold", "10p", "--no-report")
-    maps, counts = [], []
-    for most in (0, 1 << 30):
-        monkeypatch.setattr("sdm.data.rasters.stack.MOST_BYTES", most)
-        read.clear()
-        out = tmp_path / str(most)
-        succeed("fit", world.records, world.layers, *QUICK, *more, "-o", out)
-        maps.append({path.name: path.read_bytes() for path in out.rglob("*.tif")})
-        counts.append(len(read))
-    assert len(maps[0]) == 2, "suitability and presence"
-    assert maps[0] == maps[1]
-    assert counts[1] < counts[0]
