@@ -17,8 +17,7 @@ import typer
 from sdm import _jit
 from sdm._version import __version__
 from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets, shortage
-from sdm.progress.stages import SHORT, Stage, Stages
-from sdm.progress.words import duration_text
+from sdm.progress.stages import SHORT, Stage, Stages, duration_text
 from sdm.storage.files import to_json
 from sdm_cli.exit_codes import CUT_OFF, exit_code
 from sdm_cli.log_file import LogFile

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError
-from sdm.maxent.entropy import ClassEntropy
-from sdm.maxent.entropy_choice import floored_log_loss
+from sdm.maxent.entropy import ClassEntropy, floored_log_loss
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.progress.telling import StepCount
 from sdm.types import Array, Index, Progress

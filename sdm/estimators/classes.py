@@ -15,9 +15,8 @@ from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder, NamedNumbers
 from sdm.errors import DataError, OptionError
-from sdm.estimators.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
-from sdm.estimators.params import Classifier
+from sdm.estimators.params import Classifier, one_label_per_row
 from sdm.estimators.sample import effective_size
 from sdm.features.classes import has_growing, parse_classes, parse_families
 from sdm.features.domain import Domain
@@ -27,8 +26,7 @@ from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import Terms
 from sdm.maxent.confidence import PENALTY_OF
-from sdm.maxent.entropy import ClassEntropy
-from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
+from sdm.maxent.entropy import ORDERS, ClassEntropy, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.penalty_weights import TABLE_LETTERS, TABLE_LIMITS, TABULATED, given_numbers, penalty_weights

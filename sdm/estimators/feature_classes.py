@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError, OptionError
-from sdm.estimators.labels import read_presences
-from sdm.estimators.params import TableReader
+from sdm.estimators.params import TableReader, read_presences
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features

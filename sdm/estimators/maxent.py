@@ -21,8 +21,7 @@ from sdm.features.knots import Knots, check_knots
 from sdm.maxent.columns import ColumnPool
 from sdm.maxent.confidence import PENALTY_OF, theory_notes, theory_shape
 from sdm.maxent.correlation import feature_correlation
-from sdm.maxent.entropy import Entropy
-from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
+from sdm.maxent.entropy import FOLDS, ORDERS, Entropy, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import BY_WEIGHT, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import held_out_ratio
 from sdm.maxent.penalty_weights import check_multiplier, given_numbers, penalty_weights

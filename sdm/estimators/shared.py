@@ -13,9 +13,8 @@ from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.data.place import is_place
 from sdm.errors import DataError, OptionError
-from sdm.estimators.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
-from sdm.estimators.params import Estimator, warn_renamed
+from sdm.estimators.params import Estimator, one_label_per_row, warn_renamed
 from sdm.features.classes import features_text, parse_features
 from sdm.features.domain import Domain
 from sdm.features.family import Family

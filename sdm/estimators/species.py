@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from sdm._version import __version__
 from sdm.errors import DataError, OptionError
-from sdm.estimators.labels import presences_among, read_presences
 from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
-from sdm.estimators.params import Classifier
+from sdm.estimators.params import Classifier, presences_among, read_presences
 from sdm.estimators.sample import ADD, TrainingData, build_domain, without_empty
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet

@@ -9,7 +9,7 @@ from rasterio.windows import Window
 
 from sdm.data.place import is_place
 from sdm.data.rasters.grid import Grid
-from sdm.novelty.ranges import TrainingRange
+from sdm.novelty.reference import TrainingRange
 from sdm.types import AnyArray, Array, Index, Numbers
 
 LISTED = 0.001  # of the cells: numbers that are outside their range in fewer are not listed

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.maxent.entropy_choice import floored_log_loss
+from sdm.maxent.entropy import floored_log_loss
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.structural import Growth

@@ -19,8 +19,7 @@ from sdm.joint.labels import as_states, read_labels
 from sdm.joint.levels import RandomEffect
 from sdm.joint.sparsemap import PossibleCommunities, possible_communities
 from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names, texts, usable_meta
-from sdm.novelty.ranges import TrainingRange
-from sdm.novelty.reference import Reference
+from sdm.novelty.reference import Reference, TrainingRange
 from sdm.storage.archive import Archive
 from sdm.types import Array
 

@@ -7,7 +7,7 @@ import numpy as np
 from sdm.errors import OptionError
 from sdm.models.interface import FittedModel
 from sdm.models.presence import ValueModel
-from sdm.novelty.ranges import TrainingRange
+from sdm.novelty.reference import TrainingRange
 from sdm.types import AnyArray, Array
 
 # Variables are held at the limits of their ranges; or are not; or nothing is predicted there; or the clamped prediction

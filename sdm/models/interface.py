@@ -18,8 +18,7 @@ from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.notebook import facts_html, rows_html
-from sdm.novelty.ranges import TrainingRange
-from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
+from sdm.novelty.reference import REFERENCE_ARRAYS, Reference, TrainingRange
 from sdm.storage.archive import Archive
 from sdm.types import AnyArray, Array
 

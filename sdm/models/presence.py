@@ -13,7 +13,7 @@ from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
 from sdm.models.species import Model
-from sdm.novelty.ranges import TrainingRange
+from sdm.novelty.reference import TrainingRange
 from sdm.types import Array
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.novelty.ranges import TrainingRange
-from sdm.novelty.reference import Reference
+from sdm.novelty.reference import Reference, TrainingRange
 from sdm.types import AnyArray, Array, Index
 
 NONE = 255

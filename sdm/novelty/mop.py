@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.novelty.ranges import TrainingRange
-from sdm.novelty.reference import Reference
+from sdm.novelty.reference import Reference, TrainingRange
 from sdm.types import AnyArray, Array
 
 POINTS = 2000  # of the reference that distances are measured to: drawn by a seed where there are more

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 
 from sdm.errors import DataError, name_list
-from sdm.progress.words import duration_text, left_text
+from sdm.progress.stages import duration_text, left_text
 from sdm.report.summary import group_failures, write_summary
 from sdm.run.journal import DONE, JOURNAL, Journal
 from sdm.run.run_folder import RunFolder

@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from sdm.assess.splits.folds import Split
-from sdm.assess.splits.kmeans import kmeans, nearest
 from sdm.assess.splits.methods import METHODS, bootstrap, leave_one_out, own_folds, random_folds, split_table, subsample
-from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters, equal_blocks
+from sdm.assess.splits.spatial import (
+    blocks,
+    buffered_leave_one_out,
+    checkerboard,
+    environmental_clusters,
+    equal_blocks,
+    kmeans,
+    nearest,
+)
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 

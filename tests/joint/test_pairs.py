@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import false_discovery_control
 
-from sdm.assess.measures.partition import ASSOCIATIONS, log_odds_parts, partition_variance
+from sdm.assess.measures.community import ASSOCIATIONS, log_odds_parts, partition_variance
 from sdm.estimators.community import JointModel
 from sdm.joint.labels import read_labels
 from sdm.joint.pairs import RIDGE, adjusted, pair_associations

@@ -5,7 +5,7 @@ import pytest
 
 from sdm import ConditionalMaxent, Maxent, StructMaxent
 from sdm.errors import OptionError
-from sdm.maxent.entropy_choice import FLOOR, ORDERS, choose_order, floored_log_loss
+from sdm.maxent.entropy import FLOOR, ORDERS, choose_order, floored_log_loss
 
 
 @pytest.fixture(scope="module")

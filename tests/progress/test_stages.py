@@ -47,7 +47,7 @@ def stages(clock: Clock, heard: Heard) -> Stages:
     return Stages([heard], clock)
 
 
-@pytest.mark.parametrize("name", ["sdm.progress.words", "sdm.progress.telling"])
+@pytest.mark.parametrize("name", ["sdm.progress.stages", "sdm.progress.telling"])
 def test_examples_in_the_documentation(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
     assert results.attempted >= 3

@@ -27,6 +27,7 @@ from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
+from sdm.errors import DataError
 
 # What is measured on a fold, and whether more of it is better.
 HIGHER = {
@@ -127,3 +128,38 @@ def pooled(rows: Sequence[Numbers], held: Sequence[HeldOut]) -> dict[str, float]
     even = (np.arange(max(sizes)) + 0.5) / max(sizes)
     ratio = partial_roc_ratio(np.array([row["auc.val"] for row in rows]), even)
     return {"cbi.val.avg": index, "cbi.val.sd": np.nan, "proc.val.avg": ratio, "proc.val.sd": np.nan}
+
+
+MIXED = 1e-3  # share of the base measure in the mixture
+
+
+def share_outside(raw: Array) -> float:
+    """Return the share of records at a density of exactly zero."""
+    return float(np.mean(raw == 0.0))
+
+
+def mixed_log_loss(raw: Array, n: int, share: float = MIXED) -> float:
+    """Return the log loss of `(1 − share)·p + share·q0` at records, in nats; the domain has `n` cells."""
+    return float(-np.mean(np.log((1.0 - share) * raw + share / n)))
+
+
+def fenchel_young_loss(model: Model, x: Array) -> float:
+    """Return `Ω*(θ) − θ̄`, with the mean of the scores over records: the Fenchel–Young loss up to the sample's entropy.
+
+    For Shannon's entropy this is the log loss less the logarithm of the number of cells.
+    """
+    if "conjugate" not in model.meta:
+        raise DataError("the model does not hold the conjugate of its scores: fit it again with this version")
+    link = model.predict(x, "link")
+    scores = link + model.tau + (np.log(model.n_domain) if model.alpha == 1.0 else 0.0)
+    return float(model.meta["conjugate"] - scores.mean())
+
+
+def measure_support(model: Model, x: Array, suffix: str = "") -> Numbers:
+    """Return all three for some records, under names that may end in `_<suffix>`."""
+    raw, end = model.predict(x, "raw"), f"_{suffix}" if suffix else ""
+    return {
+        f"outside_support{end}": share_outside(raw),
+        f"log_loss_mixed{end}": mixed_log_loss(raw, model.n_domain),
+        f"fenchel_young{end}": fenchel_young_loss(model, x),
+    }

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from sdm.assess.measures.basic import Aicc, boyce, density_aicc, omission_rate, partial_roc_ratio
 from sdm.errors import DataError, OptionError
-from sdm.estimators.labels import read_presences
+from sdm.estimators.params import read_presences
 from sdm.types import Array
 
 

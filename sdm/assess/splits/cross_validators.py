@@ -13,7 +13,7 @@ from sdm.assess.splits.folds import Fold, Split
 from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters
 from sdm.data.encode import as_table
 from sdm.errors import DataError, OptionError
-from sdm.estimators.labels import one_label_per_row
+from sdm.estimators.params import one_label_per_row
 from sdm.types import Array, Index, Numbers, TableLike
 
 

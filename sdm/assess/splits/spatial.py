@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from sdm.assess.splits.folds import Fold, Split, by_group, check_background, enough, located
-from sdm.assess.splits.kmeans import kmeans, nearest
-from sdm.assess.splits.outlines import Lines, belt_lines, halving_lines, sinusoidal_lines, square_lines
 from sdm.data.crs import DEGREE_KM, great_circle
 from sdm.data.rasters.globe import in_one_piece
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Index
 
 ORIENTATIONS = ("lat_lon", "lon_lat", "lat_lat", "lon_lon")
+
+Lines = tuple[Array, ...]
 
 
 def blocks(
@@ -258,3 +258,93 @@ def environmental_clusters(
     group, centres = kmeans((values[:, used] - mean[used]) / deviation[used], k, seed=seed)
     others = nearest((background_values[:, used] - mean[used]) / deviation[used], centres)
     return by_group("environment", group, others, background, noun=noun)
+
+
+STARTS = 10
+ROUNDS = 100
+
+
+def kmeans(points: Array, k: int, *, seed: int = 1) -> tuple[Index, Array]:
+    """Return the cluster of every point `(n, d)` and the centres, from the best of ten starts; no cluster is empty."""
+    from scipy.cluster.vq import ClusterError, kmeans2
+
+    distinct = np.unique(points, axis=0).shape[0]
+    if not 1 <= k <= distinct:
+        raise OptionError(f"{k} clusters were asked for, there are {distinct} distinct points: ask for 1 to {distinct}")
+    rng = np.random.default_rng(seed)
+    results: list[tuple[float, Index, Array]] = []
+    while len(results) < STARTS:
+        try:
+            centres, label = kmeans2(points, k, ROUNDS, minit="++", missing="raise", rng=rng)
+        except ClusterError:  # a cluster lost all its points
+            continue
+        results.append((float(np.sum((points - centres[label]) ** 2)), label.astype(np.int64), centres))
+    _, label, centres = min(results, key=lambda result: result[0])
+    return label, centres
+
+
+def nearest(points: Array, centres: Array) -> Index:
+    """Return the nearest centre of every point."""
+    from scipy.cluster.vq import vq
+
+    return np.asarray(vq(points, centres)[0], dtype=np.int64)
+
+
+MOST = 200  # lines across, or upwards, beyond which a map would be all lines
+POINTS = 60  # of a curved line
+
+
+def square_lines(low: Array, high: Array, size: float | Array) -> Lines:
+    """Return the lines of a grid of squares (or of rectangles) that begins at `low`, as far as `high`."""
+    sides = np.broadcast_to(np.asarray(size, dtype=np.float64), (2,))
+    counts = np.floor((high - low) / sides).astype(np.int64) + 2
+    if counts.max() > MOST:
+        return ()
+    ends = low + (counts - 1) * sides
+    across = [np.array([[x, low[1]], [x, ends[1]]]) for x in low[0] + sides[0] * np.arange(counts[0])]
+    return (*across, *(np.array([[low[0], y], [ends[0], y]]) for y in low[1] + sides[1] * np.arange(counts[1])))
+
+
+def sinusoidal_lines(low: Array, high: Array, size: float, middle: float, degree_km: float) -> Lines:
+    """Return the lines of squares of the sinusoidal projection around a middle longitude, in degrees; `low` and `high`
+    are the ends of the points in kilometres of that projection."""
+    lines = []
+    for line in square_lines(low, high, size):
+        x, y = np.linspace(line[0], line[1], POINTS).T
+        lat = np.clip(y / degree_km, -89.9, 89.9)
+        lines.append(np.column_stack([middle + x / degree_km / np.cos(np.radians(lat)), lat]))
+    return tuple(lines)
+
+
+def belt_lines(low: float, left: float, height: float, parts: dict[int, int]) -> Lines:
+    """Return the lines of blocks in belts of latitude, `height` degrees high from `low` on: the number of parts by
+    belt."""
+    if max(parts.values()) > MOST or len(parts) > MOST:
+        return ()
+    lines = [
+        np.array([[left, lat], [left + 360, lat]]) for lat in {low + (b + k) * height for b in parts for k in (0, 1)}
+    ]
+    for belt, count in parts.items():
+        for k in range(count):
+            lon = left + 360 * k / count
+            lines.append(np.array([[lon, low + belt * height], [lon, low + (belt + 1) * height]]))
+    return tuple(lines)
+
+
+def halving_lines(xy: Array, first: int, second: int, line: float, others: list[float]) -> Lines:
+    """Return the three lines that divide points in four: one across all of them, and one in each half."""
+    low, high = xy.min(axis=0), xy.max(axis=0)
+
+    def along(axis: int, at: float, begin: float, end: float) -> Array:
+        out = np.empty((2, 2))
+        out[:, axis], out[:, 1 - axis] = at, (begin, end)
+        return out
+
+    lines = [along(first, line, low[1 - first], high[1 - first])]
+    for side, at in enumerate(others):
+        if second == first:
+            lines.append(along(second, at, low[1 - second], high[1 - second]))
+        else:
+            ends = (low[first], line) if side == 0 else (line, high[first])
+            lines.append(along(second, at, *ends))
+    return tuple(lines)

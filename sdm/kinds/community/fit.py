@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdm._version import __version__
-from sdm.assess.measures.community import marginal_loss
-from sdm.assess.measures.partition import partition_variance
+from sdm.assess.measures.community import marginal_loss, partition_variance
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.encode import Encoder
 from sdm.data.site_sample import CommunitySample

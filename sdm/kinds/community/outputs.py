@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.assess.measures.partition import ASSOCIATIONS
+from sdm.assess.measures.community import ASSOCIATIONS
 from sdm.assess.variables.variogram import Autocorrelation
 from sdm.data.rasters.stack import Stack
 from sdm.kinds.community.fit import JointFit, MeasuredCommunity, prevalence

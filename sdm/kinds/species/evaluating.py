@@ -7,7 +7,7 @@ import numpy as np
 
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, log_loss
 from sdm.assess.measures.presence_absence import measure_survey
-from sdm.assess.measures.support import measure_support
+from sdm.assess.measures.presence_only import measure_support
 from sdm.data.background import sample_background
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack

@@ -10,7 +10,7 @@ from sdm.assess import fits
 from sdm.assess.importance import Contribution, percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc, auc_deviation, log_loss
 from sdm.assess.measures.presence_absence import measure_survey
-from sdm.assess.measures.support import measure_support
+from sdm.assess.measures.presence_only import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Profile, effect, marginal, only
 from sdm.assess.steps import ROUNDS, contribution_by_steps

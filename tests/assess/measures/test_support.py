@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdm import Maxent
-from sdm.assess.measures.support import fenchel_young_loss, measure_support, mixed_log_loss, share_outside
+from sdm.assess.measures.presence_only import fenchel_young_loss, measure_support, mixed_log_loss, share_outside
 from sdm.maxent.entropy import Entropy
 
 
