@@ -258,7 +258,8 @@ def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: 
         _add_quadratic(x, x0[s], a[s], b[s], c[s], theta)
         return
     for i in range(x.size):
-        s = _segment(x[i], breaks, origin, inverse, first)
+        if x[i] >= breaks[s] or (s > 0 and x[i] < breaks[s - 1]):
+            s = _segment(x[i], breaks, origin, inverse, first)
         d = x[i] - x0[s]
         theta[i] += a[s] + d * (b[s] + c[s] * d)
 
