@@ -44,6 +44,7 @@ def test_a_first_model(place: Path) -> None:
     assert names["survey"].numbers["auc"] > 0.9, "the truth is known, and found"
 
 
+@pytest.mark.thorough
 def test_from_points_and_xarray_to_a_figure(place: Path) -> None:
     names = execute(NOTEBOOKS / "published_figure.ipynb")
     assert (place / "figure_1.pdf").stat().st_size > 10_000

@@ -53,10 +53,16 @@ def syntax_tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return everything in the syntax tree of a file."""
+    return list(ast.walk(syntax_tree(path)))
+
+
 def imported_names(path: Path) -> set[str]:
     """Return the modules and names that a file imports, also inside functions and for types alone."""
     names = set()
-    for node in ast.walk(syntax_tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             names |= {f"{node.module}.{name.name}" for name in node.names} | {node.module}
         elif isinstance(node, ast.Import):
@@ -74,7 +80,7 @@ def test_every_module_of_the_project_that_is_imported_exists() -> None:
     known = {*modules(), *packages, *(name.replace("cli", "sdm_cli", 1) for name in packages)}
     missing = []
     for path in modules().values():
-        for node in ast.walk(syntax_tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in ("sdm", "sdm_cli"):
                 missing += [f"{path}: {node.module}"] if node.module not in known else []
     assert not missing
@@ -130,7 +136,7 @@ def test_no_folder_is_crowded(top: str) -> None:
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
     """Yield all functions by module and name, except kernels, which take the arrays and scalars of a loop."""
     for module, path in modules().items():
-        for node in ast.walk(syntax_tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef) and not any("jit" in ast.unparse(one) for one in node.decorator_list):
                 yield f"{module}.{node.name}", node
 
@@ -217,7 +223,7 @@ def test_files_of_the_user_are_opened_in_one_place() -> None:
     """Rasters and vector files may name other files and servers: they are opened where that is checked."""
     opened = []
     for name, path in modules().items():
-        for node in ast.walk(syntax_tree(path)):
+        for node in nodes(path):
             text = ast.unparse(node) if isinstance(node, ast.Call) else ""
             if text.startswith(("geopandas.read_file(", "pyogrio.read")) and name != "sdm.data.vectors":
                 opened.append(name)

@@ -141,6 +141,7 @@ def test_check_finds_everything_at_once_without_fitting(world) -> None:
     assert wrong.problems
 
 
+@pytest.mark.thorough
 def test_objects_for_every_option_that_takes_a_file(world) -> None:
     """Study area, sampling effort and test records as objects: what files of them would give."""
     import geopandas

@@ -22,6 +22,7 @@ def _closed_figures():
     pyplot.close("all")
 
 
+@pytest.mark.thorough
 def test_presence_and_absence(world, survey: pd.DataFrame) -> None:
     """The map is the probability of presence, one band, as are predictions for tables and layers."""
     run = sdm.fit(

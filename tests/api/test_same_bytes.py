@@ -46,6 +46,7 @@ def folders(world, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [out / name for name in ("terminal", "yaml", "paths", "objects")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["Virtualis_montanus.npz", "Virtualis_montanus.tif", "Virtualis_montanus_omission.csv"]
 )

@@ -206,6 +206,7 @@ def test_every_option_of_a_class_model_can_be_tuned(setting) -> None:
     assert row["loss.val.avg"] == pytest.approx(one.mean["loss.val.avg"])
 
 
+@pytest.mark.thorough
 def test_penalties_of_trees_are_tuned() -> None:
     sample = make_sample("presence", 40)
     base = ConditionalMaxent("l,trees:2", multiplier=1.0, tolerance=1e-3)

@@ -36,6 +36,7 @@ def test_the_learning_curve_falls(virtual, partitions) -> None:
     assert all(p.partitions == 5 and p.loss_sd > 0 and p.auc_sd > 0 for p in found)
 
 
+@pytest.mark.thorough
 def test_thresholds_want_a_penalty_of_one_deviation(virtual, partitions) -> None:
     """Fig. 7: "the remarkably consistent minimum at β₀ ≈ 1.0 for threshold feature curves"."""
     betas = [0.12, 0.3, 0.6, 1.0, 1.7, 3.0, 10.0]

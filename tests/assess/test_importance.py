@@ -106,6 +106,7 @@ def test_contributions_add_up_to_the_gain(small, name: str) -> None:
     assert ranked(found)[-1] == "noise1"
 
 
+@pytest.mark.thorough
 def test_contributions_do_not_depend_on_the_solvers_path(small) -> None:
     newton = fit_table(small, Maxent("l", tolerance=1e-9))
     summet = fit_table(small, Maxent("l", solver="summet", tolerance=1e-5))

@@ -198,6 +198,7 @@ def test_a_quick_error_does_not_stumble_over_threads(world, tmp_path: Path) -> N
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
 
 
+@pytest.mark.thorough
 def test_a_terminal_without_the_letters_of_a_name(world, tmp_path: Path) -> None:
     text = world.records.read_text().replace("Virtualis", "🦥")
     (tmp_path / "records.csv").write_text(text, encoding="utf-8")
@@ -234,7 +235,9 @@ def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, moment, what, cod
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize(("what", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("what", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.thorough), (signal.SIGTERM, 143)]
+)
 def test_a_signal_after_the_exchange_says_that_the_results_are_there(tmp_path: Path, what, code) -> None:
     words = ("simulate", tmp_path / "world", "--size", 32, "--overwrite")
     succeed(*words)
@@ -266,6 +269,7 @@ def test_ctrl_c_while_simulating(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit", [10_000, 200_000])
 def test_a_full_disk_leaves_nothing_behind(world, tmp_path: Path, limit: int) -> None:
     """No file may grow beyond the limit: the model, the tables or the map cannot be written."""

@@ -91,6 +91,7 @@ def test_what_is_given_is_not_searched():
         ConditionalMaxent("l", multiplier="much").fit(x, y)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, {"regularization": "l1"}, {"regularization": "l2sq"}, {"entropy": 1.5}])
 def test_without_evidence_the_model_is_the_constant_one(options):
     """Of noise, now and then some seems to predict; mostly it does not, and then nothing of it is in the model."""
@@ -195,6 +196,7 @@ def check_choice(seed: int) -> None:
     np.testing.assert_allclose(open_.predict_proba(x), given.predict_proba(x), atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_what_was_chosen_gives_the_same_model_when_it_is_given() -> None:
     """Also where variables are copies of each other, which l1 may drop and an elastic penalty may not."""
     for seed in range(4):

@@ -99,6 +99,7 @@ def test_structural_beats_what_one_feature_less_could_do(habitats):
     assert grown.solution_.objective <= plain.solution_.objective + 1e-6
 
 
+@pytest.mark.thorough
 def test_penalties_are_chosen_by_held_out_loss(habitats):
     x, y = (part[:120] for part in habitats)
     model = ConditionalMaxent("trees:3", categorical=["soil"], lam="auto").fit(x, y)

@@ -37,6 +37,7 @@ def test_two_true_axes_are_found() -> None:
     assert angles.min() > 0.97, "the same plane, up to a rotation"
 
 
+@pytest.mark.thorough
 def test_held_out_records_support_as_many_axes_as_there_are() -> None:
     """The penalty lets weak axes in besides those that matter; a user is told how many to read."""
     X, names, *_ = make_world(2, records=400)

@@ -121,12 +121,14 @@ def check_rule(seed):
     assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0].says)
 
 
+@pytest.mark.thorough
 def test_a_rule_of_two_variables_is_found_and_named():
     """Presence only where x0 > 0.6 and x1 < 0.4: thresholds at the same penalty are worse, and know of no pair."""
     for seed in (1, 2, 3):
         check_rule(seed)
 
 
+@pytest.mark.thorough
 def test_without_evidence_the_model_is_that_of_maxent():
     """A niche of smooth curves: the default leaves trees out, and what is left is the L1 model to the last bit."""
     _, _, rows, y = niche_world(2, lambda x: np.exp(-((x[:, 0] - 0.6) ** 2) / 0.1 - x[:, 1]), n=1500, m=60)
@@ -167,12 +169,14 @@ def check_default(seed):
     assert true_loss(model, x, truth) < true_loss(plain, x, truth) - 0.05
 
 
+@pytest.mark.thorough
 def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it():
     """With 70 records Maxent has no products, and no sum of curves can follow this."""
     for seed in (1, 2):
         check_default(seed)
 
 
+@pytest.mark.thorough
 def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
     monkeypatch.setattr("sdm.estimators.structural.CHOICE", 400)
     gate = niche_world(1, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70)
@@ -242,7 +246,7 @@ def check_optimum(seed, tolerance):
     assert dense.objective(model.coef_) == pytest.approx(model.solution_.objective, abs=1e-12)
 
 
-@pytest.mark.parametrize("tolerance", [1e-8, 1e-12])
+@pytest.mark.parametrize("tolerance", [pytest.param(1e-8, marks=pytest.mark.thorough), 1e-12])
 def test_the_tightest_tolerance_ends_at_the_optimum_of_its_columns(tolerance):
     """A run may keep no state of a problem with fewer features than the one it has got to."""
     for seed in range(12):
@@ -266,7 +270,7 @@ def check_bounds(seed, version):
         assert found.objective - best <= found.gap + 1e-9
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_the_papers_solvers_prove_what_they_say(version):
     """They take in the steepest feature; the bound needs the feature that is violated most for its penalty."""
     for seed in (0, 3, 5):

@@ -75,6 +75,7 @@ def done(tmp_path_factory, effort):
     return run_java(read_command(words))
 
 
+@pytest.mark.thorough
 def test_manual_replicates_are_replicates(done):
     """Species called `_0` and `_1` are models of their own, with a row of averages and maps over both."""
     table = read_rows(done.folder / "maxentResults.csv")

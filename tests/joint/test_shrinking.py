@@ -12,7 +12,7 @@ from sdm.errors import OptionError
 from sdm.joint.bound import DELTA, bound_excess, pac_bayes, site_margins
 from sdm.joint.discriminant import LabelledSites
 from sdm.joint.learners.margin import fit_m3n
-from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, VariationalLaplace, gaussian_divergence
+from sdm.joint.learners.priors import AbsoluteValues, LaplacePenalty, gaussian_divergence
 from sdm.joint.learners.registry import Learner
 from sdm.joint.learners.shrinking import Limits, fit_l1_m3n, fit_laplace
 
@@ -85,7 +85,7 @@ def test_the_variational_posterior_is_the_exact_one_of_other_constants(missing):
     assert found.status == exact.status == "converged"
     assert found.objective == pytest.approx(exact.objective / 2, abs=2 * ROOM * c * sites.labels.size)
     np.testing.assert_allclose(found.weights, exact.weights, atol=0.05)
-    prior = VariationalLaplace(np.full(d.size, lam))
+    prior = LaplacePenalty(np.full(d.size, lam), exact=False)
     assert found.objective == pytest.approx(prior.value(found.weights) + c * hinge(d, sites, found.weights), rel=1e-9)
 
 
@@ -106,7 +106,7 @@ def test_rounds_of_algorithm_1_come_to_the_same_optimum():
 def test_penalties_of_laplace_medn_by_their_definitions(lam, w):
     """The tangent variance makes slope and value fit; the variational penalty is the least bound over all variances."""
     weight, own = np.array([w]), np.array([lam])
-    for prior in (ExactLaplace(own), VariationalLaplace(own)):
+    for prior in (LaplacePenalty(own, exact=True), LaplacePenalty(own, exact=False)):
         step = 1e-5
         slope = (prior.value(weight + step) - prior.value(weight - step)) / (2 * step)
         assert slope * prior.variance(weight)[0] == pytest.approx(w, rel=1e-4, abs=1e-7)
@@ -119,7 +119,7 @@ def test_penalties_of_laplace_medn_by_their_definitions(lam, w):
         lambda v: gaussian_divergence(weight, np.exp([v]), own), bounds=(logs[near - 1], logs[near + 1])
     )
     zero = gaussian_divergence(np.zeros(1), 1 / own, own)
-    assert VariationalLaplace(own).value(weight) == pytest.approx(least.fun - zero, abs=1e-4)
+    assert LaplacePenalty(own, exact=False).value(weight) == pytest.approx(least.fun - zero, abs=1e-4)
 
 
 @given(st.floats(-5.0, 5.0), st.floats(1e-3, 1.0))

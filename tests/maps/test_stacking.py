@@ -102,6 +102,7 @@ def test_strips_and_the_whole_grid_are_the_same(maps: Any, tmp_path: Path, monke
     assert said[-1] == ("tiles", 72, 72, "stacking maps")
 
 
+@pytest.mark.thorough
 def test_a_thousand_maps_need_few_open_files(tmp_path: Path) -> None:
     values = np.linspace(0, 1, 64, dtype=np.float32).reshape(8, 8)
     put(tmp_path / "one.tif", values)

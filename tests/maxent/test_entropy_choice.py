@@ -53,6 +53,7 @@ def test_the_loss_of_an_order_is_that_of_its_folds_by_hand(presences_of_a_range)
     assert trial.loss == pytest.approx(np.average(losses, weights=shares), abs=1e-5)
 
 
+@pytest.mark.thorough
 def test_classes_with_hard_borders_have_an_entropy_above_one():
     rng = np.random.default_rng(4)
     x = rng.uniform(-1, 1, size=(240, 1))

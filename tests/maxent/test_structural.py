@@ -129,6 +129,7 @@ def test_a_constant_variable_adds_no_complexity(kind):
     np.testing.assert_allclose(*(sample_complexity(o, o.domain, sample, draws=3) for o in (with_it, without)))
 
 
+@pytest.mark.thorough
 def test_sample_complexity_is_seeded_and_grows_with_size():
     _, domain, sample = world()
     oracle = TreeOracle(domain, 4)

@@ -87,6 +87,7 @@ def test_the_same_fit_gives_the_same_bytes(content):
     assert fit()[0].model_.to_bytes() == content
 
 
+@pytest.mark.thorough
 def test_the_same_fit_in_another_process_gives_the_same_bytes(content, tmp_path):
     """Results can be checked by a digest, on another day."""
     path = tmp_path / "c.npz"

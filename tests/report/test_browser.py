@@ -230,6 +230,7 @@ def test_without_scripts_the_picture_is_shown(browser: Browser, full: Path) -> N
         browser.send("Emulation.setScriptExecutionDisabled", value=False)
 
 
+@pytest.mark.thorough
 def test_no_name_runs_as_a_script(browser: Browser, hostile: Path) -> None:
     browser.console.clear()
     browser.requests.clear()

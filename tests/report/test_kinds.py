@@ -206,7 +206,10 @@ def test_a_page_of_any_kind_is_made_of_what_is_there(
         assert "odmap" in sections(bare), "without any of the files"
 
 
-@pytest.mark.parametrize("run", ["surveyed", "habitats", "community"])
+SLOW = [pytest.param(run, marks=pytest.mark.thorough) for run in ("habitats", "community")]
+
+
+@pytest.mark.parametrize("run", ["surveyed", *SLOW])
 def test_figures_of_every_kind_are_drawn_again(run: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder = shutil.copytree(request.getfixturevalue(run), tmp_path / "copy")
     charts = {path.stem for path in folder.glob("plots/*.svg")}

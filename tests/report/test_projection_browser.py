@@ -165,6 +165,7 @@ def test_the_divider_can_be_moved_by_keys_and_dragged(page: Browser) -> None:
     assert page.run("getComputedStyle(document.querySelector('#panel-plate-1')).clipPath") == "none"
 
 
+@pytest.mark.thorough
 def test_pointing_reads_both_maps(page: Browser, projected: Results) -> None:
     cases = [projected.numbers["reference"], projected.numbers["scenarios"][0]]
     maps = [raster(projected, case, "suitability") for case in cases]

@@ -236,6 +236,7 @@ def test_any_measure_of_novelty_hatches(
     assert maps is not None
 
 
+@pytest.mark.thorough
 def test_a_page_stays_small_however_many_scenarios(tmp_path: Path) -> None:
     many = [{"run": str(k)} for k in range(30)]
     folder = project(tmp_path / "out", scenarios=many, size=(200, 160))
@@ -365,6 +366,7 @@ def test_odd_projections_are_drawn_and_have_their_page(which: str, tmp_path: Pat
 DRAWERS = {"maps": draw_scenarios, "change": draw_change}
 
 
+@pytest.mark.thorough
 def test_drawing_twice_gives_the_same_bytes(projected: Path, tmp_path: Path) -> None:
     numbers = stored(projected).numbers
     for name, draw in DRAWERS.items():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from sdm.assess.profiles import Profile
 from sdm.report.results import read_rows
@@ -72,6 +73,7 @@ def test_a_table_of_any_columns_comes_back(tmp_path: Path, monkeypatch) -> None:
     assert path.read_text().splitlines()[1].startswith("0.30000000000000004,0.1,1,1,true,")
 
 
+@pytest.mark.thorough
 def test_texts_of_a_long_table_do_not_pile_up(tmp_path: Path) -> None:
     """Of a table of three times as many rows, no more are text at a time."""
     peaks = []

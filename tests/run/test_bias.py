@@ -88,6 +88,7 @@ def agreement(biased: Biased, **more) -> float:
     return float(np.mean([np.corrcoef(maps[s][biased.land], biased.truth[s][biased.land])[0, 1] for s in maps]))
 
 
+@pytest.mark.thorough
 def test_corrected_models_are_nearer_to_the_truth(biased: Biased) -> None:
     plain = agreement(biased, points="all")
     corrected = {
@@ -128,6 +129,7 @@ def test_a_constant_base_measure_is_none_to_the_engine(biased: Biased) -> None:
     np.testing.assert_allclose(constant.predict(x, "raw"), plain.predict(x, "raw"), rtol=0, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_sample_and_prior_agree_as_background_grows(biased: Biased) -> None:
     name = next(iter(biased.truth))
 

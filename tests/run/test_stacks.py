@@ -101,6 +101,7 @@ def test_nothing_is_written_unless_asked_for(batch: Path) -> None:
     assert not (batch / "richness.png").exists()
 
 
+@pytest.mark.thorough
 def test_presence_and_absence_are_stacked_by_the_probability_of_presence(world: Path, tmp_path: Path) -> None:
     more = {**QUICK, "occurrences.response": "presence", "fit.features": "l"}
     folder = fit(tmp_path / "results", world / "presence_absence.csv", world / "layers", **more)

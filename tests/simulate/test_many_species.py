@@ -70,6 +70,7 @@ def test_the_first_species_are_as_they_are_without_the_others(flora, tmp_path):
     assert len(lines[1]) == 1 + 30 * COUNT
 
 
+@pytest.mark.thorough
 def test_a_seed_gives_the_same_bytes_whatever_the_threads(tmp_path, monkeypatch):
     options = {**SMALL, "species": 40, "records": "5-50", "bias": True, "truth": True}
     made = [simulate(tmp_path / "a", **options)]
@@ -89,6 +90,7 @@ def test_progress_moves_within_a_strip(tmp_path):
     assert [call[:2] for call in calls] == [(k, 6) for k in range(7)]  # two strips, three groups of species
 
 
+@pytest.mark.thorough
 def test_species_are_rare_and_common_and_know_few_layers(flora):
     listed = json.loads(flora.truth_json.read_text(encoding="utf-8"))["species"]
     prevalence = np.array([one["prevalence"] for one in listed[8:]])

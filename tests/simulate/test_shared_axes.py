@@ -181,6 +181,7 @@ def test_every_file_is_listed(kin):
     assert np.array_equal(land[1], land[2])
 
 
+@pytest.mark.thorough
 def test_thousands_of_species_share_axes_too(tmp_path):
     made = simulate(tmp_path / "x", **TINY, species=3000, shared_axes=2, bias=True, warming=2)
     assert (len(made.species), len(made.truth), len(made.axes)) == (3000, 0, 2)

@@ -7,7 +7,6 @@ that touches one at the present weights lies above it, and is the penalty of an 
 """
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,81 +16,48 @@ from sdm.types import Array
 MOST_INSIDE = 0.1  # of the dual's domain of L1-M³N
 
 
-class Shrinkage(ABC):
-    """A penalty on every weight: that of a Laplace prior, with its `λ`."""
+@dataclass(frozen=True)
+class LaplacePenalty:
+    """What Laplace MEDN minimises beside its slack: `R(w)`, for a Laplace prior with `λ` for every weight.
 
-    def __init__(self, lam: Array) -> None:
-        self.lam = lam
+    `KL(p‖p_0)` of the exact posterior (Zhu & Xing 2009, Corollary 6) has the conjugate `−Σ ln(1 − η²/λ)` (Theorem 5),
+    so that `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
+
+    Their variational algorithm (§5) minimises a bound on it, less its value at zero. With the distribution of the
+    scales at its best the bound on a weight is `√(λ(Σ + w²)) − ½ ln Σ`, which is convex in w and √Σ together; its least
+    over Σ is at `Σ = (1 + √(1 + 4λw²))/(2λ)`. The conjugate is half of that of the exact posterior: this is half the
+    exact penalty, with 4λ in place of λ.
+    """
+
+    lam: Array
+    exact: bool
 
     @property
     def limit(self) -> Array:
         """Every `|η_k|` of the dual's domain is below this, `√λ`."""
         return np.asarray(np.sqrt(self.lam))
 
-    @abstractmethod
+    @property
+    def share(self) -> float:
+        """Of an exact penalty, whose λ is divided by its square."""
+        return 1.0 if self.exact else 0.5
+
     def value(self, weights: Array) -> float:
         """Return `R(w)`."""
+        return self.share * divergence(weights, self.lam / self.share**2)
 
-    @abstractmethod
     def variance(self, weights: Array) -> Array:
         """Return the prior variances of the M³N whose quadratic touches `R` at these weights."""
+        lam = self.lam / self.share**2
+        return (1.0 + np.sqrt(1.0 + lam * weights**2)) / (self.share * lam)
 
-    @abstractmethod
     def conjugate(self, eta: Array) -> float:
         """Return `R*(η)` within the limit."""
+        return -self.share * float(np.sum(np.log1p(-(eta**2) / self.lam)))
 
-    @abstractmethod
     def posterior(self, weights: Array) -> Array:
         """Return the posterior variances at the optimum."""
-
-
-class ExactLaplace(Shrinkage):
-    """`KL(p‖p_0)` of the exact posterior under a Laplace prior (Zhu & Xing 2009, Corollary 6).
-
-    Its conjugate is `−Σ ln(1 − η²/λ)` (Theorem 5), so that `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
-    """
-
-    def value(self, weights: Array) -> float:
-        """Return `KL(p‖p_0)`."""
-        return divergence(weights, self.lam)
-
-    def variance(self, weights: Array) -> Array:
-        """Return the prior variances of the M³N whose quadratic touches it."""
-        return (1.0 + np.sqrt(1.0 + self.lam * weights**2)) / self.lam
-
-    def conjugate(self, eta: Array) -> float:
-        """Return `R*(η)`."""
-        return -float(np.sum(np.log1p(-(eta**2) / self.lam)))
-
-    def posterior(self, weights: Array) -> Array:
-        """Return the posterior variances."""
-        return posterior_variance(shrunk_eta(weights, self.lam), self.lam)
-
-
-class VariationalLaplace(Shrinkage):
-    """What the variational algorithm of Zhu & Xing 2009 (§5) minimises: a bound on `KL(p‖p_0)`, less its value at zero.
-
-    With the distribution of the scales at its best the bound on a weight is `√(λ(Σ + w²)) − ½ ln Σ`, which is convex
-    in w and √Σ together; its least over Σ is at `Σ = (1 + √(1 + 4λw²))/(2λ)`. The conjugate, `−½ Σ ln(1 − η²/λ)`, is
-    half of that of the exact posterior: this is the exact problem with 2C and 4λ in place of C and λ.
-    """
-
-    def value(self, weights: Array) -> float:
-        """Return the bound, less its value at zero."""
-        above = 2.0 * self.lam * weights**2 / (1.0 + np.sqrt(1.0 + 4.0 * self.lam * weights**2))  # λΣ − 1
-        return float(np.sum(above - 0.5 * np.log1p(above)))
-
-    def variance(self, weights: Array) -> Array:
-        """Return the prior variances of the M³N whose quadratic touches it."""
-        return (1.0 + np.sqrt(1.0 + 4.0 * self.lam * weights**2)) / (2.0 * self.lam)
-
-    def conjugate(self, eta: Array) -> float:
-        """Return `R*(η)`."""
-        return -0.5 * float(np.sum(np.log1p(-(eta**2) / self.lam)))
-
-    def posterior(self, weights: Array) -> Array:
-        """Return the posterior variances."""
-        return self.variance(weights)
+        return posterior_variance(shrunk_eta(weights, self.lam), self.lam) if self.exact else self.variance(weights)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sdm.errors import OptionError
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.margin import MarginProblem, MarginSolution, solve_margin
-from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, Shrinkage, VariationalLaplace
+from sdm.joint.learners.priors import AbsoluteValues, LaplacePenalty
 from sdm.joint.learners.smoothing import Point, SmoothedMargin, approach
 from sdm.types import Array
 
@@ -57,7 +57,7 @@ def fit_laplace(
     """
     if method not in METHODS:
         raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")
-    prior = (ExactLaplace if method == "exact" else VariationalLaplace)(lam / scale)
+    prior = LaplacePenalty(lam / scale, exact=method == "exact")
     if method == "exact" or rounds is None:
         return shrink(discriminant, sites, c, prior, scale, **limits._asdict())
     variance = scale.copy()
@@ -126,7 +126,7 @@ def shrink(
     discriminant: Discriminant,
     sites: LabelledSites,
     c: float,
-    prior: Shrinkage,
+    prior: LaplacePenalty,
     first: Array,
     *,
     tolerance: float,
@@ -151,7 +151,7 @@ def shrink(
     return LearnedWeights(weights, prior.posterior(weights), primal, gap, status, iterations, eta, dual)
 
 
-def certify(solution: MarginSolution, problem: MarginProblem, prior: Shrinkage) -> tuple[float, float]:
+def certify(solution: MarginSolution, problem: MarginProblem, prior: LaplacePenalty) -> tuple[float, float]:
     """Return the objective at the weights of a round, and its proved distance from the optimum in wrong labels per
     label.
 

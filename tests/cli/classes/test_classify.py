@@ -132,6 +132,7 @@ def test_a_scenario_is_mapped(run):
     np.testing.assert_array_equal(read(reference), now)
 
 
+@pytest.mark.thorough
 def test_a_run_file_repeats_a_run(run, tmp_path):
     folder, _ = run
     succeed("classify", folder / "run.yaml", "--no-curves", "--no-map-picture", *PLAIN, "-o", tmp_path / "again")

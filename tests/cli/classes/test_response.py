@@ -41,6 +41,7 @@ def mapped(world, species: str, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
+@pytest.mark.thorough
 def test_it_is_classify_with_two_classes(world, two, species: str, tmp_path: Path) -> None:
     common = ("--categorical", "landcover", "--features", "l", "--folds", 2, "--no-curves")
     common = (*common, "--no-map", "--no-importance", "--no-report", "--penalty-folds", 2)
@@ -342,6 +343,7 @@ def test_over_an_earlier_fit_nothing_of_it_is_left(world, two, tmp_path: Path) -
     succeed("report", out)
 
 
+@pytest.mark.thorough
 def test_the_index_is_of_the_species_of_the_run(world, two, tmp_path: Path) -> None:
     """In the summary's order, and with the map of presence whatever it is called; species that are made again stand
     where they were, and the others stay."""

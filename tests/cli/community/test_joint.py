@@ -119,6 +119,7 @@ def test_info_says_what_it_is(mapped: Path) -> None:
     assert len(found["associations"]) == 1
 
 
+@pytest.mark.thorough
 def test_a_run_is_repeated_from_its_run_file(mapped: Path, tmp_path: Path) -> None:
     succeed("joint", mapped / "run.yaml", "-o", tmp_path / "again", "--no-map", *LEAN)
     assert (tmp_path / "again" / "joint.npz").read_bytes() == (mapped / "joint.npz").read_bytes()
@@ -380,6 +381,7 @@ def test_help_shows_what_a_joint_model_understands() -> None:
     assert "shows associations" in " ".join(said.split())
 
 
+@pytest.mark.thorough
 def test_eucalypts(shared: Path, tmp_path: Path) -> None:
     """A real community in blocks: edges lower the error of richness, and no species is lost."""
     folder = shared / "data" / "joint" / "eucalypts_sjsdm"

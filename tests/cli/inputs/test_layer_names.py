@@ -38,6 +38,7 @@ def names_of(model: Path) -> list[str]:
     return sorted(one["name"] for one in as_json("info", model)["models"][0]["numbers"]["variables"])
 
 
+@pytest.mark.thorough
 def test_the_futures_of_worldclim_and_chelsa_are_found(world, variables, plain, tmp_path: Path) -> None:
     expected = scenario_map(plain / "out", "then")
     described = worldclim_future(tmp_path / "a", variables["future"])
@@ -54,6 +55,7 @@ def test_the_futures_of_worldclim_and_chelsa_are_found(world, variables, plain, 
     np.testing.assert_array_equal(scenario_map(tmp_path / "ch", "later"), expected)
 
 
+@pytest.mark.thorough
 def test_rename_in_the_terminal_yaml_and_all_commands(world, variables, plain, tmp_path: Path) -> None:
     rule = "wc2.1_10m_bio_{n}=bio{n}"
     words = ("--rename", rule, "--projections", f"then={plain / 'future'}", "-o", tmp_path / "out")

@@ -44,6 +44,7 @@ def leaks(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_run_on_addresses_is_that_on_files_and_keeps_secrets(world, site, tmp_path: Path) -> None:
     local = [world.layers / Path(place.partition("?")[0]).name for place in addresses(site)]
     succeed("fit", world.records, *local, *PLAIN, "-o", tmp_path / "files")

@@ -47,6 +47,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_stops(command: str, own, fit, tmp_path: Path) -> None:
     layers = untag(own.layers, -9999, "elevation")

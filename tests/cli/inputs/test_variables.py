@@ -72,6 +72,7 @@ def test_what_matches_nothing_is_refused(option: str, word: str, said: str, worl
     assert said in checked.stdout
 
 
+@pytest.mark.thorough
 def test_every_kind_of_model_and_study(world, tmp_path: Path) -> None:
     chosen = ("--variables", "slope,temp*")
     runs = {

@@ -127,6 +127,7 @@ def test_a_row_is_one_line_whatever_the_width_and_the_name(width: int) -> None:
         assert "[bold]\\x1b[31mRCP_8.5" in found[1], "no markup, and nothing that a terminal obeys"
 
 
+@pytest.mark.thorough
 def test_a_terminal_that_cannot_move_the_cursor_gets_no_bar(world, tmp_path: Path) -> None:
     ours, theirs = pytest.importorskip("pty").openpty()
     try:

@@ -38,6 +38,7 @@ def test_a_run_projects_as_the_command_and_as_python(world, futures: Futures, tm
         project_models(tmp_path / "fit", pattern, tmp_path / "no", refrence="layers")
 
 
+@pytest.mark.thorough
 def test_a_run_file_lists_scenarios(world, futures: Futures, tmp_path: Path) -> None:
     tree = {
         "occurrences": {"file": str(world.records)},
@@ -110,6 +111,7 @@ def test_variables_that_a_model_leaves_out_are_not_missed(world, futures: Future
     np.testing.assert_array_equal(read(tmp_path / "map.tif"), there)
 
 
+@pytest.mark.thorough
 def test_what_is_outside_is_said_first_by_variable(world, futures: Futures, models: Models, tmp_path: Path) -> None:
     words = ("--scenarios", f"hot={futures.folder / futures.titles[7]}", "--reference", world.layers)
     said = succeed(*project(models.species, *words, "-o", tmp_path / "out")).stdout
@@ -124,6 +126,7 @@ def test_what_is_outside_is_said_first_by_variable(world, futures: Futures, mode
     assert isinstance(numbers["notices"], list)
 
 
+@pytest.mark.thorough
 def test_a_batch_with_scenarios_is_resumed_and_renewed(world, futures: Futures, tmp_path: Path) -> None:
     pattern = futures.some(ssp="ssp585", period="2070")
     words = ("fit", world.both, world.layers, *QUIET, "--scenarios", pattern, "-o", tmp_path / "out")

@@ -52,6 +52,7 @@ def hostile(models: Models, futures: Futures, world, tmp_path_factory: pytest.Te
     return inside / "out", as_json("project", folder / "sp.npz", *words, "--dpi", 50)
 
 
+@pytest.mark.thorough
 def test_nothing_leaves_the_folder(hostile: tuple[Path, Any]) -> None:
     out, answer = hostile
     top = out.parents[3]
@@ -119,6 +120,7 @@ def test_a_scenario_called_reference(models: Models, futures: Futures, tmp_path:
     assert files(tmp_path) == []
 
 
+@pytest.mark.thorough
 def test_species_called_as_files_of_a_scenario(world, models: Models, futures: Futures, tmp_path: Path) -> None:
     names = ["x", "mess", "mod", "scenario", "across", "reference", "scenarios", "x_change", "x_mess", "x_maxsss", "X"]
     for k, name in enumerate(names):  # of two environments, so that each has novelty of its own

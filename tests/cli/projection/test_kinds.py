@@ -55,6 +55,7 @@ def test_a_species(extrapolation: str, scale: str, models: Models, futures: Futu
     same(found / f"{models.species.stem}_10p.tif", expected)
 
 
+@pytest.mark.thorough
 def test_presence_and_absence(models: Models, futures: Futures, tmp_path: Path) -> None:
     for word in ("clamp", "free", "none"):
         (tmp_path / word).mkdir()
@@ -97,6 +98,7 @@ def test_three_classes(models: Models, futures: Futures, tmp_path: Path) -> None
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.thorough
 def test_a_joint_model(models: Models, futures: Futures, tmp_path: Path) -> None:
     for word in ("clamp", "free", "none"):
         (tmp_path / word).mkdir()
@@ -113,6 +115,7 @@ def test_a_joint_model(models: Models, futures: Futures, tmp_path: Path) -> None
         assert numbers(out, "owl")["rule"] == "labeled"
 
 
+@pytest.mark.thorough
 def test_models_of_different_variables_in_one_pass(world, models: Models, futures: Futures, tmp_path: Path) -> None:
     """Each has the map that it has alone, and measures of novelty of its own environment."""
     few = ("--fc", "lq", "--no-curves", "--no-map", "--no-report")
@@ -138,6 +141,7 @@ def test_models_of_different_variables_in_one_pass(world, models: Models, future
     assert numbers(tmp_path / "out", "forest")["scenarios"][0]["fields"] == {}
 
 
+@pytest.mark.thorough
 def test_a_folder_of_a_batch(world, models: Models, futures: Futures, tmp_path: Path) -> None:
     words = ("--scenarios", futures.folder / HOT, "--reference", world.layers)
     answer = as_json(*project(models.batch, *words, "-o", tmp_path / "out"))

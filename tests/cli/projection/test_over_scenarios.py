@@ -109,6 +109,7 @@ def test_folders_without_fields_are_averaged_all(models: Models, futures: Future
     assert found["variance"] is None
 
 
+@pytest.mark.thorough
 def test_files_of_different_groups_never_meet(models: Models, futures: Futures, tmp_path: Path) -> None:
     """Of species 'a' in group 'b_c', and of species 'a_b' in group 'c'; of groups called alike."""
     for name in ("a", "a_b"):

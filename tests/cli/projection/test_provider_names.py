@@ -39,6 +39,7 @@ def plain(world, futures: Futures, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("provider", "pattern", "titles"),
     [

@@ -139,6 +139,7 @@ def test_models_of_an_earlier_version(tmp_path: Path) -> None:
     assert answer["models"][0]["numbers"]["scenarios"][0]["outside"]["cells"] > 0, "its limits are known"
 
 
+@pytest.mark.thorough
 def test_a_scenario_that_is_all_outside_goes_on_with_an_empty_map(
     world, models: Models, futures: Futures, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def test_nothing_to_go_on_with_is_said(flora: Flora, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.thorough
 def test_what_changed_is_made_again_and_nothing_else(flora: Flora, world, tmp_path: Path) -> None:
     out, mine = tmp_path / "out", replace(flora, records=tmp_path / "records.csv")
     table = [list(row.values()) for row in rows(flora.records)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from shared_axes.runs import Group, write_records
 from terminal import PLAIN, fail, read, sdm, succeed
 
@@ -12,6 +13,7 @@ BARE = ("--categorical", "landcover", "--no-curves", *PLAIN)
 RAW = ("--scale", "raw", "--extrapolation", "free")  # members are clamped to ranges of their own
 
 
+@pytest.mark.thorough
 def test_the_map_is_the_mean_of_both(group: Group, tmp_path: Path) -> None:
     three = write_records(tmp_path / "three.csv", group.body[:63])
     words = ("fit", three, group.layers, *BARE, *RAW, "--no-map-picture")

@@ -17,6 +17,7 @@ def auc_of(model: Path, held: Path, background: Path) -> float:
     return float(as_json(*words)["models"][0]["numbers"]["auc"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", ["shared", "ensemble"])
 def test_a_fold_is_measured_on_axes_that_never_saw_it(group: Group, tmp_path: Path, model: str) -> None:
     body = group.body[:63]  # of three species

@@ -89,6 +89,7 @@ def test_a_record_of_weight_two_counts_as_two(three: Group, plain: Path, tmp_pat
     assert not np.allclose(one.axes @ one.places, old.axes @ old.places, atol=0.02)
 
 
+@pytest.mark.thorough
 def test_uncertainty_scenarios_and_richness(three: Group, world, tmp_path: Path) -> None:
     out, warmer = tmp_path / "out", world.folder / "warmer"
     more = (

@@ -50,6 +50,7 @@ def test_the_treatment_is_recorded(world, effort, tmp_path, treatment):
     assert np.abs(read(plain / f"{name}.tif") - read(out / f"{name}.tif")).max() > 0.02
 
 
+@pytest.mark.thorough
 def test_terminal_run_file_and_python_are_one(world, effort, tmp_path):
     """The same options in three places, for two species, with folds: the same models."""
     settings = {

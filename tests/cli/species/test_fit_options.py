@@ -196,6 +196,7 @@ def test_without_map_and_curves(world, tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "plots").exists()
 
 
+@pytest.mark.thorough
 def test_names_of_layers_and_projections_never_meet(own, tmp_path: Path) -> None:
     """A layer called `effects`, or `x_only` beside `x`, or a scenario called `thresholded`, keeps its own file."""
     for path, name in zip(sorted(own.layers.glob("*.tif")), ["a b", "a_b", "a_b_only", "effects", "$x,🦥"]):
@@ -230,6 +231,7 @@ def test_projections_must_have_all_layers_before_anything_is_fitted(own, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.thorough
 def test_the_examples_run_on_the_sample_data(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     for path in sorted((root / "configs").glob("*.yaml")):

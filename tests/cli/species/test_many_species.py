@@ -86,6 +86,7 @@ def test_if_all_fail_nothing_is_left(world, tmp_path: Path) -> None:
 NASTY = ["../x", "a/b", "CON", "🦥", "n" * 300, '<b>"quoted"</b>\'s', "A b", "A_b", "a B", "$x^2$", "..", "summary.csv"]
 
 
+@pytest.mark.thorough
 def test_no_name_leaves_the_folder_or_takes_the_place_of_another(world, tmp_path: Path) -> None:
     path = written(world, tmp_path / "records.csv", dict.fromkeys(NASTY, 20))
     (tmp_path / "in").mkdir()

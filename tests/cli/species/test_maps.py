@@ -85,6 +85,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_a_large_map_has_overviews_and_does_not_depend_on_threads(large: Path, tmp_path: Path) -> None:
     words = ("fit", large / "occurrences.csv", large / "layers", *QUICK, *PLAIN, "--no-map-picture")
     for threads in (1, 3):

@@ -56,6 +56,7 @@ def test_another_seed_draws_others(results: Path, world, tmp_path: Path) -> None
     assert not np.array_equal(first.shapes.ridges.bend, second.shapes.ridges.bend)
 
 
+@pytest.mark.thorough
 def test_they_can_be_tuned_and_followed(world, tmp_path: Path) -> None:
     words = (
         world.folder / "one.csv",

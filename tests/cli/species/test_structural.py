@@ -68,6 +68,7 @@ def test_info_tells_prices_families_and_what_the_certificate_covers(results: Pat
     assert f"true log loss at most {bound['excess']:.3f} nats above the best model" in said
 
 
+@pytest.mark.thorough
 def test_without_evidence_the_default_is_the_model_of_maxent(world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, "--categorical", "landcover", "--no-curves", "--no-map")
     words = (*words, "--no-importance", "--dpi", 50)
@@ -97,6 +98,7 @@ def test_curves_have_the_partial_effect(results: Path) -> None:
     assert effect.std() > 0.01
 
 
+@pytest.mark.thorough
 def test_the_run_file_repeats_the_run(results: Path, tmp_path: Path) -> None:
     succeed("fit", results / "run.yaml", "--no-map", "--no-curves", *PLAIN, "-o", tmp_path / "again")
     first, second = (next(folder.glob("*.npz")) for folder in (results, tmp_path / "again"))
@@ -123,6 +125,7 @@ def best(world, tmp_path_factory: pytest.TempPathFactory) -> dict:
     return as_json("fit", world.records, world.layers, *TREES, "-o", out)["models"][0]["numbers"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("solver", ["structmaxent1", "structmaxent2"])
 def test_the_papers_own_solvers(world, best: dict, tmp_path: Path, solver: str) -> None:
     words = ("fit", world.records, world.layers, *TREES, "--solver", solver, "-o", tmp_path / "theirs")

@@ -18,6 +18,7 @@ from sdm_cli.commands.starting import GUIDE, SAMPLE, shipped
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.thorough
 def test_the_example_is_the_sample_and_its_run_file_runs(example: Path) -> None:
     for path in sorted(shipped(SAMPLE).rglob("*")):
         if path.is_file():

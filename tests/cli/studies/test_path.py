@@ -67,6 +67,7 @@ def test_the_run_file_of_a_path_repeats_its_fit(world, multipliers, tmp_path: Pa
     assert (tmp_path / "again" / f"{name}.npz").read_bytes() == (multipliers / f"{name}.npz").read_bytes()
 
 
+@pytest.mark.thorough
 def test_one_standard_error_is_a_stronger_regularisation(world, multipliers, tmp_path: Path) -> None:
     words = (*QUICK, *LEAN, "--choice", "one_se", "--no-map")
     found = as_json("path", world.records, world.layers, *words, "-o", tmp_path / "out")
@@ -104,6 +105,7 @@ def test_the_run_file_of_strata_repeats_them_byte_for_byte(world, strata, tmp_pa
             assert (tmp_path / "again" / name).read_bytes() == (strata / name).read_bytes(), name
 
 
+@pytest.mark.thorough
 def test_strata_are_named_in_a_run_file_as_in_the_terminal(own, tmp_path: Path, monkeypatch) -> None:
     """A layer by its name, a file beside the run file, and squares, from another folder."""
     results = {}
@@ -120,6 +122,7 @@ def test_strata_are_named_in_a_run_file_as_in_the_terminal(own, tmp_path: Path, 
     assert results["name"]["choice"] == "one_se"
 
 
+@pytest.mark.thorough
 def test_several_species_have_a_folder_each(world, tmp_path: Path) -> None:
     """One that cannot be followed does not stop the other."""
     records = rows(world.both)
@@ -140,6 +143,7 @@ def as_json_of_failing(*words) -> dict:
     return json.loads(result.stdout)
 
 
+@pytest.mark.thorough
 def test_spatial_folds_choose_too(world, tmp_path: Path) -> None:
     words = ("--split", "block", "--block-size", 40, "--folds", 3, "--no-map", *LEAN)
     for k, kind in enumerate((("--strata", "grid:30km"), QUICK)):

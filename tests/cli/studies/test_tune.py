@@ -200,6 +200,7 @@ def test_records_set_aside_play_no_part_in_the_choice(world, tmp_path: Path) -> 
     assert folds[0]["auc.train"] != rows(tmp_path / "all" / "tune_folds.csv")[0]["auc.train"]
 
 
+@pytest.mark.thorough
 def test_structural_prices(world, tmp_path: Path) -> None:
     words = ("--model", "structural", "--families", "trees:3", "--lambdas", "0.05,0.2", "--betas", "0.02,0.1")
     succeed("tune", world.records, world.layers, *POINTS, *words, "--folds", 2, "-o", tmp_path / "out")

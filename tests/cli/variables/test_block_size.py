@@ -71,6 +71,7 @@ def test_a_size_is_suggested_where_none_was_given(world, measured: tuple[Path, s
     assert "divided by: block of " in fine
 
 
+@pytest.mark.thorough
 def test_classes_and_communities(world, tmp_path: Path) -> None:
     words = ("fit", world.survey, world.layers, *CATEGORICAL, "--response", "presence", "--fc", "l", "--rm", 1)
     words = (*words, "--no-map", "--no-curves", *PLAIN)

@@ -20,6 +20,7 @@ def kept(folder: Path) -> set[str]:
     return set(load_model(model).encoder.names)
 
 
+@pytest.mark.thorough
 def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("fit", redundant.records, redundant.layers, *QUICK, *POINTS, "--projections", redundant.warmer)
@@ -92,6 +93,7 @@ def test_every_species_has_variables_of_its_own(redundant, tmp_path: Path) -> No
         assert (folder / "variables.csv").exists()
 
 
+@pytest.mark.thorough
 def test_folds_choose_by_their_own_training_records(redundant, tmp_path: Path) -> None:
     words = ("fit", redundant.records, redundant.layers, *BARE, *POINTS, "--drop-correlated", 0.6, "--folds", 3)
     more = ("--jackknife", "--null-models", 2, "--test-percent", 20, *LEAN)
@@ -147,6 +149,7 @@ def test_tuning_tries_settings_with_the_variables_that_are_kept(redundant, tmp_p
     assert {"tune.csv", "variables.csv"} <= set(files(tmp_path / "out"))
 
 
+@pytest.mark.thorough
 def test_path_and_curves_have_fewer_variables_and_strata_none(redundant, tmp_path: Path) -> None:
     words = (redundant.records, redundant.layers, "--categorical", "landcover", "--fc", "l", *POINTS, *LEAN)
     path = model_answer("path", *words, "--drop-correlated", 0.7, "--no-map", "--no-curves", "-o", tmp_path / "path")
@@ -157,6 +160,7 @@ def test_path_and_curves_have_fewer_variables_and_strata_none(redundant, tmp_pat
     assert "layers.drop_vif=5.0 does not apply to strata, which have no variables" in strata
 
 
+@pytest.mark.thorough
 def test_presence_and_absence(redundant, tmp_path: Path) -> None:
     words = ("fit", redundant.survey, redundant.layers, "--response", "presence", "--fc", "l", "--rm", 1, "--no-curves")
     more = ("--categorical", "landcover", "--drop-correlated", 0.7, "--folds", 3, "--no-map-picture", *LEAN)
@@ -175,6 +179,7 @@ def test_presence_and_absence(redundant, tmp_path: Path) -> None:
     assert [step["variables"] for step in reduced["variable_selection"]["steps"]] == [8, 7, 6, 5, 4, 3]
 
 
+@pytest.mark.thorough
 def test_communities(redundant, tmp_path: Path) -> None:
     words = ("joint", redundant.survey, redundant.layers, "--categorical", "landcover", "--learner", "crf-l2")
     words = (*words, "--cost", 1, *LEAN)

@@ -263,6 +263,7 @@ def test_many_paths_of_whole_numbers_are_those_in_fractions():
         compare_with_fractions(*integer_problem(number))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [3000, 20_000])
 def test_a_large_zipf_alphabet(n):
     """The paper's own experiment, §8: sums of many small terms must not wear out along tens of thousands of moves."""

@@ -68,6 +68,7 @@ def theirs(tmp_path_factory):
     return dict(np.load(folder / "out.npz"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_same_objective_to_a_millionth(name, theirs):
     case, columns, beta = problem_of(*SETTINGS[name])

@@ -186,6 +186,7 @@ def test_without_map_and_report_neither_is_written(layers: Stack, tmp_path: Path
     assert {path.name for path in (tmp_path / "group").iterdir()} == set(files.values())
 
 
+@pytest.mark.thorough
 def test_the_same_model_gives_the_same_bytes(layers: Stack, tmp_path: Path) -> None:
     for name in ("one", "other"):
         written(model_of(layers, 6), layers, tmp_path / name)

@@ -130,6 +130,7 @@ def test_the_panel_has_finer_levels_of_large_maps(tmp_path: Path) -> None:
     assert len(make_page(results).encode()) < 2_000_000
 
 
+@pytest.mark.thorough
 def test_full_pages_hold_every_cell_of_every_map(large: Path, tmp_path: Path) -> None:
     shutil.copytree(large, tmp_path / "copy")
     results = ask_for_all(tmp_path / "copy")
