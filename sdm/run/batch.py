@@ -198,8 +198,7 @@ class Batch:
     ) -> None:
         if here := isinstance(executor, Here):
             give_memory_back()
-        fitted = [name for name in todo if name in self.prepared.tables]
-        token = folder.begin(self.job, sent=not here, alike=[self.prepared.only(name) for name in fitted[:2]])
+        token = folder.begin(self.job, sent=not here)
         if (check := getattr(executor, "check", None)) is not None:
             check(folder.path)
         folders = self.plan.folders
@@ -217,7 +216,8 @@ class Batch:
                     if here:
                         yield self.job, folder, token, k, parts, self.progress, self._settle
                     else:
-                        yield os.path.abspath(folder.place), token, k, folder.arrays.dumps(parts)
+                        folder.notes(token, k).send(parts)
+                        yield os.path.abspath(folder.place), token, k
 
             for k, future in as_done(executor, do_unit if here else do_sent_unit, calls()):
                 notes = folder.notes(token, unit + k)

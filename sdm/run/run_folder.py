@@ -3,6 +3,7 @@ how far each of them is. It goes when the run has ended; the next run takes over
 
 import logging
 import os
+import pickle
 import secrets
 import shutil
 import time
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import OutputError
-from sdm.executors.sharing import SharedArrays, loads
 from sdm.run.journal import JournalEntry, append_lines, read_entry, read_lines
 from sdm.storage.commit import staging_species
 from sdm.storage.written_files import read_list, refuse_obstacle, sdm_files, trim_list, write_list
@@ -54,25 +54,17 @@ class RunFolder:
     def __init__(self, place: Path) -> None:
         self.place, self.path = place, place / NAME
 
-    def begin(self, job: object, *, sent: bool, alike: Sequence[object] = ()) -> str:
-        """Make the folder, with the job where it is `sent` to other processes, and the arrays that all models share,
-        of which two are given as `alike`; return the token of the run."""
+    def begin(self, job: object, *, sent: bool) -> str:
+        """Make the folder, with the job where it is `sent` to other processes; return the token of the run."""
         token = secrets.token_hex(8)
         self.remove()  # whoever made it
         if os.path.lexists(self.path):
             raise OutputError(f"{self.path} is left over from an earlier run: remove it by hand")
         (self.path / _UNITS).mkdir(parents=True)
-        self.arrays = SharedArrays(self.arrays_of(token))
         if sent:
-            if len(alike) > 1:
-                self.arrays.share(*alike[:2])
-            (self.path / _JOB).write_bytes(self.arrays.dumps((os.getcwd(), job)))
+            (self.path / _JOB).write_bytes(pickle.dumps((os.getcwd(), job)))
         (self.path / _TOKEN).write_text(token, encoding="ascii")
         return token
-
-    def arrays_of(self, token: str) -> Path:
-        """Return the folder of the arrays of a run: workers of a cluster outlive runs, and keep what they have read."""
-        return self.path / f"arrays-{token}"
 
     def check(self, token: str) -> None:
         """Raise if the run of this token is over."""
@@ -109,10 +101,18 @@ class RunFolder:
 
 
 class UnitNotes:
-    """The notes of one task: which species it has in hand, and how those before ended."""
+    """The notes of one task: what it is about, which species it has in hand, and how those before ended."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._parts = path, path.with_suffix(".parts")
+
+    def send(self, parts: object) -> None:
+        """Leave what the task is about to the process that does it."""
+        self._parts.write_bytes(pickle.dumps(parts))
+
+    def parts(self) -> Any:
+        """Return what the task is about."""
+        return pickle.loads(self._parts.read_bytes())  # noqa: S301 - from the process that gave the task
 
     def at(self, what: str, species: str = "") -> None:
         """Note what begins."""
@@ -137,7 +137,8 @@ class UnitNotes:
 
     def remove(self) -> None:
         """Remove the notes, for the journal has them."""
-        self.path.unlink(missing_ok=True)
+        for path in (self.path, self._parts):
+            path.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=2)
@@ -146,7 +147,7 @@ def load_job(place: str, token: str) -> Any:
     in the folder that the run was started in: paths of layers may be relative to it."""
     folder = RunFolder(Path(place))
     folder.check(token)
-    home, job = loads((folder.path / _JOB).read_bytes(), folder.arrays_of(token))
+    home, job = pickle.loads((folder.path / _JOB).read_bytes())  # noqa: S301 - from the process that started the run
     try:
         os.chdir(home)
     except OSError as error:

@@ -11,7 +11,6 @@ from time import perf_counter
 
 from sdm.errors import DataError, OutputError, SdmError, shortage
 from sdm.executors.ahead import run_threads
-from sdm.executors.sharing import loads
 from sdm.kinds.task import AnyTask, ModelMaps, ModelResult, Prepared
 from sdm.run.job import Job, Ready
 from sdm.run.journal import DONE, FAILED, JournalEntry
@@ -31,12 +30,12 @@ class Part:
     prepared: Prepared
 
 
-def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[JournalEntry]:
+def do_sent_unit(place: str, token: str, unit: int) -> list[JournalEntry]:
     """Do a unit in a process of its own."""
     job: Job = load_job(place, token)
     folder = RunFolder(Path(place))
     with run_threads(job.options.threads):
-        return do_unit(job, folder, token, unit, loads(parts, folder.arrays_of(token)))
+        return do_unit(job, folder, token, unit, folder.notes(token, unit).parts())
 
 
 def do_unit(
