@@ -14,6 +14,7 @@ from sdm.estimators.maxent import Maxent
 from sdm.kinds.registry import task_for
 from sdm.kinds.species.fit import fit_species, fit_variables, measure_species
 from sdm.kinds.species.inputs import Prepared, SpeciesPrepared, prepare_species
+from sdm.kinds.species.sampling import random_share
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 
@@ -382,3 +383,10 @@ def test_what_needs_layers(tmp_path: Path, more: dict) -> None:
         prepare_species(make_options({"occurrences": str(tmp_path / "t.csv")}, more))
     with pytest.raises(OptionError, match="needs layers, whose cells it compares with"):
         prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "uncertainty"}))
+
+
+def test_features_of_place_have_fewer_random_cells() -> None:
+    shared = {"fit.model": "shared", "background.kind": "target-group"}
+    assert random_share(make_options(shared), False) == 0.1
+    assert random_share(make_options(shared), True) == 0.03, "they learn where the sites are"
+    assert random_share(make_options(shared | {"background.random_share": 0.2}), True) == 0.2
