@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sdm.joint.graph import Forest
 from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
-from sdm.report.figures.style import ACCENT, GREY, INK, Sheet, drawable, few_ticks, new_figure, safe_text, save
+from sdm.report.figures.style import ACCENT, GREY, INK, drawable, few_ticks, new_figure, one_plot, safe_text, save
 from sdm.report.paper import INCH, PAGE, PLAIN, SMALL, TITLE, Paper
 from sdm.types import Array, Numbers, Row
 
@@ -98,11 +99,10 @@ def _table_figure(
     title: str,
     label: str,
     paper: Paper,
-) -> Sheet:
+) -> Figure:
     """Return the picture of a table of effects as colours, those that are unsure pale."""
     rows, columns = values.shape
-    figure = new_figure(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
-    axes = figure.subplots()
+    figure, axes = one_plot(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
     most = float(np.nanmax(np.abs(values), initial=0.1))
     scale: dict[str, Any] = {"cmap": COLOURS, "vmin": -most, "vmax": most, "interpolation": "nearest"}
     axes.imshow(values, alpha=np.where(unsure, PALE, 1.0), **scale)
@@ -149,8 +149,7 @@ def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper:
         )
         for part in shown
     }
-    figure = new_figure(PAGE, min(32.0 + CELL * len(rows), TALLEST), paper)
-    axes = figure.subplots()
+    figure, axes = one_plot(PAGE, min(32.0 + CELL * len(rows), TALLEST), paper)
     colours = _colours(len(shown) - 1)
     right, left = np.zeros(len(rows)), np.zeros(len(rows))
     for part, colour in zip(shown, [*colours, GREY]):
