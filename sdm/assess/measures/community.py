@@ -13,28 +13,24 @@ from sdm.types import Array, Numbers, Row
 
 def species_auc(labels: States, probability: Array) -> Array:
     """Return every species' AUC over the sites where it is known; NaN where one of the two labels does not occur."""
-    out = np.full(labels.shape[1], np.nan)
-    for s in range(labels.shape[1]):
-        there, away = probability[labels[:, s] == 1, s], probability[labels[:, s] == 0, s]
-        if there.size and away.size:
-            out[s] = auc(there, away)
-    return out
+    return np.array([auc(*sites) if sites else np.nan for sites in _by_label(labels, probability)])
+
+
+def _by_label(labels: States, probability: Array) -> list[tuple[Array, Array] | None]:
+    """Return every species' probabilities where it is and where it is not; None where one of the two does not occur."""
+    parts = [(p[known == 1], p[known == 0]) for known, p in zip(labels.T, probability.T)]
+    return [(there, away) if there.size and away.size else None for there, away in parts]
 
 
 def species_tss(labels: States, probability: Array, cutoffs: Array) -> Array:
     """Return every species' true skill statistic at its cutoff; NaN where a label or a cutoff is missing."""
-    out = np.full(labels.shape[1], np.nan)
-    for s, cutoff in enumerate(cutoffs):
-        there, away = probability[labels[:, s] == 1, s], probability[labels[:, s] == 0, s]
-        if there.size and away.size and np.isfinite(cutoff):
-            out[s] = tss(there, away, cutoff)
-    return out
+    parts = zip(_by_label(labels, probability), cutoffs)
+    return np.array([tss(*sites, cutoff) if sites and np.isfinite(cutoff) else np.nan for sites, cutoff in parts])
 
 
 def best_cutoffs(labels: States, probability: Array) -> Array:
     """Return the cutoff of every species at which its true skill statistic is largest; NaN where it has none."""
-    parts = [(p[known == 1], p[known == 0]) for known, p in zip(labels.T, probability.T)]
-    return np.array([max_tss(*part)[1] if all(side.size for side in part) else np.nan for part in parts])
+    return np.array([max_tss(*sites)[1] if sites else np.nan for sites in _by_label(labels, probability)])
 
 
 def richness_error(labels: States, probability: Array) -> float:
