@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sdm.assess.measures.basic import evenly
 from sdm.assess.uncertainty import summarise
 from sdm.errors import OptionError
 from sdm.models.interface import FeatureModel
@@ -101,7 +102,7 @@ def partial_dependence(
 ) -> Profile:
     """Vary one variable and average the predictions over (at most `rows` evenly chosen points of) the background."""
     x = response_grid(model, v) if x is None else x
-    some = _evenly(background, rows)
+    some = evenly(background, rows)
     columns = list(np.tile(some, (x.size, 1)).T)
     columns[v] = np.repeat(x, len(some))
     y = model.predict_columns(columns, scale, clamp).reshape(x.size, len(some)).mean(axis=1)
@@ -154,7 +155,7 @@ def surface(
     if kind not in ("marginal", "partial"):
         raise OptionError(f"kind={kind!r}: expected marginal or partial")
     x, y = response_grid(model, u, points), response_grid(model, v, points)
-    base = typical(model, rows)[None, :] if kind == "marginal" else _evenly(rows, 100)
+    base = typical(model, rows)[None, :] if kind == "marginal" else evenly(rows, 100)
     z = np.zeros(x.size * y.size)
     for row in base:
         columns = [np.full(z.size, value) for value in row]
@@ -206,13 +207,6 @@ def _response(model: ValueModel, table: Array, v: int, scale: str, clamp: bool) 
     if model.variables[v].categorical:
         start[0, v] = table[:, v].min() - 1
     return model.predict(table, "link", clamp) - lenient.predict(start, "link", clamp)
-
-
-def _evenly(rows: Array, limit: int) -> Array:
-    """Return at most `limit` rows, at even distances."""
-    if len(rows) <= limit:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]
 
 
 def _profile(model: FeatureModel | PresenceOf, v: int, kind: str, x: Array, y: Array) -> Profile:

@@ -246,6 +246,11 @@ def ranks(values: Array) -> Array:
     return mean
 
 
+def evenly(rows: Array, most: int) -> Array:
+    """Return at most so many rows, at even distances."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
+
+
 def check_counts(presence: Array, background: Array) -> None:
     """Refuse to measure without a presence or without a background point."""
     if not presence.size or not background.size:
