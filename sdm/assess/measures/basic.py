@@ -34,14 +34,6 @@ def auc_deviation(presence: Array, background: Array) -> float:
     return float(np.sqrt(np.var(rank_p, ddof=1) / presence.size + np.var(rank_b, ddof=1) / background.size))
 
 
-def roc(presence: Array, background: Array) -> tuple[Array, Array]:
-    """Return the ROC curve from (0, 0) to (1, 1): shares of background (area) and presences at or above each level."""
-    levels = np.unique(np.concatenate([presence, background]))[::-1]
-    sensitivity = 1.0 - np.searchsorted(np.sort(presence), levels, side="left") / presence.size
-    area = 1.0 - np.searchsorted(np.sort(background), levels, side="left") / background.size
-    return np.concatenate([[0.0], area]), np.concatenate([[0.0], sensitivity])
-
-
 def auc_difference(train: float, validation: float) -> float:
     """Return training less validation AUC (ENMeval's `auc.diff`): how much better a model knows its own records."""
     return train - validation
