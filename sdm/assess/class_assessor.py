@@ -54,10 +54,6 @@ class Classes(Assessor):
     higher = HIGHER
     averaged = (*HIGHER, "loss.const.val")
 
-    def default(self) -> ConditionalMaxent:
-        """Return ConditionalMaxent with its default options."""
-        return ConditionalMaxent()
-
     def fit(
         self,
         table: ClassSample,

@@ -126,7 +126,7 @@ class Surface:
     """The prediction over two variables: `z[i, j]` at `x[i]` of the first and `y[j]` of the second."""
 
     variables: tuple[str, str]
-    kind: str  # "marginal" or "partial", as for a `Profile`
+    kind: str  # "marginal", as for a `Profile`
     x: Array
     y: Array
     z: Array
@@ -142,28 +142,18 @@ def surface(
     scale: str,
     clamp: bool = True,
     *,
-    kind: str = "marginal",
     points: int = SIDE,
 ) -> Surface:
-    """Vary two variables at a time, with a grid of points.
-
-    `rows` are the presences, at whose mean the others are held (`marginal`); or background over which predictions are
-    averaged (`partial`), of which 100 points at even distances stand for all.
-    """
+    """Vary two variables at a time, with a grid of points, the others held at the mean of `rows`, the presences."""
     if u == v:
         raise OptionError(f"a surface needs two variables, got '{model.names[u]}' twice")
-    if kind not in ("marginal", "partial"):
-        raise OptionError(f"kind={kind!r}: expected marginal or partial")
     x, y = response_grid(model, u, points), response_grid(model, v, points)
-    base = typical(model, rows)[None, :] if kind == "marginal" else evenly(rows, 100)
-    z = np.zeros(x.size * y.size)
-    for row in base:
-        columns = [np.full(z.size, value) for value in row]
-        columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
-        z += model.predict_columns(columns, scale, clamp) / len(base)
+    columns = [np.full(x.size * y.size, value) for value in typical(model, rows)]
+    columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
+    z = model.predict_columns(columns, scale, clamp)
     first, second = model.variables[u], model.variables[v]
     ranges, classes = ((first.lo, first.hi), (second.lo, second.hi)), (class_names(model, u), class_names(model, v))
-    return Surface((first.name, second.name), kind, x, y, z.reshape(x.size, y.size), ranges, classes)
+    return Surface((first.name, second.name), "marginal", x, y, z.reshape(x.size, y.size), ranges, classes)
 
 
 @dataclass(frozen=True)

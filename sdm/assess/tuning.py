@@ -109,7 +109,7 @@ def search_settings(
     settings: Sequence[Setting],
     split: Split | None,
     *,
-    base: Parameters | None = None,
+    base: Parameters,
     assessor: Assessor = PRESENCE_ONLY,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -122,13 +122,12 @@ def search_settings(
     """
     if not settings:
         raise OptionError("there is no setting to try: give at least one")
-    estimator = assessor.default() if base is None else base
     for setting in settings:
-        estimator.changed(**setting)  # an unknown option is refused before any work
+        base.changed(**setting)  # an unknown option is refused before any work
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
     # Those with the most classes of features take the longest: first, so that no process works alone at the end.
     chains = sorted(_chains(settings), key=lambda chain: -len(str(settings[chain[0]].get("features", ""))))
-    jobs = [(table, estimator, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
+    jobs = [(table, base, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
     whole: dict[int, Row] = {}
     measured: list[list[tuple[Row, Any]]] = [[] for _ in settings]
     results = run_all(_chain, jobs, executor, progress, "tuning")

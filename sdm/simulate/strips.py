@@ -75,14 +75,14 @@ class WorldPlan:
     def suitability(self, number: int, columns: Floats) -> Floats:
         """Return the suitability for a species where what it responds to (:meth:`known_to_species`) has these values;
         rounded to 1e-4 unless species share axes."""
-        species = self.species[number]
+        species, out = self.species[number], np.empty(columns.shape[1], np.float32)
         if isinstance(species, AxisSpecies):
             level = np.full(columns.shape[1], species.intercept)
             for slope, axis in zip(species.slopes, columns):
                 level += slope * axis.astype(np.float64)
-            return np.exp(level).astype(np.float32)
-        out = np.empty(columns.shape[1], np.float32)
-        niche_values(out, columns, *self.niches[number])
+            out[:] = np.exp(level)
+        else:
+            niche_values(out, columns, *self.niches[number])
         return out
 
 

@@ -140,14 +140,8 @@ def test_a_surface_varies_two_variables(fitted) -> None:
     # with the second at its typical class, a column is the marginal curve
     clay = int(typical(model, presences)[2])
     assert made.z[:, clay] == pytest.approx(marginal(model, 0, presences, "cloglog", x=made.x).y)
-    averaged = surface(model, 0, 1, presences, "raw", kind="partial", points=5)
-    rows = presences.copy()
-    rows[:, 0], rows[:, 1] = averaged.x[3], averaged.y[2]
-    assert averaged.z[3, 2] == pytest.approx(model.predict(rows, "raw").mean())
     with pytest.raises(OptionError, match="two variables, got 'rain' twice"):
         surface(model, 1, 1, presences, "raw")
-    with pytest.raises(OptionError, match="kind='full'"):
-        surface(model, 0, 1, presences, "raw", kind="full")
 
 
 def test_bands_hold_the_replicates(fitted) -> None:
