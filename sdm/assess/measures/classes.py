@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sdm.assess.importance import Permutation, permute_variables
 from sdm.assess.measures.basic import auc
-from sdm.assess.profiles import class_names, response_grid, typical
+from sdm.assess.profiles import Profile, class_names, response_grid, typical
 from sdm.models.classes import ClassModel
 from sdm.types import Array, Numbers, Progress
 
@@ -112,20 +112,9 @@ def permute_classes(
     return permute_variables(quality, x, model.names, repeats, np.random.default_rng([seed, 11]), progress)
 
 
-@dataclass(frozen=True)
-class ClassProfile:
-    """How the probabilities `y` `(C, k)` change with one variable's values `x`, the others held at their mean."""
-
-    variable: str
-    x: Array
-    y: Array
-    lo: float
-    hi: float
-    categories: tuple[str, ...] | None
-
-
-def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[ClassProfile]:
-    """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category."""
+def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Profile]:
+    """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category. The
+    responses are the probabilities of the classes, `(C, k)`."""
     middle, out = typical(model, x), []
     for v, variable in enumerate(model.variables):
         if (len(variable.classes) < 2) if variable.categorical else (variable.lo == variable.hi):
@@ -134,5 +123,5 @@ def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Clas
         table = np.tile(middle, (values.size, 1))
         table[:, v] = values
         y = model.distributions(table, clamp)
-        out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(model, v)))
+        out.append(Profile(variable.name, "classes", values, y, variable.lo, variable.hi, class_names(model, v)))
     return out

@@ -141,7 +141,7 @@ def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: Cla
         own = marginal(presence, v, sample.values, "probability")
         np.testing.assert_array_equal(own.x, by[name].x)
         np.testing.assert_array_equal(own.y, by[name].y[presence.c])
-        assert own.classes == by[name].categories
+        assert own.classes == by[name].classes
     v = 2
     mean = partial_dependence(presence, v, sample.values, "probability", x=np.array([0.0]))
     rows = sample.values.copy()
