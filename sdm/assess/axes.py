@@ -46,10 +46,9 @@ def response_shares(model: GroupModel) -> Shares:
     return Shares(1.0 - own, own)
 
 
-def shared_numbers(model: GroupModel, species: str, shares: Shares | None = None) -> Numbers:
-    """Return what the results of one species say of its group (JSON values); `shares` where they are known already."""
-    s = model.position(species)
-    shares = shares or response_shares(model)
+def shared_numbers(model: GroupModel, species: str) -> Numbers:
+    """Return what the results of one species say of its group (JSON values)."""
+    s, shares = model.position(species), response_shares(model)
     return {
         "rank": model.rank,
         "explained": model.explained.tolist(),

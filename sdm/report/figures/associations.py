@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -150,7 +151,7 @@ def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper:
         for part in shown
     }
     figure, axes = one_plot(PAGE, min(32.0 + CELL * len(rows), TALLEST), paper)
-    colours = _colours(len(shown) - 1)
+    colours = colormaps["viridis"](np.linspace(0.0, 1.0, len(shown) - 1))
     right, left = np.zeros(len(rows)), np.zeros(len(rows))
     for part, colour in zip(shown, [*colours, GREY]):
         width = values[part]
@@ -165,12 +166,6 @@ def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper:
     axes.set_xlabel("Share of the variance of the log-odds", fontsize=SMALL)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize=SMALL, frameon=False)
     return save(figure, path)
-
-
-def _colours(count: int) -> list[Any]:
-    from matplotlib import colormaps
-
-    return [colormaps["viridis"](k / max(count - 1, 1)) for k in range(count)]
 
 
 def draw_network(
