@@ -92,17 +92,10 @@ def additive(model: Model, v: int, clamp: bool = True) -> Profile:
 
 
 def partial_dependence(
-    model: ValueModel,
-    v: int,
-    background: Array,
-    scale: str,
-    clamp: bool = True,
-    x: Array | None = None,
-    rows: int = ROWS,
+    model: ValueModel, v: int, background: Array, scale: str, clamp: bool = True, rows: int = ROWS
 ) -> Profile:
     """Vary one variable and average the predictions over (at most `rows` evenly chosen points of) the background."""
-    x = response_grid(model, v) if x is None else x
-    some = evenly(background, rows)
+    x, some = response_grid(model, v), evenly(background, rows)
     columns = list(np.tile(some, (x.size, 1)).T)
     columns[v] = np.repeat(x, len(some))
     y = model.predict_columns(columns, scale, clamp).reshape(x.size, len(some)).mean(axis=1)
@@ -135,14 +128,7 @@ class Surface:
 
 
 def surface(
-    model: ValueModel,
-    u: int,
-    v: int,
-    rows: Array,
-    scale: str,
-    clamp: bool = True,
-    *,
-    points: int = SIDE,
+    model: ValueModel, u: int, v: int, rows: Array, scale: str, clamp: bool = True, *, points: int = SIDE
 ) -> Surface:
     """Vary two variables at a time, with a grid of points, the others held at the mean of `rows`, the presences."""
     if u == v:
@@ -172,8 +158,8 @@ class Band:
     classes: tuple[str, ...] | None = None
 
 
-def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
-    """Gather replicates' profiles, drawn at the same values; the quantiles leave out half of `1 − interval` each."""
+def band(profiles: Sequence[Profile]) -> Band:
+    """Gather replicates' profiles, drawn at the same values."""
     if len(profiles) < 2:
         raise OptionError(f"a band needs the profiles of at least 2 replicates, got {len(profiles)}")
     first = profiles[0]
@@ -183,7 +169,7 @@ def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
                 f"the profiles of '{first.variable}' ({first.kind}) and '{other.variable}' ({other.kind}) are not at "
                 "the same values: draw them at the same x"
             )
-    spread = summarise([profile.y for profile in profiles], interval)
+    spread = summarise([profile.y for profile in profiles])
     drawn = (spread.mean, spread.sd, spread.lower, spread.upper)
     lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)
     return Band(first.variable, first.kind, first.x, *drawn, lo, hi, first.classes)

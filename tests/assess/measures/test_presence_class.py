@@ -143,9 +143,9 @@ def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: Cla
         np.testing.assert_array_equal(own.y, by[name].y[presence.c])
         assert own.classes == by[name].classes
     v = 2
-    mean = partial_dependence(presence, v, sample.values, "probability", x=np.array([0.0]))
+    mean = partial_dependence(presence, v, sample.values, "probability")
     rows = sample.values.copy()
-    rows[:, v] = 0.0
+    rows[:, v] = mean.x[0]
     assert mean.y[0] == pytest.approx(presence.predict(rows).mean())
     plane = surface(presence, 1, 2, sample.values, "probability", points=3)
     assert plane.z.shape == (3, 3)
