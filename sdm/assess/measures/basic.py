@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 # ------------------------------------------------------------------------------------------------------- AUC
 
@@ -241,6 +241,12 @@ def ranks(values: Array) -> Array:
 def evenly(rows: Array, most: int) -> Array:
     """Return at most so many rows, at even distances."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
+
+
+def by_label(values: Array, labels: AnyArray) -> list[tuple[Array, Array] | None]:
+    """Return the values of every row where its label is 1, and where it is 0; None where one of the two is missing."""
+    parts = [(row[label == 1], row[label == 0]) for row, label in zip(values, labels)]
+    return [(there, away) if there.size and away.size else None for there, away in parts]
 
 
 def check_counts(presence: Array, background: Array) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.assess.importance import Permutation, permute_variables
-from sdm.assess.measures.basic import auc
+from sdm.assess.measures.basic import auc, by_label
 from sdm.assess.profiles import Profile, class_names, response_grid, typical
 from sdm.models.classes import ClassModel
 from sdm.types import Array, Numbers, Progress
@@ -67,13 +66,12 @@ def measure_classes(p: Array, targets: Array, shares: Array | None = None) -> Cl
     rows, columns = confusion.sum(axis=1), confusion.sum(axis=0)
     accuracy = float(np.trace(confusion) / total)
     chance = float(rows @ columns / total**2)
-    inside = targets >= 0.5
     return ClassMeasures(
         confusion,
         _log_loss(p, targets),
         accuracy,
         (accuracy - chance) / (1.0 - chance) if chance < 1.0 else float("nan"),
-        np.array([_auc(own, here) for own, here in zip(p, inside)]),
+        np.array([auc(*sites) if sites else np.nan for sites in by_label(p, targets >= 0.5)]),
         _ratio(np.diag(confusion), rows),
         _ratio(np.diag(confusion), columns),
         int(np.count_nonzero(np.any((targets > 0) & (p == 0), axis=0))),
@@ -83,10 +81,6 @@ def measure_classes(p: Array, targets: Array, shares: Array | None = None) -> Cl
 
 def _log_loss(p: Array, targets: Array) -> float:
     return float(-np.sum(targets * np.log(np.maximum(p, LEAST))) / p.shape[1])
-
-
-def _auc(p: Array, inside: NDArray[np.bool_]) -> float:
-    return auc(p[inside], p[~inside]) if inside.any() and not inside.all() else float("nan")
 
 
 def _ratio(part: Array, whole: Array) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.assess.measures.basic import auc, max_tss, tss
+from sdm.assess.measures.basic import auc, by_label, max_tss, tss
 from sdm.features.terms import PRODUCT
 from sdm.joint.inference import States
 from sdm.joint.learners.tuning import hamming
@@ -13,24 +13,18 @@ from sdm.types import Array, Numbers, Row
 
 def species_auc(labels: States, probability: Array) -> Array:
     """Return every species' AUC over the sites where it is known; NaN where one of the two labels does not occur."""
-    return np.array([auc(*sites) if sites else np.nan for sites in _by_label(labels, probability)])
-
-
-def _by_label(labels: States, probability: Array) -> list[tuple[Array, Array] | None]:
-    """Return every species' probabilities where it is and where it is not; None where one of the two does not occur."""
-    parts = [(p[known == 1], p[known == 0]) for known, p in zip(labels.T, probability.T)]
-    return [(there, away) if there.size and away.size else None for there, away in parts]
+    return np.array([auc(*sites) if sites else np.nan for sites in by_label(probability.T, labels.T)])
 
 
 def species_tss(labels: States, probability: Array, cutoffs: Array) -> Array:
     """Return every species' true skill statistic at its cutoff; NaN where a label or a cutoff is missing."""
-    parts = zip(_by_label(labels, probability), cutoffs)
+    parts = zip(by_label(probability.T, labels.T), cutoffs)
     return np.array([tss(*sites, cutoff) if sites and np.isfinite(cutoff) else np.nan for sites, cutoff in parts])
 
 
 def best_cutoffs(labels: States, probability: Array) -> Array:
     """Return the cutoff of every species at which its true skill statistic is largest; NaN where it has none."""
-    return np.array([max_tss(*sites)[1] if sites else np.nan for sites in _by_label(labels, probability)])
+    return np.array([max_tss(*sites)[1] if sites else np.nan for sites in by_label(probability.T, labels.T)])
 
 
 def richness_error(labels: States, probability: Array) -> float:
