@@ -25,8 +25,6 @@ from sdm.assess.measures.presence_only import (
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
-from sdm.estimators.maxent import Maxent
-from sdm.estimators.params import Parameters
 from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
 from sdm.types import Array, Index, Row
@@ -61,10 +59,6 @@ class Assessor(ABC):
 
     higher: ClassVar[Mapping[str, bool]]  # measures to choose settings and compare null models by; is more better?
     averaged: ClassVar[tuple[str, ...]]  # all measures of a fold that are averaged
-
-    @abstractmethod
-    def default(self) -> Parameters:
-        """Return an estimator with its default options."""
 
     @abstractmethod
     def fit(self, table: Any, estimator: Any, columns: Sequence[int] | None = None, start: Any = None) -> Any:
@@ -139,10 +133,6 @@ class PresenceOnly(Assessor):
 
     higher = HIGHER
     averaged = (*HIGHER, "loss.const.val")
-
-    def default(self) -> Maxent:
-        """Return Maxent with its default options."""
-        return Maxent()
 
     def fit(
         self,

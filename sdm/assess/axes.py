@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.assess.measures.basic import evenly
 from sdm.assess.profiles import Profile, class_names, response_grid
 from sdm.data.place import PLACE
 from sdm.features.terms import PRODUCT
@@ -45,10 +46,9 @@ def response_shares(model: GroupModel) -> Shares:
     return Shares(1.0 - own, own)
 
 
-def shared_numbers(model: GroupModel, species: str, shares: Shares | None = None) -> Numbers:
-    """Return what the results of one species say of its group (JSON values); `shares` where they are known already."""
-    s = model.position(species)
-    shares = shares or response_shares(model)
+def shared_numbers(model: GroupModel, species: str) -> Numbers:
+    """Return what the results of one species say of its group (JSON values)."""
+    s, shares = model.position(species), response_shares(model)
     return {
         "rank": model.rank,
         "explained": model.explained.tolist(),
@@ -66,12 +66,7 @@ def shared_numbers(model: GroupModel, species: str, shares: Shares | None = None
 
 def known_sites(model: GroupModel, most: int = SITES) -> Array | None:
     """Return the values of the variables at (some of, at even distances) the sites; None if the model has none."""
-    if model.reference is None:
-        return None
-    values = model.reference.values
-    if len(values) <= most:
-        return values
-    return values[np.linspace(0, len(values) - 1, most).round().astype(np.int64)]
+    return None if model.reference is None else evenly(model.reference.values, most)
 
 
 def axis_profiles(model: GroupModel, axes: Sequence[int]) -> dict[int, list[Profile]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.assessor import Assessor, Gains, OutOfFold
-from sdm.assess.measures.basic import Aicc, auc_difference, likelihood_aicc, max_tss
+from sdm.assess.measures.basic import Aicc, auc_difference, by_label, likelihood_aicc, max_tss
 from sdm.assess.measures.classes import measure_classes
 from sdm.assess.splits.folds import Fold, Split
 from sdm.conditional.targets import scale_proportions
@@ -53,10 +53,6 @@ class Classes(Assessor):
 
     higher = HIGHER
     averaged = (*HIGHER, "loss.const.val")
-
-    def default(self) -> ConditionalMaxent:
-        """Return ConditionalMaxent with its default options."""
-        return ConditionalMaxent()
 
     def fit(
         self,
@@ -210,10 +206,7 @@ def _at_training(model: ClassModel, sample: ClassSample) -> tuple[Row, Array]:
     """Return the measures at the training sites, and the best cutoff of every class there."""
     p, targets = model.distributions(sample.values), targets_of(sample, model.classes)
     found = measure_classes(p, targets, model.shares)
-    best = np.full((len(p), 2), np.nan)
-    for c, (own, inside) in enumerate(zip(p, targets >= 0.5)):
-        if inside.any() and not inside.all():
-            best[c] = max_tss(own[inside], own[~inside])
+    best = np.array([max_tss(*sites) if sites else (np.nan, np.nan) for sites in by_label(p, targets >= 0.5)])
     row = {
         "auc.train": _mean(found.auc, _counted(model)),
         "tss.train": _mean(best[:, 0], _counted(model)),
@@ -230,11 +223,8 @@ def _calls(p: Array, cutoffs: Array) -> Array:
 
 def _skill(calls: Array, targets: Array) -> Array:
     """Return the true skill statistic of every class; NaN where all sites, or none, are of it."""
-    out = np.full(len(calls), np.nan)
-    for c, (own, here) in enumerate(zip(calls, targets >= 0.5)):
-        if here.any() and not here.all():
-            out[c] = own[here].mean() - own[~here].mean()
-    return out
+    sides = by_label(calls, targets >= 0.5)
+    return np.array([sites[0].mean() - sites[1].mean() if sites else np.nan for sites in sides])
 
 
 def _mean(each: Array, counted: list[int]) -> float:

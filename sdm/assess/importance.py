@@ -13,7 +13,7 @@ import numpy as np
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
-from sdm.assess.measures.basic import auc, relative_gain
+from sdm.assess.measures.basic import auc
 from sdm.assess.splits.folds import Divisible
 from sdm.data.place import variable_groups
 from sdm.errors import OptionError
@@ -27,7 +27,6 @@ from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
 from sdm.types import Array, Index, Progress
 
-MEASURES = ("auc", "gain")
 NODES = 32  # of the quadrature along the line of weights: exact to rounding for Shannon, to 1e-5 nats for others
 
 
@@ -49,21 +48,22 @@ def permutation_importance(
     *,
     repeats: int = 10,
     seed: int = 1,
-    by: str = "auc",
     progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
     Variables of place are shuffled together, and are one row.
 
-    `by` is "auc", the drop of training AUC as in Java Maxent, or "gain" (nats; scaled over the shuffled background).
-    Percentages are of the sum of mean drops, those below zero counting as zero; `deviation` is over the repeats, on the
-    same scale.
+    The drop is that of the training AUC (presences being part of the domain), as in Java Maxent. Percentages are of the
+    sum of mean drops, those below zero counting as zero; `deviation` is over the repeats, on the same scale.
     """
-    if by not in MEASURES:
-        raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
+
+    def quality(columns: list[Array]) -> float:
+        raw = model.predict_columns(columns, "raw")
+        return auc(raw[:m], raw)
+
     rows, m = np.vstack([presence, background]), len(presence)
     rng = np.random.default_rng(seed)
-    return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng, progress)
+    return permute_variables(quality, rows, model.names, repeats, rng, progress)
 
 
 def permute_variables(
@@ -96,14 +96,6 @@ def permute_variables(
         Permutation(name, max(float(a), 0.0) * scale, float(b) * scale, float(a), float(b))
         for name, a, b in zip(groups, mean, spread)
     ]
-
-
-def _quality(model: Model, columns: list[Array], m: int, by: str) -> float:
-    """Return the training AUC (presences being part of the domain, as in Java Maxent) or gain."""
-    raw = model.predict_columns(columns, "raw")
-    if by == "auc":
-        return auc(raw[:m], raw)
-    return relative_gain(raw[:m], raw, floor=0.0 if model.alpha == 1.0 else 1e-3)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sdm.assess.measures.basic import evenly
 from sdm.assess.uncertainty import summarise
 from sdm.errors import OptionError
 from sdm.models.interface import FeatureModel
@@ -91,17 +92,10 @@ def additive(model: Model, v: int, clamp: bool = True) -> Profile:
 
 
 def partial_dependence(
-    model: ValueModel,
-    v: int,
-    background: Array,
-    scale: str,
-    clamp: bool = True,
-    x: Array | None = None,
-    rows: int = ROWS,
+    model: ValueModel, v: int, background: Array, scale: str, clamp: bool = True, rows: int = ROWS
 ) -> Profile:
     """Vary one variable and average the predictions over (at most `rows` evenly chosen points of) the background."""
-    x = response_grid(model, v) if x is None else x
-    some = _evenly(background, rows)
+    x, some = response_grid(model, v), evenly(background, rows)
     columns = list(np.tile(some, (x.size, 1)).T)
     columns[v] = np.repeat(x, len(some))
     y = model.predict_columns(columns, scale, clamp).reshape(x.size, len(some)).mean(axis=1)
@@ -125,7 +119,7 @@ class Surface:
     """The prediction over two variables: `z[i, j]` at `x[i]` of the first and `y[j]` of the second."""
 
     variables: tuple[str, str]
-    kind: str  # "marginal" or "partial", as for a `Profile`
+    kind: str  # "marginal", as for a `Profile`
     x: Array
     y: Array
     z: Array
@@ -134,35 +128,18 @@ class Surface:
 
 
 def surface(
-    model: ValueModel,
-    u: int,
-    v: int,
-    rows: Array,
-    scale: str,
-    clamp: bool = True,
-    *,
-    kind: str = "marginal",
-    points: int = SIDE,
+    model: ValueModel, u: int, v: int, rows: Array, scale: str, clamp: bool = True, *, points: int = SIDE
 ) -> Surface:
-    """Vary two variables at a time, with a grid of points.
-
-    `rows` are the presences, at whose mean the others are held (`marginal`); or background over which predictions are
-    averaged (`partial`), of which 100 points at even distances stand for all.
-    """
+    """Vary two variables at a time, with a grid of points, the others held at the mean of `rows`, the presences."""
     if u == v:
         raise OptionError(f"a surface needs two variables, got '{model.names[u]}' twice")
-    if kind not in ("marginal", "partial"):
-        raise OptionError(f"kind={kind!r}: expected marginal or partial")
     x, y = response_grid(model, u, points), response_grid(model, v, points)
-    base = typical(model, rows)[None, :] if kind == "marginal" else _evenly(rows, 100)
-    z = np.zeros(x.size * y.size)
-    for row in base:
-        columns = [np.full(z.size, value) for value in row]
-        columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
-        z += model.predict_columns(columns, scale, clamp) / len(base)
+    columns = [np.full(x.size * y.size, value) for value in typical(model, rows)]
+    columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
+    z = model.predict_columns(columns, scale, clamp)
     first, second = model.variables[u], model.variables[v]
     ranges, classes = ((first.lo, first.hi), (second.lo, second.hi)), (class_names(model, u), class_names(model, v))
-    return Surface((first.name, second.name), kind, x, y, z.reshape(x.size, y.size), ranges, classes)
+    return Surface((first.name, second.name), "marginal", x, y, z.reshape(x.size, y.size), ranges, classes)
 
 
 @dataclass(frozen=True)
@@ -181,8 +158,8 @@ class Band:
     classes: tuple[str, ...] | None = None
 
 
-def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
-    """Gather replicates' profiles, drawn at the same values; the quantiles leave out half of `1 − interval` each."""
+def band(profiles: Sequence[Profile]) -> Band:
+    """Gather replicates' profiles, drawn at the same values."""
     if len(profiles) < 2:
         raise OptionError(f"a band needs the profiles of at least 2 replicates, got {len(profiles)}")
     first = profiles[0]
@@ -192,7 +169,7 @@ def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
                 f"the profiles of '{first.variable}' ({first.kind}) and '{other.variable}' ({other.kind}) are not at "
                 "the same values: draw them at the same x"
             )
-    spread = summarise([profile.y for profile in profiles], interval)
+    spread = summarise([profile.y for profile in profiles])
     drawn = (spread.mean, spread.sd, spread.lower, spread.upper)
     lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)
     return Band(first.variable, first.kind, first.x, *drawn, lo, hi, first.classes)
@@ -206,13 +183,6 @@ def _response(model: ValueModel, table: Array, v: int, scale: str, clamp: bool) 
     if model.variables[v].categorical:
         start[0, v] = table[:, v].min() - 1
     return model.predict(table, "link", clamp) - lenient.predict(start, "link", clamp)
-
-
-def _evenly(rows: Array, limit: int) -> Array:
-    """Return at most `limit` rows, at even distances."""
-    if len(rows) <= limit:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]
 
 
 def _profile(model: FeatureModel | PresenceOf, v: int, kind: str, x: Array, y: Array) -> Profile:

@@ -109,7 +109,7 @@ def search_settings(
     settings: Sequence[Setting],
     split: Split | None,
     *,
-    base: Parameters | None = None,
+    base: Parameters,
     assessor: Assessor = PRESENCE_ONLY,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -122,40 +122,29 @@ def search_settings(
     """
     if not settings:
         raise OptionError("there is no setting to try: give at least one")
-    estimator = assessor.default() if base is None else base
     for setting in settings:
-        estimator.changed(**setting)  # an unknown option is refused before any work
+        base.changed(**setting)  # an unknown option is refused before any work
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
-    chains = _chains(settings)
-    jobs = [(table, estimator, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
     # Those with the most classes of features take the longest: first, so that no process works alone at the end.
-    order = sorted(range(len(jobs)), key=lambda k: -len(str(jobs[k][2][0].get("features", ""))))
-    done = dict(zip(order, run_all(_chain, [jobs[k] for k in order], executor, progress, "tuning")))
-    results = [done[k] for k in range(len(jobs))]
-    whole: dict[int, Numbers] = {}
-    parts: dict[int, list[Row]] = {k: [] for k in range(len(settings))}
-    measured: dict[int, list[tuple[Row, Any]]] = {k: [] for k in range(len(settings))}
-    for (chain, fold), rows in zip(itertools.product(chains, places), results):
-        for k, (row, alone) in zip(chain, rows):
+    chains = sorted(_chains(settings), key=lambda chain: -len(str(settings[chain[0]].get("features", ""))))
+    jobs = [(table, base, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
+    whole: dict[int, Row] = {}
+    measured: list[list[tuple[Row, Any]]] = [[] for _ in settings]
+    results = run_all(_chain, jobs, executor, progress, "tuning")
+    for (chain, fold), found in zip(itertools.product(chains, places), results):
+        for k, (row, alone) in zip(chain, found):
             if fold is None:
                 whole[k] = row
             else:
-                parts[k].append({**settings[k], "tune.args": tune_args(settings[k]), "fold": fold.name, **row})
                 measured[k].append((row, alone))
     delta, weight = aicc_weights([whole[k]["AICc"] for k in range(len(settings))])
-    rows = [
-        {
-            **setting,
-            "tune.args": tune_args(setting),
-            **whole[k],
-            "delta.AICc": float(delta[k]),
-            "w.AIC": float(weight[k]),
-            **(assessor.average(parts[k], [alone for _, alone in measured[k]]) if parts[k] else {}),
-        }
-        for k, setting in enumerate(settings)
-    ]
-    folds = [row for k in range(len(settings)) for row in parts[k]]
-    return Tuning(list(settings), rows, folds, split, assessor.higher, [measured[k] for k in range(len(settings))])
+    rows, folds = list[Row](), list[Row]()
+    for k, setting in enumerate(settings):
+        named = {**setting, "tune.args": tune_args(setting)}
+        averages = assessor.average(*zip(*measured[k])) if measured[k] else {}
+        rows.append({**named, **whole[k], "delta.AICc": float(delta[k]), "w.AIC": float(weight[k]), **averages})
+        folds += [{**named, "fold": fold.name, **row} for fold, (row, _) in zip(places[1:], measured[k]) if fold]
+    return Tuning(list(settings), rows, folds, split, assessor.higher, measured)
 
 
 def tune_args(setting: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from sdm.models.extrapolation import extrapolated
 from sdm.models.presence import ValueModel
 from sdm.types import Array
 
-INTERVAL = 0.9
+LEVELS = (0.05, 0.95)  # of the lower and the upper quantile
 STATISTICS = ("mean", "sd", "lower", "upper")
 
 
@@ -28,18 +28,17 @@ class Spread:
     upper: Array
 
 
-def summarise(predictions: Sequence[NDArray[np.floating]], interval: float = INTERVAL) -> Spread:
+def summarise(predictions: Sequence[NDArray[np.floating]]) -> Spread:
     """Summarise predictions of one window: two or more replicates' arrays of one shape, NaN where there is no value.
 
-    `interval` is the share of replicates between the lower and the upper quantile, so 0.9 for 5 % and 95 %; 1 for the
-    least and the largest. With few replicates quantiles are interpolated between them.
+    With few replicates quantiles are interpolated between them.
     """
-    _check(len(predictions), interval)
+    if len(predictions) < 2:
+        raise OptionError(f"a spread needs at least 2 replicates, got {len(predictions)}")
     stack = np.asarray(predictions, dtype=np.float64)
     ordered = np.sort(stack, axis=0)  # NaN last, so one is in the last row if in any
     missing = np.isnan(ordered[-1])
-    tail = 0.5 * (1.0 - interval)
-    lower, upper = (_quantile(ordered, level) for level in (tail, 1.0 - tail))
+    lower, upper = (_quantile(ordered, level) for level in LEVELS)
     mean, sd = stack.mean(axis=0), stack.std(axis=0, ddof=1)
     return Spread(*(np.where(missing, np.nan, part) for part in (mean, sd, lower, upper)))
 
@@ -49,11 +48,9 @@ def predict_spread(
     columns: Sequence[NDArray[np.floating]],
     scale: str = "cloglog",
     extrapolation: str = "clamp",
-    interval: float = INTERVAL,
 ) -> Spread:
     """Predict one window with every replicate's model and summarise; `columns` as for their `predict_columns`."""
-    _check(len(models), interval)
-    return summarise([_predicted(model, columns, scale, extrapolation) for model in models], interval)
+    return summarise([_predicted(model, columns, scale, extrapolation) for model in models])
 
 
 def _predicted(model: ValueModel, columns: Sequence[NDArray[np.floating]], scale: str, extrapolation: str) -> Array:
@@ -69,10 +66,3 @@ def _quantile(ordered: Array, level: float) -> Array:
     share = place - below
     out: Array = (1.0 - share) * ordered[below] + share * ordered[below + 1]
     return out
-
-
-def _check(replicates: int, interval: float) -> None:
-    if replicates < 2:
-        raise OptionError(f"a spread needs at least 2 replicates, got {replicates}")
-    if not 0.0 < interval <= 1.0:
-        raise OptionError(f"interval={interval!r}: expected a share above 0 and up to 1, such as 0.9")

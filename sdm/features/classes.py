@@ -138,7 +138,7 @@ def _parts(features: str | Sequence[str]) -> list[str]:
 
 def _words(features: str | Iterable[object], blank: bool = False) -> list[str]:
     listed = features.strip().replace("+", ",").split(",") if isinstance(features, str) else map(str, features)
-    return [plain_part(part) for part in listed if blank or part.strip()]
+    return [_part_text(*read_part(part)) for part in listed if blank or part.strip()]
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,11 @@ class FeatureChoice:
         letters: dict[str, str] = {}
         products, others = set[frozenset[str]](), ""
         for part in filter(None, (part.strip() for part in text.split(","))):
-            if found := _PRODUCT.fullmatch(part):
-                products.add(frozenset((found["first"].strip(), found["second"].strip())))
-            elif names_variable(part) and (found := _CLASSES.fullmatch(part)):
-                name = found["name"].strip()
-                letters[name] = letters.get(name, "") + found["letters"].lower()
+            names, own = read_part(part)
+            if len(names) == 2:
+                products.add(frozenset(names))
+            elif names:
+                letters[names[0]] = letters.get(names[0], "") + own
             else:
                 others += part
         return cls(letters, frozenset(products), others)
@@ -197,39 +197,38 @@ class FeatureChoice:
             raise OptionError(f"features name '{name}', which is no variable: {hint}There are {', '.join(known)}")
 
 
+def read_part(part: str) -> tuple[tuple[str, ...], str]:
+    """Return the variables that a part of a text of features names, two of a product, and the classes of one variable
+    in small letters; of a part that names none, its text in small letters."""
+    if found := _PRODUCT.fullmatch(part.strip()):
+        return (found["first"].strip(), found["second"].strip()), ""
+    found = _CLASSES.fullmatch(part.strip())
+    if found is None or found["name"].strip() in _FAMILIES:
+        return (), part.strip().lower()
+    return (found["name"].strip(),), found["letters"].lower()
+
+
 def names_variable(part: str) -> bool:
     """Tell whether a part of a text of features is of one variable, or of a product of two."""
-    found = _CLASSES.fullmatch(part.strip())
-    return bool(_PRODUCT.fullmatch(part.strip())) or (found is not None and found["name"].strip() not in _FAMILIES)
+    return bool(read_part(part)[0])
 
 
-def plain_part(part: str) -> str:
-    """Return a part that names variables without spaces, with small letters of classes; others in small letters."""
-    if found := _PRODUCT.fullmatch(part.strip()):
-        return f"{found['first'].strip()}*{found['second'].strip()}"
-    if names_variable(part) and (found := _CLASSES.fullmatch(part.strip())):
-        return f"{found['name'].strip()}:{found['letters'].lower()}"
-    return part.strip().lower()
+def _part_text(names: tuple[str, ...], letters: str) -> str:
+    return "*".join(names) if len(names) == 2 else ":".join([*names, letters])
 
 
 def capitals(features: str | Iterable[str]) -> str:
     """Return features with their classes in capitals, as R packages write them; names of variables stay."""
-    parts = []
-    for part in _words(features):
-        name, colon, letters = part.rpartition(":") if names_variable(part) and "*" not in part else ("", "", part)
-        parts.append(part if "*" in part else f"{name}{colon}{letters.upper()}")
-    return ",".join(parts)
+    parts = [read_part(part) for part in _words(features)]
+    return ",".join(_part_text(names, letters.upper()) for names, letters in parts)
 
 
 def named_alone(features: str | Iterable[str]) -> list[str]:
     """Return the variables that features name, in their order, if no other variable has features; else none."""
     parts = _words(features)
-    if not parts or not all(names_variable(part) or ":" in part for part in parts):
+    if not all(names_variable(part) or ":" in part for part in parts):
         return []
-    names: list[str] = []
-    for part in filter(names_variable, parts):
-        names += part.split("*") if _PRODUCT.fullmatch(part) else [part.rpartition(":")[0]]
-    return list(dict.fromkeys(name.strip() for name in names))
+    return list(dict.fromkeys(name for part in parts for name in read_part(part)[0]))
 
 
 def for_variables(features: str | Sequence[str], names: Sequence[str]) -> str | Sequence[str]:
@@ -238,10 +237,6 @@ def for_variables(features: str | Sequence[str], names: Sequence[str]) -> str | 
     parts = _words(features)
     if not any(map(names_variable, parts)):
         return features
-    whole, kept = FeatureChoice.read(",".join(parts)), list[str]()
-    for part in parts:
-        used = part.split("*") if _PRODUCT.fullmatch(part) else [part.rpartition(":")[0]]
-        if not names_variable(part) or {name.strip() for name in used} <= set(names):
-            kept.append(part)
-    left = FeatureChoice.read(",".join(kept)).names
-    return ",".join([*kept, *(f"{name}:l" for name in names if name in whole.names and name not in left)])
+    kept = [part for part in parts if {*read_part(part)[0]} <= {*names}]
+    whole, left = (FeatureChoice.read(",".join(some)).names for some in (parts, kept))
+    return ",".join([*kept, *(f"{name}:l" for name in names if name in whole and name not in left)])

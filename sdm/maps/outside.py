@@ -75,8 +75,7 @@ class OutsideTally:
         totals = [mask.reshape(-1, width).sum(axis=1) for mask in (valid, outside)]
         with self._lock:
             self._rows[:, first : first + int(window.height)] += np.vstack([*totals, counts])
-        marked: NDArray[np.bool_] = outside
-        return marked
+        return outside
 
     def numbers(self) -> Numbers:
         """Return the counts, and exact areas (`Grid.cell_km2`; without a CRS, numbers that can be degrees are)."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sdm.assess.measures.basic import evenly
 from sdm.assess.profiles import EXPONENT
 from sdm.report.charts import (
     CURVES,
@@ -237,10 +238,7 @@ def _presence_rows(results: Results, reference: Any) -> Any:
 
 def _spread(values: Any) -> list[float]:
     """Return some of many values, spread over all of them in their order."""
-    ordered = np.sort(values)
-    if len(ordered) > MOST_STROKES:
-        ordered = ordered[np.linspace(0, len(ordered) - 1, MOST_STROKES).round().astype(int)]
-    return [float(value) for value in ordered]
+    return [float(value) for value in evenly(np.sort(values), MOST_STROKES)]
 
 
 def stored_curve(rows: list[Row], name: str = "response", category: str = "class") -> ResponseCurve:

@@ -82,17 +82,6 @@ def niche_values(
     return total
 
 
-@jit
-def log_linear_values(out: Floats, columns: Floats, slopes: Array, intercept: float) -> None:
-    """Fill the suitability ``exp(intercept + Σ slope × axis)`` at cells with these axes (axis × cell). It is not
-    rounded to a step: its logarithm is known where suitability is small too."""
-    for n in range(out.size):
-        value = intercept
-        for k in range(slopes.size):
-            value += slopes[k] * np.float64(columns[k, n])
-        out[n] = np.exp(value)
-
-
 class CellDraws:
     """Cells drawn without replacement with probability proportional to weight: those of lowest rank
     ``-log(u) / weight`` (Efraimidis and Spirakis 2006), in this order. Strips are drawn from one by one, in any number.

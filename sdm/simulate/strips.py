@@ -18,9 +18,10 @@ from sdm.data.rasters.grid import Grid
 from sdm.executors.ahead import ahead
 from sdm.progress.telling import StepCount
 from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
-from sdm.simulate.drawing import CellDraws, Floats, Niche, compile_niche, log_linear_values, niche_values
+from sdm.simulate.drawing import CellDraws, Floats, Niche, compile_niche, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
-from sdm.types import AnyArray, Array, Progress
+from sdm.simulate.niche import VirtualSpecies
+from sdm.types import AnyArray, Progress
 
 NODATA = -9999.0
 _BLOCK = 256  # side of a tile, and rows in a strip
@@ -61,14 +62,9 @@ class WorldPlan:
         return tuple(name for name in self.layers if name in known)
 
     @cached_property
-    def niches(self) -> tuple[Niche | tuple[Array, float], ...]:
-        """The niches of the species: on the layers ``used``, or slopes along the shared axes and intercept."""
-        return tuple(
-            (np.array(species.slopes), species.intercept)
-            if isinstance(species, AxisSpecies)
-            else compile_niche(species, self.used)
-            for species in self.species
-        )
+    def niches(self) -> tuple[Niche, ...]:
+        """The niches of species that do not respond to shared axes, on the layers ``used``."""
+        return tuple(compile_niche(one, self.used) for one in self.species if isinstance(one, VirtualSpecies))
 
     def known_to_species(self, layers: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
         """Return what species respond to, where layers have these values: the layers ``used``, or the shared axes."""
@@ -79,11 +75,14 @@ class WorldPlan:
     def suitability(self, number: int, columns: Floats) -> Floats:
         """Return the suitability for a species where what it responds to (:meth:`known_to_species`) has these values;
         rounded to 1e-4 unless species share axes."""
-        out, niche = np.empty(columns.shape[1], np.float32), self.niches[number]
-        if isinstance(niche, Niche):
-            niche_values(out, columns, *niche)
+        species, out = self.species[number], np.empty(columns.shape[1], np.float32)
+        if isinstance(species, AxisSpecies):
+            level = np.full(columns.shape[1], species.intercept)
+            for slope, axis in zip(species.slopes, columns):
+                level += slope * axis.astype(np.float64)
+            out[:] = np.exp(level)
         else:
-            log_linear_values(out, columns, *niche)
+            niche_values(out, columns, *self.niches[number])
         return out
 
 

@@ -194,7 +194,7 @@ def test_settings_of_classes_are_tuned_by_held_out_loss() -> None:
     with pytest.raises(OptionError, match=r"by='cbi.val.avg': expected a measure such as auc.val.avg"):
         found.best("cbi.val.avg")
     with pytest.raises(OptionError, match="has no parameter 'families'"):
-        search_settings(sample, [{"families": "l"}], split, assessor=CLASSES)
+        search_settings(sample, [{"families": "l"}], split, base=ConditionalMaxent(), assessor=CLASSES)
 
 
 @pytest.mark.parametrize("setting", [{"entropy": 1.5}, {"regularization": "elastic"}, {"beta": 0.01}])

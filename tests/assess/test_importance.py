@@ -65,10 +65,6 @@ def test_permutation_is_its_definition(small) -> None:
     assert [row.drop_deviation for row in found] == pytest.approx([np.std(own, ddof=1) for own in drops])
     assert sum(row.percent for row in found) == pytest.approx(100)
     assert found == permutation_importance(model, small.presence, small.background, repeats=4, seed=7)
-    by_gain = permutation_importance(model, small.presence, small.background, repeats=2, by="gain")
-    assert ranked(by_gain)[-1] == "noise1"
-    with pytest.raises(OptionError, match="by='beauty'"):
-        permutation_importance(model, small.presence, small.background, by="beauty")
     with pytest.raises(OptionError, match="repeats=0"):
         permutation_importance(model, small.presence, small.background, repeats=0)
 

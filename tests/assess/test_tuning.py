@@ -45,7 +45,9 @@ def test_the_table_of_results(small) -> None:
     split = split_table(small, "random", k=3)
     settings = setting_grid(features=["lq", "h"], multiplier=[0.5, 4.0, 1.0])
     steps: list[int] = []
-    found = search_settings(small, settings, split, progress=lambda done, total, _: steps.append(total - done))
+    found = search_settings(
+        small, settings, split, base=Maxent(), progress=lambda done, total, _: steps.append(total - done)
+    )
     assert [row["tune.args"] for row in found.rows] == [tune_args(s) for s in settings]
     assert steps == list(range(8, -1, -1)), "two chains of multipliers, each on three folds and on all records"
     assert len(found.folds) == 18
@@ -71,7 +73,7 @@ def test_the_cross_validation_of_a_setting_is_known(small, method: str, k: int |
     table = small.take(np.arange(12))
     split = split_table(table, method, **({} if k is None else {"k": k}))
     settings = setting_grid(features=["l", "lq"], multiplier=[1.0, 2.0])
-    found = search_settings(table, settings, split)
+    found = search_settings(table, settings, split, base=Maxent())
     for place, setting in enumerate(settings):
         known, fitted = found.validation(place, table, PRESENCE_ONLY), cross_validate(table, Maxent(**setting), split)
         assert [list(row) for row in known.rows] == [list(row) for row in fitted.rows]
@@ -81,17 +83,17 @@ def test_the_cross_validation_of_a_setting_is_known(small, method: str, k: int |
             assert row["loss.val"] == pytest.approx(other["loss.val"], abs=2e-3)
             counted = [name for name, value in other.items() if isinstance(value, (str, int)) and name != "ncoef"]
             assert [row[name] for name in counted] == [other[name] for name in counted]
-    assert search_settings(table, settings, None).validation(0, table, PRESENCE_ONLY) is None
+    assert search_settings(table, settings, None, base=Maxent()).validation(0, table, PRESENCE_ONLY) is None
 
 
 def test_without_folds_only_the_whole_table_is_fitted(small) -> None:
     settings = setting_grid(features=["l", "lq"], multiplier=[0.5, 1.0])
     steps: list[int] = []
-    found = search_settings(small, settings, None, progress=lambda done, total, _: steps.append(total))
+    found = search_settings(small, settings, None, base=Maxent(), progress=lambda done, total, _: steps.append(total))
     assert steps == [2, 2, 2], "two chains of multipliers, each fitted to all records"
     assert not found.folds
     assert not [name for name in found.rows[0] if name.endswith((".avg", ".sd"))]
-    folded = search_settings(small, settings, split_table(small, "random", k=2))
+    folded = search_settings(small, settings, split_table(small, "random", k=2), base=Maxent())
     assert found.best("AICc") == folded.best("AICc")
     for mine, other in zip(found.rows, folded.rows):
         assert mine["AICc"] == other["AICc"]
@@ -102,7 +104,7 @@ def test_without_folds_only_the_whole_table_is_fitted(small) -> None:
 def test_folds_of_one_record_are_pooled_in_a_search_too(small) -> None:
     table = small.take(np.arange(15), np.arange(200))
     split = split_table(table, "leave-one-out")
-    found = search_settings(table, setting_grid(features=["lq"], multiplier=[1.0]), split)
+    found = search_settings(table, setting_grid(features=["lq"], multiplier=[1.0]), split, base=Maxent())
     alone = cross_validate(table, Maxent("lq"), split)
     for name in ("cbi.val.avg", "proc.val.avg", "auc.val.avg"):
         assert found.rows[0][name] == pytest.approx(alone.mean[name])
@@ -113,8 +115,8 @@ def test_processes_find_what_one_process_finds(small) -> None:
     split = split_table(small, "random", k=2)
     settings = setting_grid(features=["l", "lq"], multiplier=[2.0, 1.0])
     with ProcessPoolExecutor(1) as pool:
-        together = search_settings(small, settings, split, executor=pool)
-    alone = search_settings(small, settings, split)
+        together = search_settings(small, settings, split, base=Maxent(), executor=pool)
+    alone = search_settings(small, settings, split, base=Maxent())
     assert together.folds == alone.folds
     assert together.rows == alone.rows
 
@@ -126,7 +128,7 @@ def test_every_entropy_penalty_and_family_can_be_tried(small) -> None:
             features=["lq"], regularization=["l1", "elastic", "l2sq", "smoothed_l1", "l2"], entropy=[1.0, 1.5]
         ),
     ]
-    plain = search_settings(small, settings, split)
+    plain = search_settings(small, settings, split, base=Maxent())
     trees = search_settings(
         small, setting_grid(families=["l,trees:2"], lam=[0.1], beta=[0.05, 0.2]), split, base=StructMaxent()
     )
@@ -172,9 +174,9 @@ def test_choices_by_hand() -> None:
 def test_mistakes_are_said_before_any_work(small) -> None:
     split = split_table(small, "random", k=2)
     with pytest.raises(OptionError, match="no parameter 'rm'"):
-        search_settings(small, [{"rm": 1.0}], split)
+        search_settings(small, [{"rm": 1.0}], split, base=Maxent())
     with pytest.raises(OptionError, match="no setting to try"):
-        search_settings(small, [], split)
+        search_settings(small, [], split, base=Maxent())
 
 
 def test_settings_have_names() -> None:

@@ -59,7 +59,7 @@ def test_profiles_are_the_predictions_along_a_variable():
     table = np.tile([0.0, 1.0, np.bincount(x[:, 2].astype(int)).argmax()], (first.x.size, 1))
     table[:, 0] = first.x
     np.testing.assert_allclose(first.y.T, model.predict_proba(table))
-    assert second.categories == ("0", "1", "2")
+    assert second.classes == ("0", "1", "2")
 
 
 def test_codes_are_the_labels_where_a_byte_holds_them():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 # ------------------------------------------------------------------------------------------------------- AUC
 
@@ -32,14 +32,6 @@ def auc_deviation(presence: Array, background: Array) -> float:
     rank_p = _mid_rank(ordered_background, presence) / background.size
     rank_b = 1.0 - _mid_rank(ordered_presence, background) / presence.size
     return float(np.sqrt(np.var(rank_p, ddof=1) / presence.size + np.var(rank_b, ddof=1) / background.size))
-
-
-def roc(presence: Array, background: Array) -> tuple[Array, Array]:
-    """Return the ROC curve from (0, 0) to (1, 1): shares of background (area) and presences at or above each level."""
-    levels = np.unique(np.concatenate([presence, background]))[::-1]
-    sensitivity = 1.0 - np.searchsorted(np.sort(presence), levels, side="left") / presence.size
-    area = 1.0 - np.searchsorted(np.sort(background), levels, side="left") / background.size
-    return np.concatenate([[0.0], area]), np.concatenate([[0.0], sensitivity])
 
 
 def auc_difference(train: float, validation: float) -> float:
@@ -244,6 +236,17 @@ def ranks(values: Array) -> Array:
     before: Array = np.concatenate([[0.0], after[:-1]])
     mean: Array = (0.5 * (before + after + 1.0))[place]
     return mean
+
+
+def evenly(rows: Array, most: int) -> Array:
+    """Return at most so many rows, at even distances."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
+
+
+def by_label(values: Array, labels: AnyArray) -> list[tuple[Array, Array] | None]:
+    """Return the values of every row where its label is 1, and where it is 0; None where one of the two is missing."""
+    parts = [(row[label == 1], row[label == 0]) for row, label in zip(values, labels)]
+    return [(there, away) if there.size and away.size else None for there, away in parts]
 
 
 def check_counts(presence: Array, background: Array) -> None:

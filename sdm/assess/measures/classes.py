@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.assess.importance import Permutation, permute_variables
-from sdm.assess.measures.basic import auc
-from sdm.assess.profiles import class_names, response_grid, typical
+from sdm.assess.measures.basic import auc, by_label
+from sdm.assess.profiles import Profile, class_names, response_grid, typical
 from sdm.models.classes import ClassModel
 from sdm.types import Array, Numbers, Progress
 
@@ -67,13 +66,12 @@ def measure_classes(p: Array, targets: Array, shares: Array | None = None) -> Cl
     rows, columns = confusion.sum(axis=1), confusion.sum(axis=0)
     accuracy = float(np.trace(confusion) / total)
     chance = float(rows @ columns / total**2)
-    inside = targets >= 0.5
     return ClassMeasures(
         confusion,
         _log_loss(p, targets),
         accuracy,
         (accuracy - chance) / (1.0 - chance) if chance < 1.0 else float("nan"),
-        np.array([_auc(own, here) for own, here in zip(p, inside)]),
+        np.array([auc(*sites) if sites else np.nan for sites in by_label(p, targets >= 0.5)]),
         _ratio(np.diag(confusion), rows),
         _ratio(np.diag(confusion), columns),
         int(np.count_nonzero(np.any((targets > 0) & (p == 0), axis=0))),
@@ -83,10 +81,6 @@ def measure_classes(p: Array, targets: Array, shares: Array | None = None) -> Cl
 
 def _log_loss(p: Array, targets: Array) -> float:
     return float(-np.sum(targets * np.log(np.maximum(p, LEAST))) / p.shape[1])
-
-
-def _auc(p: Array, inside: NDArray[np.bool_]) -> float:
-    return auc(p[inside], p[~inside]) if inside.any() and not inside.all() else float("nan")
 
 
 def _ratio(part: Array, whole: Array) -> Array:
@@ -112,20 +106,9 @@ def permute_classes(
     return permute_variables(quality, x, model.names, repeats, np.random.default_rng([seed, 11]), progress)
 
 
-@dataclass(frozen=True)
-class ClassProfile:
-    """How the probabilities `y` `(C, k)` change with one variable's values `x`, the others held at their mean."""
-
-    variable: str
-    x: Array
-    y: Array
-    lo: float
-    hi: float
-    categories: tuple[str, ...] | None
-
-
-def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[ClassProfile]:
-    """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category."""
+def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Profile]:
+    """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category. The
+    responses are the probabilities of the classes, `(C, k)`."""
     middle, out = typical(model, x), []
     for v, variable in enumerate(model.variables):
         if (len(variable.classes) < 2) if variable.categorical else (variable.lo == variable.hi):
@@ -134,5 +117,5 @@ def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Clas
         table = np.tile(middle, (values.size, 1))
         table[:, v] = values
         y = model.distributions(table, clamp)
-        out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(model, v)))
+        out.append(Profile(variable.name, "classes", values, y, variable.lo, variable.hi, class_names(model, v)))
     return out

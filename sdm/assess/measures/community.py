@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.assess.measures.basic import auc, max_tss, tss
+from sdm.assess.measures.basic import auc, by_label, max_tss, tss
 from sdm.features.terms import PRODUCT
 from sdm.joint.inference import States
 from sdm.joint.learners.tuning import hamming
@@ -13,28 +13,18 @@ from sdm.types import Array, Numbers, Row
 
 def species_auc(labels: States, probability: Array) -> Array:
     """Return every species' AUC over the sites where it is known; NaN where one of the two labels does not occur."""
-    out = np.full(labels.shape[1], np.nan)
-    for s in range(labels.shape[1]):
-        there, away = probability[labels[:, s] == 1, s], probability[labels[:, s] == 0, s]
-        if there.size and away.size:
-            out[s] = auc(there, away)
-    return out
+    return np.array([auc(*sites) if sites else np.nan for sites in by_label(probability.T, labels.T)])
 
 
 def species_tss(labels: States, probability: Array, cutoffs: Array) -> Array:
     """Return every species' true skill statistic at its cutoff; NaN where a label or a cutoff is missing."""
-    out = np.full(labels.shape[1], np.nan)
-    for s, cutoff in enumerate(cutoffs):
-        there, away = probability[labels[:, s] == 1, s], probability[labels[:, s] == 0, s]
-        if there.size and away.size and np.isfinite(cutoff):
-            out[s] = tss(there, away, cutoff)
-    return out
+    parts = zip(by_label(probability.T, labels.T), cutoffs)
+    return np.array([tss(*sites, cutoff) if sites and np.isfinite(cutoff) else np.nan for sites, cutoff in parts])
 
 
 def best_cutoffs(labels: States, probability: Array) -> Array:
     """Return the cutoff of every species at which its true skill statistic is largest; NaN where it has none."""
-    parts = [(p[known == 1], p[known == 0]) for known, p in zip(labels.T, probability.T)]
-    return np.array([max_tss(*part)[1] if all(side.size for side in part) else np.nan for part in parts])
+    return np.array([max_tss(*sites)[1] if sites else np.nan for sites in by_label(probability.T, labels.T)])
 
 
 def richness_error(labels: States, probability: Array) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, max_tss, tss
 from sdm.data.table import Survey
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError
 from sdm.models.presence import ValueModel
 from sdm.types import Array, Index, Numbers
 
@@ -34,18 +34,12 @@ class Calibration:
     count: Index
 
 
-def calibration(presence: Array, absence: Array, *, bins: int = 10, by: str = "value") -> Calibration:
-    """Return the calibration curve of predictions from 0 to 1; bins that hold nothing are left out.
-
-    Bins have equal width from 0 to 1 (`by="value"`), or hold about equally many (`by="count"`).
-    """
-    if by not in ("value", "count"):
-        raise OptionError(f"by={by!r}: expected value (bins of equal width) or count (bins of equal size)")
+def calibration(presence: Array, absence: Array, *, bins: int = 10) -> Calibration:
+    """Return the calibration curve of predictions from 0 to 1, in bins of equal width; those that hold nothing are left
+    out."""
     predicted = np.concatenate([presence, absence])
     observed = np.repeat([1.0, 0.0], [presence.size, absence.size])
-    levels = np.linspace(0.0, 1.0, bins + 1)
-    edges = levels if by == "value" else np.quantile(predicted, levels)
-    place = np.searchsorted(edges[1:-1], predicted, side="left")
+    place = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], predicted, side="left")
     count = np.bincount(place, minlength=bins)
     used = count > 0
     mean = np.bincount(place, weights=predicted, minlength=bins)[used] / count[used]

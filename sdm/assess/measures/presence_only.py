@@ -17,6 +17,7 @@ from sdm.assess.measures.basic import (
     boyce,
     check_counts,
     density_aicc,
+    evenly,
     omission_rate,
     partial_roc_ratio,
     relative_gain,
@@ -105,9 +106,7 @@ def hold_out(model: Model, test: "SampleTable") -> HeldOut | None:
     """Return what pooling needs of a fold; None if it holds several records, and is measured by itself."""
     if test.n_presences > 1:
         return None
-    around = np.sort(model.predict(test.background))
-    if around.size > KEPT:
-        around = around[np.linspace(0, around.size - 1, KEPT).round().astype(np.int64)]
+    around = evenly(np.sort(model.predict(test.background)), KEPT)
     return HeldOut(float(model.predict(test.presence)[0]), around)
 
 

@@ -166,7 +166,7 @@ def checkerboard(
         raise DataError(f"the {noun} all fall on squares of one colour: choose another aggregation")
     # Colours that no presence has are no folds; their background is never held out.
     names = [str(k + 1) for k in there]
-    divided = np.searchsorted(there, group), _renumber(others, there)
+    divided = np.searchsorted(there, group), np.where(np.isin(others, there), np.searchsorted(there, others), -1)
     every, corner = np.vstack([xy, background_xy]), np.array(origin)
     fine = np.broadcast_to(np.asarray(cell, dtype=np.float64), (2,)) * int(factors[0])
     begin = corner + np.floor((every.min(axis=0) - corner) / fine) * fine
@@ -179,13 +179,6 @@ def _colour(xy: Array, origin: tuple[float, float], side: Array) -> Index:
     column = np.floor((xy[:, 0] - origin[0]) / side[0]).astype(np.int64)
     row = np.floor((origin[1] - xy[:, 1]) / side[1]).astype(np.int64)
     return np.asarray((row + column) % 2)
-
-
-def _renumber(group: Index, there: Index) -> Index:
-    """Number groups by their place in `there`; a group that is not there becomes −1."""
-    place = np.full(int(max(group.max(), there.max())) + 1, -1)
-    place[there] = np.arange(there.size)
-    return place[group]
 
 
 def buffered_leave_one_out(
@@ -230,10 +223,7 @@ def buffered_leave_one_out(
 
 def _distance(xy: Array, place: Array, geographic: bool) -> Array:
     """Return the distance of points to a place: on the plane, or along great circles in kilometres."""
-    if not geographic:
-        plain: Array = np.hypot(xy[:, 0] - place[0], xy[:, 1] - place[1])
-        return plain
-    return great_circle(xy, place[None])
+    return great_circle(xy, place[None]) if geographic else np.hypot(*(xy - place).T)
 
 
 def environmental_clusters(

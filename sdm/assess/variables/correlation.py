@@ -8,7 +8,7 @@ import numpy as np
 from sdm.assess.measures.basic import ranks
 from sdm.data.place import is_place
 from sdm.errors import DataError
-from sdm.types import Array, Index
+from sdm.types import Array
 
 LEAST = 3  # points that a correlation needs
 SINGULAR = 1e-12  # an eigenvalue of the correlation matrix below this, per variable, is zero
@@ -27,25 +27,30 @@ class Collinearity:
     constant: tuple[str, ...] = ()  # continuous variables with one value
     categorical: tuple[str, ...] = ()
 
-    def merges(self) -> list["Merge"]:
-        """Return how the variables join into groups, the most correlated first (average linkage on 1 − |r|)."""
-        return average_linkage(1.0 - np.abs(self.pearson))
+    def merges(self) -> Array:
+        """Return how the variables join into groups, the most correlated first: average linkage on 1 − |r|, one row per
+        merge as scipy's `linkage` returns it."""
+        from scipy.cluster.hierarchy import linkage
+        from scipy.spatial.distance import squareform
+
+        if len(self.names) < 2:
+            return np.empty((0, 4))
+        return np.asarray(linkage(squareform(1.0 - np.abs(self.pearson), checks=False), "average"))
 
     def groups(self, limit: float) -> list[tuple[str, ...]]:
         """Return variables that join while their mean |r| is above a limit; those that join none are left out.
 
         They are the branches right of the dashed line of the picture.
         """
-        n = len(self.names)
-        members: dict[int, list[int]] = {v: [v] for v in range(n)}
-        for k, merge in enumerate(self.merges()):
-            if merge.height >= 1.0 - limit:
-                break
-            members[n + k] = sorted(members.pop(merge.first) + members.pop(merge.second))
-        return sorted(
-            (tuple(self.names[v] for v in group) for group in members.values() if len(group) > 1),
-            key=lambda group: self.names.index(group[0]),
-        )
+        from scipy.cluster.hierarchy import fcluster
+
+        if len(self.names) < 2:
+            return []
+        members: dict[int, list[str]] = {}
+        below = np.nextafter(1.0 - limit, -1.0)
+        for name, group in zip(self.names, fcluster(self.merges(), below, "distance").tolist()):
+            members.setdefault(group, []).append(name)
+        return [tuple(group) for group in members.values() if len(group) > 1]
 
 
 def measure_collinearity(values: Array, names: Sequence[str], categorical: Sequence[str] = ()) -> Collinearity:
@@ -90,32 +95,3 @@ def inflation_factors(r: Array) -> Array:
     part = vector**2
     factors = part[:, ~zero] @ (1.0 / eigenvalue[~zero])
     return np.where(part[:, zero].sum(axis=1) > 1e-8, np.inf, np.maximum(factors, 1.0))
-
-
-@dataclass(frozen=True)
-class Merge:
-    """Two groups that join: numbers below V are variables, V + k is what merge k made."""
-
-    first: int
-    second: int
-    height: float  # the mean distance of their variables
-    size: int
-
-
-def average_linkage(distance: Array) -> list[Merge]:
-    """Join the two nearest groups again and again, by the mean distance of their members."""
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
-    if len(distance) < 2:
-        return []
-    rows = linkage(squareform(distance, checks=False), "average").tolist()
-    return [Merge(int(first), int(second), height, int(size)) for first, second, height, size in rows]
-
-
-def leaf_order(merges: Sequence[Merge], n: int) -> Index:
-    """Return the variables in the order in which a dendrogram shows them."""
-    members: dict[int, list[int]] = {v: [v] for v in range(n)}
-    for k, merge in enumerate(merges):
-        members[n + k] = members.pop(merge.first) + members.pop(merge.second)
-    return np.array([v for group in members.values() for v in group], dtype=np.int64)

@@ -56,7 +56,7 @@ class Autocorrelation:
     size_km: float
     variograms: tuple[Variogram, ...]
     points: int
-    extent_km: float  # the diagonal of the points' bounding box
+    extent_km: float  # the largest distance of two points
     note: str = ""  # what to know of the number
 
     @property
@@ -124,7 +124,7 @@ def measure_autocorrelation(
         lonlat, values = lonlat[some], values[some]
     first, second = np.triu_indices(len(lonlat), 1)
     apart = great_circle(lonlat[first], lonlat[second])
-    extent = _extent(lonlat)
+    extent = float(apart.max())
     neighbour = _neighbours(apart, len(lonlat))
     near = (apart > 0) & (apart <= REACH * extent)
     first, second, apart = first[near], second[near], apart[near]
@@ -165,17 +165,6 @@ def _alike(values: Array, neighbour: tuple[Index, Index], seed: int) -> bool:
     own = differ(values)
     as_near = sum(differ(rng.permutation(values)) <= own for _ in range(SHUFFLES))
     return (1 + as_near) / (1 + SHUFFLES) <= CHANCE
-
-
-def _extent(lonlat: Array) -> float:
-    """Return the largest distance of the points that lie farthest out in space, also across the date line."""
-    lon, lat = np.radians(lonlat).T
-    space = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-    rng = np.random.default_rng(0)
-    ways = np.vstack([np.eye(3), rng.normal(size=(60, 3))])
-    outer = np.unique(np.concatenate([(space @ ways.T).argmin(axis=0), (space @ ways.T).argmax(axis=0)]))
-    one, other = np.triu_indices(len(outer), 1)
-    return float(great_circle(lonlat[outer][one], lonlat[outer][other]).max())
 
 
 def _bins(apart: Array, reach: float) -> tuple[Index, Array, Index]:
@@ -234,15 +223,11 @@ def _fit(name: str, h: Array, gamma: Array, pairs: Index, cap: float) -> Variogr
 
 def _heights(rise: Array, gamma: Array, weight: Array) -> tuple[float, float, float]:
     """Return the least squared error of `nugget + sill · rise` with neither below zero, and both."""
-    mean_r, mean_g = float(weight @ rise), float(weight @ gamma)
-    spread = float(weight @ (rise - mean_r) ** 2)
-    sill = float(weight @ ((rise - mean_r) * (gamma - mean_g))) / spread if spread > 0 else 0.0
-    nugget = mean_g - sill * mean_r
-    if sill < 0:
-        nugget, sill = mean_g, 0.0
-    elif nugget < 0:
-        nugget, sill = 0.0, max(float(weight @ (rise * gamma)) / max(float(weight @ rise**2), 1e-300), 0.0)
-    return float(weight @ (gamma - nugget - sill * rise) ** 2), nugget, sill
+    from scipy.optimize import nnls
+
+    root = np.sqrt(weight)
+    (nugget, sill), error = nnls(np.column_stack([root, root * rise]), root * gamma)
+    return float(error) ** 2, float(nugget), float(sill)
 
 
 def _suggest(found: tuple[Variogram, ...], points: int, extent: float, shortest: float) -> Autocorrelation:

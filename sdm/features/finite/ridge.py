@@ -52,14 +52,7 @@ class RidgeFamily(Family):
         return cls(domain, _over(RELU, *draw_rectified(count, chosen.size, rng), chosen, centre, scale))
 
     @classmethod
-    def waves(
-        cls,
-        domain: Domain,
-        count: int,
-        rng: "np.random.Generator",
-        variables: Sequence[int],
-        lengths: Sequence[float] = LENGTHS,
-    ) -> Self:
+    def waves(cls, domain: Domain, count: int, rng: "np.random.Generator", variables: Sequence[int]) -> Self:
         """Draw `cos(a·u + b)` over some variables, those of place, each less its middle and over its extent."""
         chosen = _varying(domain, variables)
         check_products(domain, chosen, "waves")
@@ -67,7 +60,7 @@ class RidgeFamily(Family):
         for v in chosen:
             a = domain.variables[v]
             centre[v], scale[v] = a.lo + 0.5 * (a.hi - a.lo), a.hi - a.lo
-        return cls(domain, _over(WAVE, *draw_waves(count, chosen.size, lengths, rng), chosen, centre, scale))
+        return cls(domain, _over(WAVE, *draw_waves(count, chosen.size, LENGTHS, rng), chosen, centre, scale))
 
     def _set(self, ridges: Ridges) -> None:
         self.ridges = ridges

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sdm._version import __version__
 from sdm.assess.assessor import OutOfFold
 from sdm.assess.class_assessor import CLASSES, targets_of
-from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
+from sdm.assess.measures.classes import ClassMeasures, class_profiles, measure_classes, permute_classes
 from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
 from sdm.assess.profiles import Profile, marginal
@@ -52,7 +52,7 @@ class MeasuredClasses(AssessedModel[ClassFit]):
     """A fitted class model, measured."""
 
     measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
-    profiles: list[ClassProfile] = field(default_factory=list)  # of all classes
+    profiles: list[Profile] = field(default_factory=list)  # of all classes
     curves: list[Profile] = field(default_factory=list)  # of presence alone
 
 

@@ -179,10 +179,10 @@ def _profile_rows(measured: MeasuredClasses) -> list[Row]:
         {
             "variable": profile.variable,
             "value": float(value),
-            "category": profile.categories[k] if profile.categories else "",
+            "category": profile.classes[k] if profile.classes else "",
             "class": label,
             "probability": float(profile.y[c, k]),
-            "in training range": bool(profile.categories) or profile.lo <= value <= profile.hi,
+            "in training range": bool(profile.classes) or profile.lo <= value <= profile.hi,
         }
         for profile in measured.profiles
         for c, label in enumerate(measured.fit.model.labels)

@@ -71,15 +71,11 @@ class Ground:
         chosen = np.logical_or.reduce([cells == code for code in present])
         sums = np.column_stack([chosen @ self.x[0, cols], chosen @ self.x[1, cols], np.count_nonzero(chosen, axis=1)])
         area = self.grid.cell_km2(rows)
-        out = np.zeros(2 * len(CODES) + 4)
-        out[: len(CODES)], out[len(CODES) : 2 * len(CODES)] = counts.sum(axis=0), area @ counts
+        middle = [area @ sums[:, 0], (area * y) @ sums[:, 2], 0.0]
         if self.round:
-            north = np.deg2rad(y)
-            out[-4:] = [(area * np.cos(north)) @ sums[:, 0], (area * np.cos(north)) @ sums[:, 1],
-                        (area * np.sin(north)) @ sums[:, 2], area @ sums[:, 2]]  # fmt: skip
-        else:
-            out[-4:] = [area @ sums[:, 0], (area * y) @ sums[:, 2], 0.0, area @ sums[:, 2]]
-        return out
+            flat, north = area * np.cos(np.deg2rad(y)), area * np.sin(np.deg2rad(y))
+            middle = [flat @ sums[:, 0], flat @ sums[:, 1], north @ sums[:, 2]]
+        return np.concatenate([counts.sum(axis=0), area @ counts, middle, [area @ sums[:, 2]]])
 
     def centroid(self, total: Array) -> dict[str, float] | None:
         """Return the middle of the present cells of a tally, in the grid's coordinates and in degrees; None if there
@@ -176,18 +172,18 @@ class Reach:
                 "dispersal needs distances, and the layers have no coordinate reference system: give them one"
             )
         self.grid, self.km = grid, km
-        degrees = grid.crs is not None and grid.crs.is_geographic
-        self.turn = 360.0 / abs(grid.transform.a) if degrees else np.inf  # columns once round the globe
-        unit = 1.0 if degrees or grid.crs is None else float(grid.crs.linear_units_factor[1]) / 1000
-        self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM if degrees else abs(grid.transform.e) * unit
+        self.round = grid.crs is not None and grid.crs.is_geographic
+        self.turn = 360.0 / abs(grid.transform.a) if self.round else np.inf  # columns once round the globe
+        self.unit = 1.0 if self.round or grid.crs is None else float(grid.crs.linear_units_factor[1]) / 1000
+        self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM if self.round else abs(grid.transform.e) * self.unit
         self.rows = min(int(km / self.cell * (1 + 1e-12)), grid.height)
 
     def columns(self, row: int) -> Array:
         """Return, for the rows from `row - rows` to `row + rows`, how many columns further cells are still in reach of
         a cell of `row`, not rounded; -1 where none is."""
         near = row + np.arange(-self.rows, self.rows + 1)
-        t, crs = self.grid.transform, self.grid.crs
-        if crs is not None and crs.is_geographic:
+        wide_cell = abs(self.grid.transform.a)
+        if self.round:
             _, here = self.grid.xy(row, 0)
             _, there = self.grid.xy(near, np.zeros(len(near)))
             a, b = np.deg2rad(float(here)), np.deg2rad(np.clip(there, -90.0, 90.0))
@@ -196,12 +192,11 @@ class Reach:
                 cosine = (np.cos(angle) - np.sin(a) * np.sin(b)) / (np.cos(a) * np.cos(b))
             wide = np.arccos(np.clip(cosine, -1.0, 1.0))
             in_reach = np.abs(b - a) <= angle * (1 + 1e-12)
-            cells = np.rad2deg(wide) / abs(t.a)
+            cells = np.rad2deg(wide) / wide_cell
         else:
-            unit = float(crs.linear_units_factor[1]) / 1000 if crs is not None else 1.0
             up = (near - row) * self.cell
             in_reach = np.abs(up) <= self.km * (1 + 1e-12)
-            cells = np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (abs(t.a) * unit)
+            cells = np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (wide_cell * self.unit)
         return np.where(in_reach, cells * (1 + 1e-12), -1.0)
 
     def nearest(self, there: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,12 +12,8 @@ from matplotlib.patches import Rectangle
 from sdm.assess.curves import CurvePoint
 from sdm.assess.profiles import Surface
 from sdm.assess.structure import Structure
-from sdm.report.charts import (
-    COLOURS,
-    SCALES,
-    fold_colours,
-)
-from sdm.report.figures.maps.drawn import add_scale_bar, label_axes
+from sdm.report.charts import COLOURS, SCALES, fold_colours
+from sdm.report.figures.maps.drawn import add_scale_bar, label_axes, show
 from sdm.report.figures.maps.plan import MapFrame, Points
 from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy
 from sdm.report.pages.maps.live_map import main_picture
@@ -26,10 +22,6 @@ from sdm.report.pictures import Picture
 from sdm.report.results import Results, column, number
 from sdm.report.stored_charts import stored_folds
 from sdm.types import Array, Index, Numbers, Row
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 LAND = (236, 233, 224, 255)
 MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
@@ -76,10 +68,9 @@ def plot_folds(folds: FoldPlaces, ax: Axes | None = None) -> Axes:
     (x, y), background, background_group, land = folds.presence, folds.background, folds.background_group, folds.land
     axes, colours, frame = own_axes(ax), fold_colours(len(folds.names)), folds.frame
     if land is not None:
-        left, bottom, right, top = land.bounds
         pale = np.zeros((*land.values.shape, 4), dtype=np.uint8)
         pale[np.isfinite(land.values)] = LAND
-        axes.imshow(pale, extent=(left, right, bottom, top), interpolation="nearest", aspect=land.stretch)
+        show(axes, pale, land)
     if background is not None and background_group is not None:
         shade = [GREY, *colours]
         axes.scatter(*background, s=1.5, c=[shade[k + 1] for k in background_group], alpha=0.35, linewidths=0)

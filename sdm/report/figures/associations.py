@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sdm.joint.graph import Forest
 from sdm.joint.levels import HALF_WIDTH, RandomEffect
 from sdm.joint.pairs import SURE
-from sdm.report.figures.style import ACCENT, GREY, INK, Sheet, drawable, few_ticks, new_figure, safe_text, save
+from sdm.report.figures.style import ACCENT, GREY, INK, drawable, few_ticks, new_figure, one_plot, safe_text, save
 from sdm.report.paper import INCH, PAGE, PLAIN, SMALL, TITLE, Paper
 from sdm.types import Array, Numbers, Row
 
@@ -98,11 +100,10 @@ def _table_figure(
     title: str,
     label: str,
     paper: Paper,
-) -> Sheet:
+) -> Figure:
     """Return the picture of a table of effects as colours, those that are unsure pale."""
     rows, columns = values.shape
-    figure = new_figure(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
-    axes = figure.subplots()
+    figure, axes = one_plot(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
     most = float(np.nanmax(np.abs(values), initial=0.1))
     scale: dict[str, Any] = {"cmap": COLOURS, "vmin": -most, "vmax": most, "interpolation": "nearest"}
     axes.imshow(values, alpha=np.where(unsure, PALE, 1.0), **scale)
@@ -149,9 +150,8 @@ def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper:
         )
         for part in shown
     }
-    figure = new_figure(PAGE, min(32.0 + CELL * len(rows), TALLEST), paper)
-    axes = figure.subplots()
-    colours = _colours(len(shown) - 1)
+    figure, axes = one_plot(PAGE, min(32.0 + CELL * len(rows), TALLEST), paper)
+    colours = colormaps["viridis"](np.linspace(0.0, 1.0, len(shown) - 1))
     right, left = np.zeros(len(rows)), np.zeros(len(rows))
     for part, colour in zip(shown, [*colours, GREY]):
         width = values[part]
@@ -166,12 +166,6 @@ def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper:
     axes.set_xlabel("Share of the variance of the log-odds", fontsize=SMALL)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize=SMALL, frameon=False)
     return save(figure, path)
-
-
-def _colours(count: int) -> list[Any]:
-    from matplotlib import colormaps
-
-    return [colormaps["viridis"](k / max(count - 1, 1)) for k in range(count)]
 
 
 def draw_network(

@@ -15,7 +15,7 @@ from sdm.maxent.paths.multiplier import CertifiedPath
 from sdm.report.charts import COLOURS
 from sdm.report.figures.style import ACCENT, GREY, INK, log_ticks, new_figure, one_plot, safe_text, save, tidy
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
-from sdm.report.results import number
+from sdm.report.results import column, number
 from sdm.types import Array, Index, Row
 
 LINES = 8  # atoms up to which the lines are drawn that the path breaks at
@@ -213,33 +213,25 @@ def draw_strengths(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Pat
     """Draw the loss of held-out records with its standard error (of a path without, the training loss) and the number
     of axes against the strength of the penalty; the chosen strength is marked."""
     strength = [number(row["strength"]) or np.nan for row in rows]
-    held = [number(row.get("held_out")) for row in rows]
+    held = any(number(row.get("held_out")) is not None for row in rows)
+    error = [number(row.get("held_out_se")) or 0.0 for row in rows] if held else None
     figure = new_figure(COLUMN, 75.0, paper)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2.0, 1.0])
-    if any(value is not None for value in held):
-        error = [number(row.get("held_out_se")) or 0.0 for row in rows]
-        values = [np.nan if value is None else value for value in held]
-        label = "Held-out loss (nats)"
-        top.errorbar(strength, values, yerr=error, color=INK, fmt="o-", ms=4, lw=1.2, ecolor=GREY, capsize=2)
-    else:
-        label = "Training loss (nats)"
-        loss = [number(row.get("loss")) for row in rows]
-        top.plot(strength, [np.nan if v is None else v for v in loss], "o-", color=INK, ms=4, lw=1.2)
-    top.set_ylabel(label, fontsize=TEXT)
+    look: dict[str, Any] = {"color": INK, "fmt": "o-", "ms": 4, "lw": 1.2, "ecolor": GREY, "capsize": 2}
+    top.errorbar(strength, column(rows, "held_out" if held else "loss"), yerr=error, **look)
+    tidy(top, y="Held-out loss (nats)" if held else "Training loss (nats)")
     bottom.plot(strength, [number(row.get("rank")) or 0.0 for row in rows], "o-", color=INK, ms=4, lw=1.2)
-    bottom.set_ylabel("Axes", fontsize=TEXT)
+    tidy(bottom, x="Strength of the penalty on axes", y="Axes")
     bottom.set_ylim(bottom=0)
     bottom.yaxis.set_major_locator(MaxNLocator(integer=True))
     chosen = [x for x, row in zip(strength, rows) if str(row.get("chosen")) == "True"]
     for axes in (top, bottom):
         for x in chosen:
             axes.axvline(x, color=ACCENT, lw=1.0, ls="--", label=f"chosen: {x:g}")
-        axes.tick_params(labelsize=SMALL)
     if chosen:
         top.legend(fontsize=SMALL, frameon=False)
     bottom.set_xscale("log")
     bottom.set_xticks(strength, minor=False)
     bottom.xaxis.set_major_formatter(ScalarFormatter())
     bottom.xaxis.set_minor_formatter(NullFormatter())
-    bottom.set_xlabel("Strength of the penalty on axes", fontsize=TEXT)
     return save(figure, path)

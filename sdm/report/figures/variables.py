@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from sdm.assess.variables.correlation import Collinearity, Merge, leaf_order
+from sdm.assess.variables.correlation import Collinearity
 from sdm.assess.variables.variogram import Autocorrelation, Variogram, kilometres
 from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, tidy
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
-from sdm.types import Row
+from sdm.types import Numbers, Row
 
 MOST_NUMBERS = 16  # variables whose correlations are written into the cells
 ROW = 6.0  # millimetres per variable
@@ -58,46 +58,37 @@ def _variogram(axes: Axes, one: Variogram, size: float) -> None:
 
 def draw_correlation(found: Collinearity, path: Path, limit: float = 0.7, paper: Paper = PLAIN) -> Path:
     """Draw the correlations as a heat map, with a dendrogram of 1 − |r| (average linkage) beside it."""
-    merges, n = found.merges(), len(found.names)
-    order = leaf_order(merges, n)
+    from scipy.cluster.hierarchy import dendrogram
+
+    n = len(found.names)
+    drawn = dendrogram(found.merges(), no_plot=True)
+    order = drawn["leaves"]
+    shown = found.pearson[np.ix_(order, order)]
     side = min(max(105.0, ROW * n + 45.0), 600.0)
     figure = new_figure(max(side + 60.0, PAGE), side, paper)
     tree, heat = figure.subplots(1, 2, width_ratios=[1, max(2.0, side / 55.0)])
-    _dendrogram(tree, merges, order, limit)
-    picture = heat.imshow(found.pearson[np.ix_(order, order)], cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    _dendrogram(tree, drawn, limit)
+    picture = heat.imshow(shown, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     labels = [safe_text(found.names[v], 24) for v in order]
     step = -(-n // int(600.0 / ROW))  # beyond the largest figure some names are left out
     heat.set_xticks(range(0, n, step), labels[::step], rotation=90, size=SMALL)
     heat.set_yticks(range(0, n, step), labels[::step], size=SMALL)
     heat.yaxis.tick_right()
-    if n <= MOST_NUMBERS:
-        for i, row in enumerate(order):
-            for j, column in enumerate(order):
-                r = float(found.pearson[row, column])
-                colour = "white" if abs(r) > 0.65 else "black"
-                heat.text(j, i, f"{r:.2f}".replace("0.", "."), ha="center", va="center", size=SMALL, color=colour)
-    strip = figure.colorbar(picture, ax=heat, location="top", fraction=0.05, aspect=40)
-    strip.set_label("Pearson's r", fontsize=TEXT)
-    strip.ax.tick_params(labelsize=SMALL)
+    for (i, j), r in np.ndenumerate(shown if n <= MOST_NUMBERS else np.empty((0, 0))):
+        colour = "white" if abs(r) > 0.65 else "black"
+        heat.text(j, i, f"{r:.2f}".replace("0.", "."), ha="center", va="center", size=SMALL, color=colour)
+    tidy(figure.colorbar(picture, ax=heat, location="top", fraction=0.05, aspect=40).ax, x="Pearson's r")
     return save(figure, path)
 
 
-def _dendrogram(axes: Axes, merges: Sequence[Merge], order: np.ndarray, limit: float) -> None:
+def _dendrogram(axes: Axes, drawn: Numbers, limit: float) -> None:
     """Draw merges from right (single variables) to left; the dashed line is where the mean |r| is the limit."""
-    n = len(order)
-    place = {int(v): (float(k), 0.0) for k, v in enumerate(order)}
-    for k, merge in enumerate(merges):
-        (one, start), (other, begin) = place[merge.first], place[merge.second]
-        axes.plot(
-            [start, merge.height, merge.height, begin],
-            [one, one, other, other],
-            color=ACCENT if merge.height < 1 - limit else INK,
-            lw=1.3,
-        )
-        place[n + k] = (0.5 * (one + other), merge.height)
+    for places, heights in zip(drawn["icoord"], drawn["dcoord"]):  # leaves are at 5, 15, 25, …
+        colour = ACCENT if heights[1] < 1 - limit else INK
+        axes.plot(heights, (np.array(places) - 5.0) / 10.0, color=colour, lw=1.3)
     axes.axvline(1 - limit, color="#555555", lw=1, ls="--")
     axes.set_xlim(1.0, 0.0)
-    axes.set_ylim(n - 0.5, -0.5)
+    axes.set_ylim(len(drawn["leaves"]) - 0.5, -0.5)
     axes.set_yticks([])
     tidy(axes, x="1 − |r|")
     for edge in ("left", "right", "top"):
@@ -113,12 +104,10 @@ def draw_reduction(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Pat
     error = [row["standard error"] if np.isfinite(row["standard error"]) else 0.0 for row in rows]
     loss.errorbar(x, [row["held-out loss"] for row in rows], yerr=error, color=INK, marker="o", ms=4, lw=1.4, capsize=3)
     score.plot(x, [row["AUC"] for row in rows], color=INK, marker="o", ms=4, lw=1.4)
-    for axes in (loss, score):
-        tidy(axes)
+    for axes, label in ((loss, "Held-out loss (nats)"), (score, "Held-out AUC")):
+        tidy(axes, y=label)
         axes.axvline(chosen, color=ACCENT, lw=1.2, ls="--")
         axes.grid(alpha=0.3)
-    loss.set_ylabel("Held-out loss (nats)", fontsize=TEXT)
-    score.set_ylabel("Held-out AUC", fontsize=TEXT)
     left = rows[chosen]["variables"]
     loss.set_title(f"Reduced to {left} variable{'' if left == 1 else 's'} (dashed line)", size=TITLE)
     labels = ["all" if not row["dropped"] else f"− {safe_text(str(row['dropped']), 22)}" for row in rows]

@@ -18,6 +18,7 @@ from sdm.report.charts import (
     Chart,
     ColumnChart,
     DotChart,
+    Line,
     LineChart,
     Range,
     Rug,
@@ -365,15 +366,10 @@ def _rows(chart: Chart) -> Iterator[Sequence[Any]]:
     if isinstance(chart, LineChart):
         yield from _line_rows(chart)
     elif isinstance(chart, (ColumnChart, BarChart)):
-        spread = [bars.spread is not None for bars in chart.groups]
-        heads = [(bars.name, f"{bars.name}, ±") if wide else (bars.name,) for bars, wide in zip(chart.groups, spread)]
-        yield ["name", *(name for head in heads for name in head)]
-        for k, name in enumerate(chart.names):
-            cells = [
-                (bars.values[k], bars.spread[k]) if bars.spread is not None else (bars.values[k],)
-                for bars in chart.groups
-            ]
-            yield [name, *(value for cell in cells for value in cell)]
+        pairs = [((bars.name, bars.values), (f"{bars.name}, ±", bars.spread)) for bars in chart.groups]
+        columns = [(head, values) for pair in pairs for head, values in pair if values is not None]
+        yield ["name", *(head for head, _ in columns)]
+        yield from zip(chart.names, *(values for _, values in columns))
     elif isinstance(chart, DotChart):
         yield ["group", chart.x_label, chart.y_label]
         for group in chart.groups:
@@ -386,17 +382,14 @@ def _rows(chart: Chart) -> Iterator[Sequence[Any]]:
 
 def _line_rows(chart: LineChart) -> Iterator[Sequence[Any]]:
     """Return lines over the same places side by side; lines over places of their own one below the other."""
-    groups: list[list[Any]] = []
+    groups: dict[tuple[float, ...], list[Line]] = {}
     for line in chart.lines:
-        same = next((group for group in groups if list(group[0].x) == list(line.x)), None)
-        groups.append([line]) if same is None else same.append(line)
-    for k, group in enumerate(groups):
+        groups.setdefault(tuple(line.x), []).append(line)
+    for k, (places, group) in enumerate(groups.items()):
         if k:
             yield []
-        limits = [("lower", "upper") if line.limits is not None else () for line in group]
-        yield [chart.x_label, *(name for line, ends in zip(group, limits) for name in (line.name, *ends))]
-        for i, x in enumerate(group[0].x):
-            yield [x, *(v for line in group for v in (line.y[i], *(side[i] for side in line.limits or ())))]
+        yield [chart.x_label, *(head for one in group for head in (one.name, *("lower", "upper") * bool(one.limits)))]
+        yield from zip(places, *(values for one in group for values in (one.y, *(one.limits or ()))))
 
 
 def _cell(value: Any) -> str:

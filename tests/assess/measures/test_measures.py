@@ -27,7 +27,6 @@ from sdm.assess.measures.basic import (
     partial_roc_ratio,
     ranks,
     relative_gain,
-    roc,
     spearman,
     tenth_percentile,
     tss,
@@ -42,18 +41,6 @@ scores = st.integers(1, 40).flatmap(lambda n: arrays(np.float64, n, elements=st.
 def test_auc_is_that_of_scikit_learn(presence, background) -> None:
     labels = np.repeat([1, 0], [presence.size, background.size])
     assert auc(presence, background) == pytest.approx(roc_auc_score(labels, np.concatenate([presence, background])))
-
-
-@given(scores, scores)
-def test_the_roc_curve_is_that_of_scikit_learn(presence, background) -> None:
-    labels = np.repeat([1, 0], [presence.size, background.size])
-    false, true, _ = roc_curve(labels, np.concatenate([presence, background]), drop_intermediate=False)
-    area, sensitivity = roc(presence, background)
-    assert area == pytest.approx(false)
-    assert sensitivity == pytest.approx(true)
-    assert np.sum(np.diff(area) * 0.5 * (sensitivity[1:] + sensitivity[:-1])) == pytest.approx(
-        auc(presence, background)
-    )
 
 
 @given(scores, scores)

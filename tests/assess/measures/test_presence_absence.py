@@ -17,7 +17,7 @@ from sdm.assess.fits import fit_table
 from sdm.assess.measures.basic import auc, tss
 from sdm.assess.measures.presence_absence import brier, calibration, correlation, measure_values, prg_auc
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError
 
 shares = st.integers(1, 40).flatmap(lambda n: arrays(np.float64, n, elements=st.integers(0, 16).map(lambda k: k / 16)))
 
@@ -42,12 +42,11 @@ def test_correlation_by_its_definition(presence, absence) -> None:
         assert correlation(presence, absence) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("by, strategy", [("value", "uniform"), ("count", "quantile")])
-def test_calibration_is_that_of_scikit_learn(by: str, strategy: str) -> None:
+def test_calibration_is_that_of_scikit_learn() -> None:
     rng = np.random.default_rng(3)
     presence, absence = rng.beta(3, 2, 70), rng.beta(2, 3, 150)
-    found = calibration(presence, absence, bins=8, by=by)
-    observed, predicted = calibration_curve(*joined(presence, absence), n_bins=8, strategy=strategy)
+    found = calibration(presence, absence, bins=8)
+    observed, predicted = calibration_curve(*joined(presence, absence), n_bins=8, strategy="uniform")
     assert found.observed == pytest.approx(observed)
     assert found.predicted == pytest.approx(predicted)
     assert found.count.sum() == 220
@@ -55,13 +54,10 @@ def test_calibration_is_that_of_scikit_learn(by: str, strategy: str) -> None:
 
 @given(shares, shares)
 def test_calibration_counts_every_prediction_once(presence, absence) -> None:
-    for by in ("value", "count"):
-        found = calibration(presence, absence, by=by)
-        assert found.count.sum() == presence.size + absence.size
-        assert found.count @ found.observed == pytest.approx(presence.size)
-        assert found.count @ found.predicted == pytest.approx(presence.sum() + absence.sum())
-    with pytest.raises(OptionError, match="by='size'"):
-        calibration(presence, absence, by="size")
+    found = calibration(presence, absence)
+    assert found.count.sum() == presence.size + absence.size
+    assert found.count @ found.observed == pytest.approx(presence.size)
+    assert found.count @ found.predicted == pytest.approx(presence.sum() + absence.sum())
 
 
 def gains_by_count(presence, absence) -> float:

@@ -7,7 +7,7 @@ import pytest
 import rasterio
 
 from sdm.assess.class_assessor import CLASSES
-from sdm.assess.measures.basic import auc, roc
+from sdm.assess.measures.basic import auc
 from sdm.assess.measures.classes import class_profiles
 from sdm.assess.measures.presence_absence import calibration, measure_values
 from sdm.assess.measures.thresholds import Curve
@@ -126,8 +126,9 @@ def test_the_sweep_is_the_roc_curve(model: ClassModel, sample: ClassSample) -> N
     for row in rows[::25]:
         assert row["Fractional area"] == pytest.approx(np.mean(p[~here] >= row["Threshold"]))
         assert row["Training omission"] == pytest.approx(np.mean(p[here] < row["Threshold"]))
-    across, up = roc(p[here], p[~here])
-    assert np.sum(np.diff(across) * (up[1:] + up[:-1]) / 2) == pytest.approx(auc(p[here], p[~here]))
+    across, up = (np.array([1.0 - row[name] for row in rows]) for name in ("Fractional area", "Training omission"))
+    up, across = np.append(0.0, up[::-1]), np.append(0.0, 1.0 - across[::-1])
+    assert np.sum(np.diff(across) * (up[1:] + up[:-1]) / 2) == pytest.approx(auc(p[here], p[~here]), abs=0.01)
     bins = calibration(p[here], p[~here])
     assert bins.count.sum() == 120
     assert np.sum(bins.observed * bins.count) == pytest.approx(here.sum())
@@ -140,11 +141,11 @@ def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: Cla
         own = marginal(presence, v, sample.values, "probability")
         np.testing.assert_array_equal(own.x, by[name].x)
         np.testing.assert_array_equal(own.y, by[name].y[presence.c])
-        assert own.classes == by[name].categories
+        assert own.classes == by[name].classes
     v = 2
-    mean = partial_dependence(presence, v, sample.values, "probability", x=np.array([0.0]))
+    mean = partial_dependence(presence, v, sample.values, "probability")
     rows = sample.values.copy()
-    rows[:, v] = 0.0
+    rows[:, v] = mean.x[0]
     assert mean.y[0] == pytest.approx(presence.predict(rows).mean())
     plane = surface(presence, 1, 2, sample.values, "probability", points=3)
     assert plane.z.shape == (3, 3)

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import spearmanr
 
-from sdm.assess.variables.correlation import average_linkage, inflation_factors, leaf_order, measure_collinearity
+from sdm.assess.variables.correlation import inflation_factors, measure_collinearity
 from sdm.assess.variables.selection import drop_correlated, drop_inflated
 from sdm.errors import DataError
 
@@ -46,16 +46,10 @@ def test_correlations_and_factors_are_those_of_others(seed: int) -> None:
 
 
 @given(st.integers(0, 10_000))
-def test_linkage_is_scipys(seed: int) -> None:
-    distance = 1 - np.abs(measure_collinearity(sample(seed, v=8), names(8)).pearson)
-    merges = average_linkage(distance)
-    theirs = linkage(squareform(distance, checks=False), "average")
-    np.testing.assert_allclose([m.height for m in merges], theirs[:, 2], atol=1e-12)
-    np.testing.assert_array_equal([m.size for m in merges], theirs[:, 3])
-    order = leaf_order(merges, len(distance)).tolist()
-    assert sorted(order) == list(range(len(distance)))
-    groups = fcluster(theirs, theirs[-2, 2] * (1 + 1e-9), "distance")[order]
-    assert np.count_nonzero(np.diff(groups)) == 1, "members of a group stand together"
+def test_merges_are_scipys_average_linkage(seed: int) -> None:
+    found = measure_collinearity(sample(seed, v=8), names(8))
+    theirs = linkage(squareform(1 - np.abs(found.pearson), checks=False), "average")
+    np.testing.assert_array_equal(found.merges(), theirs)
 
 
 def test_a_sum_of_others_has_an_infinite_factor_and_the_rest_a_finite_one() -> None:
@@ -121,7 +115,7 @@ def test_constant_variables_and_categories_take_no_part() -> None:
     assert alone.vif.size == 0
     assert drop_inflated(alone, 10) == []
     assert alone.groups(0.7) == []
-    assert alone.merges() == []
+    assert len(alone.merges()) == 0
 
 
 def test_groups_are_the_branches_of_the_dendrogram() -> None:

@@ -29,7 +29,7 @@ from sdm.report.figures.maps.plan import (
 from sdm.report.figures.style import ACCENT, PALE, few_ticks, new_figure, one_plot, own_axes, safe_text, save, tidy
 from sdm.report.paper import COLUMN, NOWHERE, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.pictures import Picture, read_picture
-from sdm.types import Array
+from sdm.types import AnyArray, Array
 
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
@@ -123,8 +123,6 @@ def plot_map(picture: Picture, shades: Shades, ax: Axes | None = None, marks: Ma
 
 def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) -> AxesImage:
     """Put a map on axes, in its proportions; the colours of classes are those of the raster."""
-    left, bottom, right, top = picture.bounds
-    extent = (left, right, bottom, top)
     values: Any = picture.values
     ramp = shades.colours
     colours: Any = ramp if isinstance(ramp, str) else LinearSegmentedColormap.from_list("ramp", [f"#{c}" for c in ramp])
@@ -133,16 +131,23 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
         codes = list(picture.legend)
         values = np.select([values == code for code in codes], np.arange(float(len(codes))), np.nan)
         colours, low, high = ListedColormap([colour for _, colour in picture.legend.values()]), -0.5, len(codes) - 0.5
-    ways: dict[str, Any] = {"vmin": low, "vmax": high, "interpolation": "nearest"}
-    image = axes.imshow(values, extent=extent, cmap=colours, aspect=picture.stretch, **ways)
+    image = show(axes, values, picture, cmap=colours, vmin=low, vmax=high)
     if edges:
         image.set_cmap(image.get_cmap().with_extremes(under=PALE))
         image.set_clim(NOTHING, high)
         inside = np.nan_to_num(values) > 0
-        axes.contour(inside, [0.5], extent=extent, origin="upper", colors=ACCENT, linewidths=0.9)
+        axes.contour(inside, [0.5], extent=image.get_extent(), origin="upper", colors=ACCENT, linewidths=0.9)
         axes.plot([], [], color=ACCENT, lw=0.9, label="range")
     axes.set_facecolor("white" if picture.legend else NOWHERE)  # classes may be grey themselves
     return image
+
+
+def show(axes: Axes, values: AnyArray, picture: Picture, **ways: Any) -> AxesImage:
+    """Put values, or colours, where a picture lies on axes, in its proportions; cells are not smoothed unless `ways`
+    say so."""
+    left, bottom, right, top = picture.bounds
+    place: dict[str, Any] = {"extent": (left, right, bottom, top), "interpolation": "nearest"}
+    return axes.imshow(values, aspect=picture.stretch, **{**place, **ways})
 
 
 def class_keys(
@@ -234,13 +239,12 @@ def draw_colours(raster: Path, titles: Sequence[str], path: Path, paper: Paper =
     """Draw the composite of up to three axes in red, green and blue, with what each colour is."""
     bands = [read_picture(raster, PIXELS, band) for band in (1, 2, 3)]
     first = bands[0]
-    left, bottom, right, top = first.bounds
     frame = MapFrame.of(first)
     figure, axes = one_plot(COLUMN, min(max(COLUMN * frame.tall * 0.86 + 14.0, 40.0), 220.0), paper)
     values = np.stack([np.nan_to_num(band.values) / 255.0 for band in bands], axis=-1)
     there = np.isfinite(first.values)
     image = np.concatenate([values, there[..., None].astype(values.dtype)], axis=-1)
-    axes.imshow(image, extent=(left, right, bottom, top), interpolation="nearest", aspect=first.stretch)
+    show(axes, image, first)
     axes.set_facecolor(NOWHERE)
     label_axes(axes, frame)
     add_scale_bar(axes, frame, there)

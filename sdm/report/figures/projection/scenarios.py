@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sdm.models.colours import RED_TO_BLUE
 from sdm.report.charts import SCALES, TOP
-from sdm.report.figures.maps.drawn import add_scale_bar, class_keys, paint
+from sdm.report.figures.maps.drawn import add_scale_bar, class_keys, label_axes, paint, show
 from sdm.report.figures.maps.plan import MapFrame, Shades
 from sdm.report.figures.style import new_figure, safe_text, save
 from sdm.report.paper import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
@@ -155,8 +155,7 @@ def hatch(axes: Axes, mask: NDArray[np.bool_], picture: Picture, inches: tuple[f
     shown = np.zeros((high, wide, 4), dtype=np.uint8)
     shown[large & (phase < 3)] = (20, 20, 20, 215)
     shown[large & (phase >= 3) & (phase < 6)] = (255, 255, 255, 215)
-    left, bottom, right, top = picture.bounds
-    axes.imshow(shown, extent=(left, right, bottom, top), aspect=picture.stretch, interpolation="antialiased")
+    show(axes, shown, picture, interpolation="antialiased")
 
 
 def spanned(projection: StoredProjection, cases: Sequence[StoredCase], aspect: float) -> Places | None:
@@ -210,15 +209,10 @@ def _panels(cases: Sequence[StoredCase], what: str) -> list[Panel]:
 
 def _map(axes: Axes, panel: Panel, shades: Shades, frame: MapFrame, inches: tuple[float, float]) -> AxesImage:
     image = paint(axes, panel.picture, shades)
-    left, bottom, right, top = frame.limits
     if panel.novel is not None and panel.novel.any():
         hatch(axes, panel.novel, panel.picture, inches)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_xlim(left, right)
-    axes.set_ylim(bottom, top)
-    for edge in axes.spines.values():
-        edge.set_linewidth(0.6)
+    label_axes(axes, frame, names=False)
+    axes.set(xticks=[], yticks=[])
     return image
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES
 from sdm.report.charts import COLOURS
-from sdm.report.figures.maps.drawn import label_axes
+from sdm.report.figures.maps.drawn import label_axes, show
 from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.figures.style import INK, new_figure, safe_text, save, tidy
@@ -106,9 +106,8 @@ def _areas(axes: Axes, cases: Sequence[StoredCase], reference: StoredCase | None
         axes.axhline(reference.km2, color="black", lw=1, ls="--", label="suitable in the reference")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=SMALL, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    axes.set_ylabel("Suitable, km²", fontsize=TEXT)
+    tidy(axes, y="Suitable, km²")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.tick_params(labelsize=SMALL)
     room = max(0.0, (4 - len(cases)) / 2)  # few bars need not fill the width
     axes.set_xlim(-0.6 - room, len(cases) - 0.4 + room)
 
@@ -180,9 +179,7 @@ def _pale(axes: Axes, case: StoredCase) -> Picture | None:
     picture = read_picture(path, 700)
     values = picture.values if case.raster("presence") else np.where(np.isfinite(picture.values), 0.0, np.nan)
     colours = ListedColormap(["#f0eee6", "#c9dcec"])
-    left, bottom, right, top = picture.bounds
-    extent = (left, right, bottom, top)
-    axes.imshow(values, extent=extent, cmap=colours, vmin=0, vmax=1, interpolation="nearest", aspect=picture.stretch)
+    show(axes, values, picture, cmap=colours, vmin=0, vmax=1)
     axes.set_facecolor("white")
     return picture
 
