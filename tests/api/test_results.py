@@ -39,6 +39,7 @@ def test_several_species_are_one_table(both: sdm.Run) -> None:
     assert len(names) == 2
     assert both.importance["species"].unique().tolist() == names
     assert set(both.thresholds["species"]) == set(names)
+    assert both.thresholds["rule"].tolist() == [rule for name in names for rule in both[name].thresholds.index]
     assert both.map.sizes["band"] == 2
     assert both.summary["species"].tolist() == names
     with pytest.raises(sdm.SdmError, match="choose one, as in run"):

@@ -12,6 +12,7 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L2, make_penalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_newton
+from sdm.shared.choice import without_block
 from sdm.shared.factors import Factors, evaluate_factors, factor_gradient
 from sdm.shared.fitting import fit_shared, lower_bound
 from sdm.shared.own import OwnParts
@@ -235,3 +236,14 @@ def test_scales_that_differ_by_much() -> None:
     fit = fit_shared(problem, 1e-4 * problem.largest, tolerance=1e-6)
     assert np.isfinite(fit.objective)
     assert fit.gap <= 1e-6
+
+
+def test_without_a_block_the_problem_is_that_of_the_sites_that_are_left() -> None:
+    problem, phi, q, counts = make(5)
+    held = np.arange(len(q)) % 3 == 0
+    part, left = without_block(problem, held, counts.sum(axis=0))
+    wanted = shared_problem(phi[~held], q[~held] / q[~held].sum(), counts[~held])
+    np.testing.assert_allclose(left, counts[~held].sum(axis=0))
+    np.testing.assert_allclose(part.q, wanted.q)
+    np.testing.assert_allclose(part.means, wanted.means, atol=1e-15)
+    np.testing.assert_allclose(part.records.weight, wanted.records.weight)
