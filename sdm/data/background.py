@@ -241,8 +241,6 @@ class _Draw:
         bits = np.random.PCG64(self.seed)
         bits.advance(start)
         generator = np.random.Generator(bits)
-        if width == self.stack.width:
-            return generator.random((height, width))
         keys = np.empty((height, width))
         for row in keys:
             generator.random(out=row)

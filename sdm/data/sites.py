@@ -230,23 +230,19 @@ class _Table:
                 )
             return replace(other, notes=(*other.notes, f"'{other.name}' joined row by row"))
         ours, theirs = as_text(self.frame[key]), as_text(other.frame[key])
-        place = {name: k for k, name in enumerate(theirs)}
-        if len(place) < len(theirs):
-            twice = next(name for k, name in enumerate(theirs) if place[name] != k)
+        place = pd.Index(theirs)
+        if not place.is_unique:
+            twice = place[place.duplicated(keep="last")][0]
             raise DataError(f"site '{twice}' is more than once in '{other.name}': expected one row per site")
-        at = np.array([place.get(name, -1) for name in ours])
+        at = place.get_indexer(ours)
         if (at < 0).all():
             raise DataError(
                 f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first is '{ours[0]}' "
                 f"in one and '{theirs[0]}' in the other"
             )
-        frame = other.frame.iloc[np.where(at < 0, 0, at)].reset_index(drop=True)
+        frame = other.frame.set_axis(place).reindex(ours).reset_index(drop=True)
         note = f"'{other.name}' joined by column '{key}'"
         if absent := int(np.count_nonzero(at < 0)):
-            frame = frame.astype(
-                {name: object for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])}
-            )
-            frame = frame.mask(pd.Series(at < 0))
             note += f"; {absent:,} sites are not in it"
         return replace(other, frame=frame, row=other.row[at], notes=(*other.notes, note))
 

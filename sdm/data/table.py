@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdm.data.encode import Encoder
 from sdm.data.place import Region
 from sdm.data.records.columns import row_count
+from sdm.data.records.frames import pd
 from sdm.errors import DataError
 from sdm.types import Numbers
 
@@ -201,7 +203,9 @@ class SampleTable:
             raise DataError(
                 f"background '{Path(other.source).name}' has no column '{absent[0]}', as the presences have"
             )
-        both, levels = _codes(presences, other, swd.categorical)
+        whole = pd.concat([presences.table, other.table[list(names)]], ignore_index=True)
+        encoder = Encoder.learn(whole, swd.categorical)
+        both = encoder.encode(whole)
         is_presence = np.arange(len(both)) < len(presences.species)
         complete = ~np.isnan(both).any(axis=1)
         if partial:
@@ -233,7 +237,7 @@ class SampleTable:
             presence_base=base,
             folds=_complete_labels(presences.fold, source),
             background_folds=None if other.fold is None or np.any(other.fold == "") else other.fold,
-            levels=levels,
+            levels=encoder.labels,
             notes=tuple(f"{row_count(count)} {fault} left out" for fault, count in faults.items() if count),
         )
 
@@ -261,23 +265,3 @@ def _complete_labels(fold: np.ndarray | None, source: str) -> np.ndarray | None:
     if fold is not None and (missing := int(np.count_nonzero(fold == ""))):
         raise DataError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: give each of them one")
     return fold
-
-
-def _codes(
-    presences: "Swd", background: "Swd", categorical: tuple[str, ...]
-) -> tuple[np.ndarray, dict[str, tuple[str, ...]]]:
-    """Stack presences on background as float64; classes that are text become numbers by their sorted order."""
-    both = np.empty((len(presences.species) + len(background.species), presences.table.shape[1]))
-    levels: dict[str, tuple[str, ...]] = {}
-    for column, name in zip(both.T, presences.table):
-        parts = [part.table[name].to_numpy() for part in (presences, background)]
-        if name in categorical and any(part.dtype.kind not in "biuf" for part in parts):
-            text = np.concatenate([part.astype(object) for part in parts])
-            missing = np.array([v is None or v != v or v == "" for v in text], dtype=bool)
-            words = np.where(missing, "", text).astype(str)
-            levels[name] = tuple(str(word) for word in np.unique(words[~missing]))
-            code = np.searchsorted(np.array(levels[name], dtype=str), words).astype(np.float64)
-            column[:] = np.where(missing, np.nan, code)
-        else:
-            column[:] = np.concatenate([part.astype(np.float64) for part in parts])
-    return both, levels

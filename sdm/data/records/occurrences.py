@@ -14,7 +14,7 @@ from sdm.data.crs import WGS84, as_crs
 from sdm.data.records.columns import ABSENT, PRESENCE, find_columns, first_of, named_column, row_count, species_column
 from sdm.data.records.filters import uncertainty_metres
 from sdm.data.records.frames import pd
-from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, RowRules
+from sdm.data.records.rows import FILTERED, LEFT_OUT, FileRows, RowRules, identifiers
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.data.vectors import VECTOR, read_vector, split_layer
 from sdm.errors import DataError, OptionError
@@ -43,12 +43,6 @@ class Occurrences:
 
     def __len__(self) -> int:
         return len(self.x)
-
-    @property
-    def identifier(self) -> np.ndarray:
-        """What GBIF or the collection calls each record; empty where nothing does."""
-        name = first_of([str(column) for column in self.extra.columns], IDENTIFIERS)
-        return np.full(len(self), "", dtype=object) if name is None else self.extra[name].to_numpy()
 
     @property
     def species_names(self) -> list[str]:
@@ -110,7 +104,7 @@ class Occurrences:
         """Return what tells each record apart: its row in the file, identifier, species and coordinates."""
         row = self.row if len(self.row) else np.arange(len(self)) + 1
         species = pd.Categorical(self.species)
-        return pd.DataFrame(dict(zip(LEFT_OUT, (row, self.identifier, species, self.x, self.y))))
+        return pd.DataFrame(dict(zip(LEFT_OUT, (row, identifiers(self.extra, len(self)), species, self.x, self.y))))
 
     def leave_out(self, drop: np.ndarray, reason: str) -> Occurrences:
         """Return the records without some, which are counted in a note and listed with the reason."""

@@ -13,7 +13,7 @@ from sdm.data.place import PLACE, is_place, refuse_place_names, without_place
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
-from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_fate, with_left_out
+from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, identifiers, with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import NamedVariables, not_a_variable, numbers_rows
@@ -148,7 +148,7 @@ def read_swd(
         notes=(*text.notes, *idle, *notes, *rows.notes),
         weight=weight, effort=effort, fold=as_text(rows.frame[by_role["fold"]]) if "fold" in by_role else None,
         text=pd.DataFrame({name: as_text(rows.frame[name]) for name in roles.text}, index=range(len(rows.frame))),
-        row=rows.row, identifier=rows.identifier, left_out=rows.left_out(species, x, y),
+        row=rows.row, identifier=identifiers(rows.frame, len(rows.frame)), left_out=rows.left_out(species, x, y),
     )  # fmt: skip
     if not keep.any():
         raise DataError(f"table '{text.path.name}' holds no row of use ({'; '.join(rows.notes)})")
