@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.nodata import NodataCodes
 from sdm.data.place import Region, has_place, without_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.examine import examine, refuse_codes_in
@@ -28,6 +28,7 @@ from sdm.features.classes import FeatureChoice, named_alone
 from sdm.kinds.task import Findings
 from sdm.models.interface import FittedModel
 from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.options.inputs import LayerOptions
 from sdm.storage.addresses import place_suffix
 from sdm.types import Array, Index, Numbers
 
@@ -167,34 +168,25 @@ def check_categories(model: FittedModel) -> None:
         )
 
 
-def open_for(
-    model: FittedModel,
-    layers: Sequence[str],
-    *,
-    nodata: NodataGiven = None,
-    align: str | None = None,
-    rename: Mapping[str, str] | None = None,
-) -> Stack:
+def open_for(model: FittedModel, own: LayerOptions) -> Stack:
     """Open the layers that a model needs, in its order and under its names; untagged codes of "no data" are refused."""
     check_categories(model)
-    categorical, names = model.categorical, model.names
-    stack = open_tagged(layers, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
+    stack = open_tagged(own.files, own, model.names, model.categorical, own.align)
     return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
 
 
 def open_tagged(
     files: Sequence[str],
-    *,
+    own: LayerOptions,
     names: Sequence[str],
     categorical: Sequence[str],
-    nodata: NodataGiven,
     align: str | Grid | None,
-    rename: Mapping[str, str] | None,
 ) -> Stack:
     """Open layers of some names, and look at a few blocks of each; untagged codes of "no data" are refused."""
-    places = list(files) if len(files) > 1 else files[0]
-    stack = open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
-    stack = examine(stack)
+    places, nodata = list(files) if len(files) > 1 else files[0], own.nodata
+    stack = examine(
+        open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=own.rename)
+    )
     refuse_codes_in(stack)
     return stack
 

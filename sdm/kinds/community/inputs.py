@@ -66,8 +66,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     """Read the sites, their environment, and the graph: the one table is a `Community`. `names` are the variables of a
     model that is there already."""
     if names is not None:
-        own_layers = options.layers.model_copy(update={"variables": list(names), "exclude": []})
-        options = options.model_copy(update={"layers": own_layers})
+        options = options.with_values(layers={"variables": list(names), "exclude": []})
     if options.occurrences.file is None:
         raise OptionError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
     files, own = options.layers.files, options.joint
