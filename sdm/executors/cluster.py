@@ -7,7 +7,7 @@ import pickle
 import secrets
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
@@ -33,21 +33,10 @@ _MUTE = logging.CRITICAL + 1
 class Addressed(Protocol):
     """Where a cluster is, or how to start one: `sdm.options.writing`."""
 
-    @property
-    def address(self) -> str | None:
-        """`slurm`, a scheduler file, or an address; None for no cluster."""
-
-    @property
-    def workers(self) -> int:
-        """How many workers to start."""
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """How jobs are started."""
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds without any worker after which the run fails; None: the default of the kind of cluster."""
+    address: str | None  # `slurm`, a scheduler file, or an address; None for no cluster
+    workers: int  # how many to start
+    settings: dict[str, str]  # how jobs are started
+    patience: float | None  # seconds without any worker after which the run fails; None: that of the kind of cluster
 
 
 @contextmanager
