@@ -248,12 +248,17 @@ class ClusterExecutor(Executor):
                     "worker %s has %d threads, of which one is used: start workers with --nthreads 1 --nworkers %d",
                     *crowded, crowded[1],
                 )  # fmt: skip
-            await self._pause(LOOK if self._opened.done() else LOOK / 10)
+            await asyncio.sleep(LOOK if self._opened.done() else LOOK / 10)
+            if not self._connected():
+                raise self._loss()
             # A process that was stopped itself, or a computer that slept, has not waited all that time.
             seconds = min(self._loop.time() - asked, 2 * LOOK)
             absent = 0.0 if self._workers else absent + seconds
             if absent > self._patience:
-                raise self._desertion()
+                raise ClusterError(
+                    f"the cluster at {self.name} has had no worker for {self._patience:g} s (--cluster-patience): "
+                    "start workers, and give the same command again with --resume"
+                )
             await self._abandon_silent(workers, seconds)
 
     async def _abandon_silent(self, workers: dict[str, Any], seconds: float) -> None:
@@ -291,11 +296,6 @@ class ClusterExecutor(Executor):
         finally:
             asked.cancel()
 
-    async def _pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        if not self._connected():
-            raise self._loss()
-
     def _connected(self) -> bool:
         link = self._client.scheduler_comm
         return self._client.status == "running" and link is not None and not link.closed()
@@ -305,12 +305,6 @@ class ClusterExecutor(Executor):
         """Jobs of SLURM wait in a queue, for hours and longer."""
         chosen = self._cluster.patience
         return chosen if chosen is not None else float("inf") if self.name == "slurm" else PATIENCE
-
-    def _desertion(self) -> ClusterError:
-        return ClusterError(
-            f"the cluster at {self.name} has had no worker for {self._patience:g} s (--cluster-patience): start "
-            "workers, and give the same command again with --resume"
-        )
 
     def _loss(self) -> SchedulerLost:
         return SchedulerLost(f"the cluster at {self.name} was lost: give the same command again with --resume")

@@ -15,7 +15,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.names import names_meant
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import clean
+from sdm.data.records.clean import CleanPoints, Ledger, clean
 from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.rows import RowRules
@@ -206,14 +206,22 @@ def values_at(
     """
     if not len(records):
         return np.empty((0, len(stack.names))), np.empty(0, dtype=np.int64)
+    points, _ = points_at(stack, records, what, notices, drop_suspicious)
+    return np.asarray(points.values, dtype=np.float64), points.index
+
+
+def points_at(
+    stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str], snap: int = 0
+) -> tuple[CleanPoints, Ledger]:
+    """Return the cells of records, each record by itself, and the record cleaning summary; as for `values_at`."""
     named = replace(records, species=np.full(len(records), what, dtype=object))
     suspicion = Suspicion.of(drop_suspicious, names=False)
-    points, ledger = clean(named, stack, remove_duplicates=False, suspicion=suspicion)
+    points, ledger = clean(named, stack, snap=snap, remove_duplicates=False, suspicion=suspicion)
     notices += ledger.notices(what)
     refuse_values(points[what].values, stack, what)
     if ledger.describe(what):
         notices.append(f"{what} left out: {ledger.describe(what)}")
-    return np.asarray(points[what].values, dtype=np.float64), points[what].index
+    return points[what], ledger
 
 
 def open_text(path: str | Path) -> TextTable:

@@ -215,7 +215,7 @@ def _read_text(text: TextTable, reading: _Reading) -> Occurrences:
         words |= {name for name in only if column_key(name) in GBIF_WORDS}
     rows = FileRows.read(text, words, only, rules, as_numbers=[x, y, *reading.numeric])
     notes = [*text.notes, ", ".join([*_from(species, reading.noun), f"x from '{x}'", f"y from '{y}'"])]
-    return _records(rows, (species, x, y), text.path, notes, reading)
+    return _sifted(rows, species, (rows.numbers(x), rows.numbers(y)), text.path, notes, reading, (x, y))
 
 
 def _from(species: str | None, noun: str | None) -> list[str]:
@@ -225,15 +225,6 @@ def _from(species: str | None, noun: str | None) -> list[str]:
     return [f"{noun} from the file name" if species is None else f"{noun} from '{species}'"]
 
 
-def _records(
-    rows: FileRows, columns: tuple[str | None, str, str], path: Path, notes: list[str], reading: _Reading
-) -> Occurrences:
-    """Make records of a table with columns of species, x and y."""
-    species, x, y = columns
-    records = _sifted(rows, species, (rows.numbers(x), rows.numbers(y)), path, notes, reading)
-    return replace(records, extra=records.extra.drop(columns=[x, y], errors="ignore"))
-
-
 def _sifted(
     rows: FileRows,
     species_column: str | None,
@@ -241,8 +232,9 @@ def _sifted(
     path: Path,
     notes: list[str],
     reading: _Reading,
+    coordinates: Sequence[str] = (),
 ) -> Occurrences:
-    """Make records of the rows that can be read and pass the filters."""
+    """Make records of the rows that can be read and pass the filters; `coordinates` are the columns of x and y."""
     header, noun, (x, y) = [str(name) for name in rows.frame.columns], reading.noun, xy
     for name in reading.numeric:
         rows.numbers(named_column(name, header, path.name))
@@ -256,7 +248,7 @@ def _sifted(
         x=x,
         y=y,
         row=rows.row,
-        extra=rows.frame.drop(columns=[species_column] if species_column else []),
+        extra=rows.frame.drop(columns=[name for name in {species_column, *coordinates} if name]),
         source=str(path),
         left_out=rows.left_out(species, x, y),
         notes=(*notes, *rows.notes),
@@ -269,9 +261,9 @@ def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrence
     frame, notes = read_vector(path, layer, kind="point")
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
-        columns = find_columns([str(c) for c in frame.columns], sample, reading.named, path.name)
+        name, x, y = find_columns([str(c) for c in frame.columns], sample, reading.named, path.name)
         rows = FileRows(frame, np.arange(len(frame)) + 1, path.name, reading.rules)
-        return _records(rows, columns, path, notes, reading)
+        return _sifted(rows, name, (rows.numbers(x), rows.numbers(y)), path, notes, reading, (x, y))
     import shapely
 
     points = np.asarray(frame.geometry)

@@ -127,7 +127,8 @@ def read_swd(
     columns = _record_columns(text, roles, categorical)
     rows = FileRows.read(text, {columns[0]}, rules=rules)
     species, x, y = _records(rows, columns, text.path.stem)
-    by_role = {role: named_column(name, text.header, text.path.name) for role, name in _named_roles(roles).items()}
+    named = {"weight": roles.weight, "effort": roles.effort, "fold": roles.fold}
+    by_role = {role: named_column(name, text.header, text.path.name) for role, name in named.items() if name}
     used = {*columns, *by_role.values(), *roles.text}
     rest = [name for name in rows.frame.columns if name not in used]
     placed = variables is not None and any(is_place(name) and name not in rest for name in variables)
@@ -157,12 +158,6 @@ def read_swd(
     refuse_codes(cleaned, codes, text.path.name)
     swd = replace(swd, table=cleaned, notes=(*swd.notes, *blanked))
     return swd.with_place() if placed else swd
-
-
-def _named_roles(roles: ColumnRoles) -> dict[str, str]:
-    """Return the columns that the user named, by their role."""
-    names = {"weight": roles.weight, "effort": roles.effort, "fold": roles.fold}
-    return {role: name for role, name in names.items() if name is not None}
 
 
 def _record_columns(text: TextTable, roles: ColumnRoles, categorical: Sequence[str]) -> list[str | None]:
