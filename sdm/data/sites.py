@@ -18,14 +18,13 @@ import numpy as np
 
 from sdm.data.records.columns import ABSENT, PRESENCE, SPECIES, coordinate_pair, first_of, named_column
 from sdm.data.records.filters import RecordFilters
-from sdm.data.records.frames import pd
+from sdm.data.records.frames import pd, take_rows
 from sdm.data.records.occurrences import as_text
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.site_folds import SITE, site_groups
 from sdm.data.variables import matching, not_a_variable, numbers_rows
 from sdm.errors import DataError, OptionError, name_list
-from sdm.types import Numbers
 
 _ROW = "\0row"
 
@@ -51,12 +50,7 @@ class SiteTable:
 
     def take(self, which: np.ndarray) -> SiteTable:
         """Return some of the sites, by index or by booleans."""
-        at = np.arange(len(self))[which]
-        taken: Numbers = {"labels": self.labels.iloc[at].reset_index(drop=True)}
-        taken["environment"] = None if self.environment is None else self.environment.iloc[at].reset_index(drop=True)
-        taken |= {name: getattr(self, name)[at] for name in ("x", "y", "row", "group")}
-        taken |= {name: None if (own := getattr(self, name)) is None else own[at] for name in ("fold", "level")}
-        return replace(self, **taken)
+        return take_rows(self, which, ("labels", "environment", "x", "y", "row", "group", "fold", "level"))
 
 
 @dataclass(frozen=True)

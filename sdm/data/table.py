@@ -10,7 +10,7 @@ import numpy as np
 from sdm.data.encode import Encoder
 from sdm.data.place import Region
 from sdm.data.records.columns import row_count
-from sdm.data.records.frames import pd
+from sdm.data.records.frames import pd, take_rows
 from sdm.errors import DataError
 from sdm.types import Numbers
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # a table is made of these, and needs none of their code
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import CleanPoints
     from sdm.data.records.samples import Swd
+
+
+OF_BACKGROUND = ("background", "background_x", "background_y", "weights", "background_folds")  # columns of a table
 
 
 @dataclass(frozen=True)
@@ -79,20 +82,14 @@ class SampleTable:
 
     def take(self, presences: np.ndarray, background: np.ndarray | None = None) -> "SampleTable":
         """Return a table of some of the presences and some (or all) of the background, by index or by booleans."""
-        of_presences = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
-        names = dict.fromkeys(of_presences, presences)
-        if background is not None:
-            of_background = ("background", "background_x", "background_y", "weights", "background_folds")
-            names |= dict.fromkeys(of_background, background)
-        parts = {name: (getattr(self, name), which) for name, which in names.items()}
-        taken: Numbers = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
-        return replace(self, **taken)
+        names = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
+        some = take_rows(self, presences, names)
+        return some if background is None else take_rows(some, background, OF_BACKGROUND)
 
     def with_background_of(self, other: "SampleTable") -> "SampleTable":
         """Return the table with the arrays of another one in place of its own where they are the same, so that many
         species hold one background."""
-        names = ("background", "background_x", "background_y", "weights", "background_folds")
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in OF_BACKGROUND}
         same: Numbers = {}
         for name, (mine, theirs) in pairs.items():
             alike = mine is not None and theirs is not None and (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.place import PLACE, is_place, refuse_place_names, without_place
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
-from sdm.data.records.frames import pd
+from sdm.data.records.frames import pd, take_rows
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, identifiers, with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
@@ -41,11 +41,8 @@ class Swd:
 
     def take(self, which: np.ndarray) -> Swd:
         """Return some of the rows, by index or by booleans."""
-        at = np.arange(len(self.species))[which]
-        names = ("species", "x", "y", "weight", "effort", "fold", "row", "identifier")
-        taken = {name: part[at] for name in names if (part := getattr(self, name)) is not None}
-        tables = {name: getattr(self, name).iloc[at].reset_index(drop=True) for name in ("table", "text")}
-        return replace(self, **taken, **tables)
+        names = ("species", "x", "y", "table", "weight", "effort", "fold", "text", "row", "identifier")
+        return take_rows(self, which, names)
 
     @property
     def is_background(self) -> np.ndarray:
