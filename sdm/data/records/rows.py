@@ -147,7 +147,12 @@ def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
         return fate
     other = {name: "" for name in fate.columns if name not in left_out.columns}
     left = left_out.assign(**other | {"fate": "left out"})[list(fate.columns)]
-    return pd.concat([fate, left]).sort_values("row", kind="stable", ignore_index=True)
+    words = {name: fate[name].cat.categories for name in fate.select_dtypes("category").columns}
+    kinds = {
+        name: pd.CategoricalDtype(own.union(pd.Index(left[name].unique()), sort=False)) for name, own in words.items()
+    }
+    both = pd.concat([fate.astype(kinds), left.astype(kinds)])
+    return both.sort_values("row", kind="stable", ignore_index=True)
 
 
 def with_fate(lines: pd.DataFrame, code: np.ndarray, reasons: Sequence[str]) -> pd.DataFrame:
