@@ -112,9 +112,7 @@ def help_all(more: Collection[str]) -> inspect.Parameter:
 
     text = f"Show all options: {len(more)} more."
     option = typer.Option("--help-all", help=text, is_eager=True, callback=show, show_default=False)
-    return inspect.Parameter(
-        "help_all", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[bool, option], default=False
-    )
+    return _keyword("help_all", Annotated[bool, option], False)
 
 
 def with_run_options(
@@ -228,10 +226,11 @@ def _keyword(name: str, annotation: object, default: object = None) -> inspect.P
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def from_words(words: list[str] | None, given: Given) -> RunOptions:
+def from_words(words: list[str] | None, given: Given, meant: str = "layers.files") -> RunOptions:
     """Make the options of a run from the command's words and what was typed.
 
-    The words are a run file; or records and layers; or layers alone, where points are drawn from a raster of classes.
+    The words are a run file; or records and layers; or layers alone, where points are drawn from a raster of classes;
+    or what the option `meant` takes.
     """
     from sdm.options.reading import make_options, read_yaml
 
@@ -239,8 +238,8 @@ def from_words(words: list[str] | None, given: Given) -> RunOptions:
     words = list(words or [])
     if words and words[0].lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(words.pop(0)))
-    elif words and "classes.raster" not in given:
+    elif words and meant == "layers.files" and "classes.raster" not in given:
         sources.append({"occurrences.file": words.pop(0)})
     if words:
-        sources.append({"layers.files": words})
+        sources.append({meant: words})
     return make_options(*sources, given)

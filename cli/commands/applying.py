@@ -8,7 +8,7 @@ import typer
 
 from sdm.options.applies import PROJECTING, READING
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import Given, with_run_options
+from sdm_cli.options import Given, from_words, with_run_options
 
 KINDS = ("species", "classes", "community")
 PREDICTING = (
@@ -234,15 +234,9 @@ def project(
 
     `sdm project 'runs/{multiplier}/sp.npz' --scenarios 'future/{gcm}/' --over gcm,multiplier -o out --resume`
     """
-    from sdm.options.reading import make_options, read_yaml
     from sdm.run.projecting.projection import run_projection
 
-    words, sources = list(models or []), list[Given]()
-    if words and words[0].lower().endswith((".yaml", ".yml")):
-        sources.append(read_yaml(words.pop(0)))
-    if words:
-        sources.append({"project.models": words})
-    options = make_options(*sources, given)
+    options = from_words(models, given, "project.models")
     with console.progress(options.output.folder) as progress:
         found = run_projection(options, command=command_line(), progress=progress)
     console.warn(found.warnings)

@@ -20,6 +20,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import finish_cleaning, locate
+from sdm.data.records.frames import take_rows
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.untagged import refuse_values
 from sdm.errors import DataError, OptionError
@@ -90,9 +91,8 @@ class Background:
 
     def take(self, which: np.ndarray) -> "Background":
         """Return some of the points, by index or by a boolean array."""
-        names = ("rows", "cols", "x", "y", "values", "weight")
-        taken = {name: getattr(self, name)[which] for name in names}
-        return replace(self, **taken, n_valid=len(taken["rows"]))
+        some = take_rows(self, which, ("rows", "cols", "x", "y", "values", "weight"))
+        return replace(some, n_valid=len(some))
 
     def check(self, study_area: StudyArea | None = None) -> None:
         """Raise DataError if there is no point at all."""
@@ -241,8 +241,6 @@ class _Draw:
         bits = np.random.PCG64(self.seed)
         bits.advance(start)
         generator = np.random.Generator(bits)
-        if width == self.stack.width:
-            return generator.random((height, width))
         keys = np.empty((height, width))
         for row in keys:
             generator.random(out=row)

@@ -142,9 +142,7 @@ def _from_dbf(path: str) -> dict[float, str]:
 
 def _content(path: Path) -> bytes | None:
     """Return the content of a file of reasonable size; None if there is none, or it is no plain file."""
-    try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return None
-        return path.read_bytes()
-    except OSError:
-        return None
+    with suppress(OSError):
+        if path.is_file() and path.stat().st_size <= MOST_BYTES:
+            return path.read_bytes()
+    return None

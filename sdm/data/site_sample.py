@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sdm.data.records.frames import take_rows
 from sdm.data.site_folds import check_training
 from sdm.errors import DataError
 from sdm.types import Array, Index
@@ -35,10 +36,7 @@ class SiteSample:
 
     def take(self, rows: np.ndarray, background: np.ndarray | None = None) -> Self:
         """Return some of the rows, by index (repeated ones count again) or by booleans; sites have no background."""
-        at = np.arange(len(self))[rows]
-        target = self.target.iloc[at].reset_index(drop=True) if hasattr(self.target, "iloc") else self.target[at]
-        parts: dict[str, Any] = {name: getattr(self, name)[at] for name in ("values", "x", "y", "group")}
-        return replace(self, target=target, folds=None if self.folds is None else self.folds[at], **parts)
+        return take_rows(self, rows, ("values", "target", "x", "y", "group", "folds"))
 
     def environment(self) -> tuple[str, np.ndarray]:
         """Return what stands for the environment, over which variables are correlated: its name, and the variables."""

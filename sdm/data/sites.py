@@ -18,14 +18,13 @@ import numpy as np
 
 from sdm.data.records.columns import ABSENT, PRESENCE, SPECIES, coordinate_pair, first_of, named_column
 from sdm.data.records.filters import RecordFilters
-from sdm.data.records.frames import pd
+from sdm.data.records.frames import pd, take_rows
 from sdm.data.records.occurrences import as_text
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.site_folds import SITE, site_groups
 from sdm.data.variables import matching, not_a_variable, numbers_rows
 from sdm.errors import DataError, OptionError, name_list
-from sdm.types import Numbers
 
 _ROW = "\0row"
 
@@ -51,12 +50,7 @@ class SiteTable:
 
     def take(self, which: np.ndarray) -> SiteTable:
         """Return some of the sites, by index or by booleans."""
-        at = np.arange(len(self))[which]
-        taken: Numbers = {"labels": self.labels.iloc[at].reset_index(drop=True)}
-        taken["environment"] = None if self.environment is None else self.environment.iloc[at].reset_index(drop=True)
-        taken |= {name: getattr(self, name)[at] for name in ("x", "y", "row", "group")}
-        taken |= {name: None if (own := getattr(self, name)) is None else own[at] for name in ("fold", "level")}
-        return replace(self, **taken)
+        return take_rows(self, which, ("labels", "environment", "x", "y", "row", "group", "fold", "level"))
 
 
 @dataclass(frozen=True)
@@ -230,23 +224,19 @@ class _Table:
                 )
             return replace(other, notes=(*other.notes, f"'{other.name}' joined row by row"))
         ours, theirs = as_text(self.frame[key]), as_text(other.frame[key])
-        place = {name: k for k, name in enumerate(theirs)}
-        if len(place) < len(theirs):
-            twice = next(name for k, name in enumerate(theirs) if place[name] != k)
+        place = pd.Index(theirs)
+        if not place.is_unique:
+            twice = place[place.duplicated(keep="last")][0]
             raise DataError(f"site '{twice}' is more than once in '{other.name}': expected one row per site")
-        at = np.array([place.get(name, -1) for name in ours])
+        at = place.get_indexer(ours)
         if (at < 0).all():
             raise DataError(
                 f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first is '{ours[0]}' "
                 f"in one and '{theirs[0]}' in the other"
             )
-        frame = other.frame.iloc[np.where(at < 0, 0, at)].reset_index(drop=True)
+        frame = other.frame.set_axis(place).reindex(ours).reset_index(drop=True)
         note = f"'{other.name}' joined by column '{key}'"
         if absent := int(np.count_nonzero(at < 0)):
-            frame = frame.astype(
-                {name: object for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])}
-            )
-            frame = frame.mask(pd.Series(at < 0))
             note += f"; {absent:,} sites are not in it"
         return replace(other, frame=frame, row=other.row[at], notes=(*other.notes, note))
 

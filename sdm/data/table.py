@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdm.data.encode import Encoder
 from sdm.data.place import Region
 from sdm.data.records.columns import row_count
+from sdm.data.records.frames import pd, take_rows
 from sdm.errors import DataError
 from sdm.types import Numbers
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:  # a table is made of these, and needs none of their code
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import CleanPoints
     from sdm.data.records.samples import Swd
+
+
+OF_BACKGROUND = ("background", "background_x", "background_y", "weights", "background_folds")  # columns of a table
 
 
 @dataclass(frozen=True)
@@ -77,20 +82,14 @@ class SampleTable:
 
     def take(self, presences: np.ndarray, background: np.ndarray | None = None) -> "SampleTable":
         """Return a table of some of the presences and some (or all) of the background, by index or by booleans."""
-        of_presences = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
-        names = dict.fromkeys(of_presences, presences)
-        if background is not None:
-            of_background = ("background", "background_x", "background_y", "weights", "background_folds")
-            names |= dict.fromkeys(of_background, background)
-        parts = {name: (getattr(self, name), which) for name, which in names.items()}
-        taken: Numbers = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
-        return replace(self, **taken)
+        names = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
+        some = take_rows(self, presences, names)
+        return some if background is None else take_rows(some, background, OF_BACKGROUND)
 
     def with_background_of(self, other: "SampleTable") -> "SampleTable":
         """Return the table with the arrays of another one in place of its own where they are the same, so that many
         species hold one background."""
-        names = ("background", "background_x", "background_y", "weights", "background_folds")
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in OF_BACKGROUND}
         same: Numbers = {}
         for name, (mine, theirs) in pairs.items():
             alike = mine is not None and theirs is not None and (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
@@ -201,7 +200,9 @@ class SampleTable:
             raise DataError(
                 f"background '{Path(other.source).name}' has no column '{absent[0]}', as the presences have"
             )
-        both, levels = _codes(presences, other, swd.categorical)
+        whole = pd.concat([presences.table, other.table[list(names)]], ignore_index=True)
+        encoder = Encoder.learn(whole, swd.categorical)
+        both = encoder.encode(whole)
         is_presence = np.arange(len(both)) < len(presences.species)
         complete = ~np.isnan(both).any(axis=1)
         if partial:
@@ -233,7 +234,7 @@ class SampleTable:
             presence_base=base,
             folds=_complete_labels(presences.fold, source),
             background_folds=None if other.fold is None or np.any(other.fold == "") else other.fold,
-            levels=levels,
+            levels=encoder.labels,
             notes=tuple(f"{row_count(count)} {fault} left out" for fault, count in faults.items() if count),
         )
 
@@ -261,23 +262,3 @@ def _complete_labels(fold: np.ndarray | None, source: str) -> np.ndarray | None:
     if fold is not None and (missing := int(np.count_nonzero(fold == ""))):
         raise DataError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: give each of them one")
     return fold
-
-
-def _codes(
-    presences: "Swd", background: "Swd", categorical: tuple[str, ...]
-) -> tuple[np.ndarray, dict[str, tuple[str, ...]]]:
-    """Stack presences on background as float64; classes that are text become numbers by their sorted order."""
-    both = np.empty((len(presences.species) + len(background.species), presences.table.shape[1]))
-    levels: dict[str, tuple[str, ...]] = {}
-    for column, name in zip(both.T, presences.table):
-        parts = [part.table[name].to_numpy() for part in (presences, background)]
-        if name in categorical and any(part.dtype.kind not in "biuf" for part in parts):
-            text = np.concatenate([part.astype(object) for part in parts])
-            missing = np.array([v is None or v != v or v == "" for v in text], dtype=bool)
-            words = np.where(missing, "", text).astype(str)
-            levels[name] = tuple(str(word) for word in np.unique(words[~missing]))
-            code = np.searchsorted(np.array(levels[name], dtype=str), words).astype(np.float64)
-            column[:] = np.where(missing, np.nan, code)
-        else:
-            column[:] = np.concatenate([part.astype(np.float64) for part in parts])
-    return both, levels

@@ -7,7 +7,7 @@ import pickle
 import secrets
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
@@ -33,21 +33,10 @@ _MUTE = logging.CRITICAL + 1
 class Addressed(Protocol):
     """Where a cluster is, or how to start one: `sdm.options.writing`."""
 
-    @property
-    def address(self) -> str | None:
-        """`slurm`, a scheduler file, or an address; None for no cluster."""
-
-    @property
-    def workers(self) -> int:
-        """How many workers to start."""
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """How jobs are started."""
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds without any worker after which the run fails; None: the default of the kind of cluster."""
+    address: str | None  # `slurm`, a scheduler file, or an address; None for no cluster
+    workers: int  # how many to start
+    settings: dict[str, str]  # how jobs are started
+    patience: float | None  # seconds without any worker after which the run fails; None: that of the kind of cluster
 
 
 @contextmanager
@@ -259,12 +248,17 @@ class ClusterExecutor(Executor):
                     "worker %s has %d threads, of which one is used: start workers with --nthreads 1 --nworkers %d",
                     *crowded, crowded[1],
                 )  # fmt: skip
-            await self._pause(LOOK if self._opened.done() else LOOK / 10)
+            await asyncio.sleep(LOOK if self._opened.done() else LOOK / 10)
+            if not self._connected():
+                raise self._loss()
             # A process that was stopped itself, or a computer that slept, has not waited all that time.
             seconds = min(self._loop.time() - asked, 2 * LOOK)
             absent = 0.0 if self._workers else absent + seconds
             if absent > self._patience:
-                raise self._desertion()
+                raise ClusterError(
+                    f"the cluster at {self.name} has had no worker for {self._patience:g} s (--cluster-patience): "
+                    "start workers, and give the same command again with --resume"
+                )
             await self._abandon_silent(workers, seconds)
 
     async def _abandon_silent(self, workers: dict[str, Any], seconds: float) -> None:
@@ -302,11 +296,6 @@ class ClusterExecutor(Executor):
         finally:
             asked.cancel()
 
-    async def _pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        if not self._connected():
-            raise self._loss()
-
     def _connected(self) -> bool:
         link = self._client.scheduler_comm
         return self._client.status == "running" and link is not None and not link.closed()
@@ -316,12 +305,6 @@ class ClusterExecutor(Executor):
         """Jobs of SLURM wait in a queue, for hours and longer."""
         chosen = self._cluster.patience
         return chosen if chosen is not None else float("inf") if self.name == "slurm" else PATIENCE
-
-    def _desertion(self) -> ClusterError:
-        return ClusterError(
-            f"the cluster at {self.name} has had no worker for {self._patience:g} s (--cluster-patience): start "
-            "workers, and give the same command again with --resume"
-        )
 
     def _loss(self) -> SchedulerLost:
         return SchedulerLost(f"the cluster at {self.name} was lost: give the same command again with --resume")

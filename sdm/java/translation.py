@@ -200,11 +200,8 @@ def chosen_species(command: JavaCommand) -> list[str]:
 
 def species_of_samples(samples: str) -> list[str]:
     """Return the species of an occurrence file, by its first column, as Java Maxent has it."""
-    table = TextTable(_file(samples))
-    with Path(samples).open(newline="", encoding=table.encoding) as source:
-        rows = csv.reader(source, delimiter=table.delimiter)
-        next(rows, None)
-        return list(dict.fromkeys(row[0].strip() for row in rows if row and row[0].strip()))
+    rows = TextTable(_file(samples)).texts()
+    return list(dict.fromkeys(row[0].strip() for _, row in rows if row and row[0].strip()))
 
 
 def _file(place: str) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.nodata import NodataCodes
 from sdm.data.place import Region, has_place, without_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.examine import examine, refuse_codes_in
@@ -15,7 +15,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.names import names_meant
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import clean
+from sdm.data.records.clean import CleanPoints, Ledger, clean
 from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.rows import RowRules
@@ -28,6 +28,7 @@ from sdm.features.classes import FeatureChoice, named_alone
 from sdm.kinds.task import Findings
 from sdm.models.interface import FittedModel
 from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.options.inputs import LayerOptions
 from sdm.storage.addresses import place_suffix
 from sdm.types import Array, Index, Numbers
 
@@ -167,34 +168,25 @@ def check_categories(model: FittedModel) -> None:
         )
 
 
-def open_for(
-    model: FittedModel,
-    layers: Sequence[str],
-    *,
-    nodata: NodataGiven = None,
-    align: str | None = None,
-    rename: Mapping[str, str] | None = None,
-) -> Stack:
+def open_for(model: FittedModel, own: LayerOptions) -> Stack:
     """Open the layers that a model needs, in its order and under its names; untagged codes of "no data" are refused."""
     check_categories(model)
-    categorical, names = model.categorical, model.names
-    stack = open_tagged(layers, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
+    stack = open_tagged(own.files, own, model.names, model.categorical, own.align)
     return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
 
 
 def open_tagged(
     files: Sequence[str],
-    *,
+    own: LayerOptions,
     names: Sequence[str],
     categorical: Sequence[str],
-    nodata: NodataGiven,
     align: str | Grid | None,
-    rename: Mapping[str, str] | None,
 ) -> Stack:
     """Open layers of some names, and look at a few blocks of each; untagged codes of "no data" are refused."""
-    places = list(files) if len(files) > 1 else files[0]
-    stack = open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
-    stack = examine(stack)
+    places, nodata = list(files) if len(files) > 1 else files[0], own.nodata
+    stack = examine(
+        open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=own.rename)
+    )
     refuse_codes_in(stack)
     return stack
 
@@ -214,14 +206,22 @@ def values_at(
     """
     if not len(records):
         return np.empty((0, len(stack.names))), np.empty(0, dtype=np.int64)
+    points, _ = points_at(stack, records, what, notices, drop_suspicious)
+    return np.asarray(points.values, dtype=np.float64), points.index
+
+
+def points_at(
+    stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str], snap: int = 0
+) -> tuple[CleanPoints, Ledger]:
+    """Return the cells of records, each record by itself, and the record cleaning summary; as for `values_at`."""
     named = replace(records, species=np.full(len(records), what, dtype=object))
     suspicion = Suspicion.of(drop_suspicious, names=False)
-    points, ledger = clean(named, stack, remove_duplicates=False, suspicion=suspicion)
+    points, ledger = clean(named, stack, snap=snap, remove_duplicates=False, suspicion=suspicion)
     notices += ledger.notices(what)
     refuse_values(points[what].values, stack, what)
     if ledger.describe(what):
         notices.append(f"{what} left out: {ledger.describe(what)}")
-    return np.asarray(points[what].values, dtype=np.float64), points[what].index
+    return points[what], ledger
 
 
 def open_text(path: str | Path) -> TextTable:

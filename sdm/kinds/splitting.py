@@ -233,7 +233,7 @@ def with_default_folds(options: RunOptions) -> RunOptions:
     """Return the options for a choice by held-out loss: five random folds where they ask for no division."""
     if options.test.division is not None:
         return options
-    return options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
+    return options.with_values(test={"folds": FOLDS})
 
 
 def _asked(own: TestOptions) -> int:

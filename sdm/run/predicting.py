@@ -103,7 +103,8 @@ def predict_files(
     )
 
     def open_layers(files: Sequence[str]) -> Stack:
-        return open_for(loaded, files, nodata=settings.nodata, align=settings.align, rename=read.layers.rename)
+        own = {"files": files, "nodata": settings.nodata, "align": settings.align}
+        return open_for(loaded, read.layers.model_copy(update=own))
 
     if is_swd(layers):
         for name, value in (("threshold", settings.threshold), ("study-area", settings.area)):

@@ -18,9 +18,8 @@ from sdm.report.results import add_rows, read_rows
 from sdm.run.batch import Batch, plan_batch, refuse_partial
 from sdm.run.job import Chooser, Job
 from sdm.run.journal import DONE, JOURNAL
-from sdm.run.run_folder import results_place
 from sdm.run.stacks import refuse_one, write_stacks
-from sdm.storage.commit import claim
+from sdm.storage.commit import claim, staging_species
 from sdm.storage.files import output_folder
 from sdm.types import Progress
 
@@ -140,7 +139,7 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
     """Fit and write all models, then what concerns all of them."""
     result, options = RunResult(target, [], batch.prepared.notices), batch.job.options
     plan, overwrite = batch.plan, batch.options.output.overwrite
-    with results_place(target, plan.written, in_place=plan.in_place, overwrite=overwrite) as place:
+    with staging_species(target, overwrite=overwrite, planned=plan.written, in_place=plan.in_place) as place:
         batch.run(place)
         entries = [batch.record.entries[name] for name in batch.plan.names]
         if all(entry.status != DONE for entry in entries) and not batch.plan.in_place:

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -16,32 +16,12 @@ from typing import Any
 
 from sdm.errors import OutputError
 from sdm.run.journal import JournalEntry, append_lines, read_entry, read_lines
-from sdm.storage.commit import staging_species
-from sdm.storage.written_files import read_list, refuse_obstacle, sdm_files, trim_list, write_list
 
 log = logging.getLogger("sdm")
 
 NAME = ".sdm-run.part"
 _TOKEN, _JOB, _UNITS = "token", "job", "units"
 FITTING, MAPPING = "fitting", "mapping"
-
-
-@contextmanager
-def results_place(target: Path, planned: Sequence[str], *, in_place: bool, overwrite: bool) -> Iterator[Path]:
-    """Give the folder to write results into: the target itself, or a stage that takes its place in the end. `planned`
-    are the names of files, and of folders with a `/`, that the run may write."""
-    if not in_place:
-        with staging_species(target, overwrite=overwrite, planned=planned) as place:
-            yield place
-        return
-    ours = sdm_files(target)
-    for name in planned:  # said before the work, not after it
-        refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
-    write_list(target, {*read_list(target), *planned})
-    try:
-        yield target
-    finally:
-        trim_list(target)
 
 
 class RunEnded(OutputError):

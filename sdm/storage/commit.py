@@ -18,7 +18,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 
@@ -97,22 +97,23 @@ def publishing(files: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 @contextmanager
-def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str]) -> Iterator[Path]:
+def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str], in_place: bool = False) -> Iterator[Path]:
     """Give the folder of a run over several species. In a new folder every species appears as soon as it is done, in
     one step, and stays whatever comes later; `planned` are the names of files and of folders (with a `/`) that the run
-    may write. An earlier result is replaced as a whole, at the end."""
-    if target.is_dir() and any(not is_temporary(path.name) for path in target.iterdir()):
-        ours = sdm_files(target)
-        for name in planned:  # said before the work, not after it
-            refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
+    may write. An earlier result is replaced as a whole, at the end, unless the run goes on with it (`in_place`)."""
+    taken = target.is_dir() and any(not is_temporary(path.name) for path in target.iterdir())
+    ours = sdm_files(target)
+    for name in planned if taken else ():  # said before the work, not after it
+        refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
+    if taken and not in_place:
         with staging(target, overwrite=overwrite) as stage:
             yield stage
         return
     absent = _absent(target)
     try:
         _make(target, target)
-        with _explained(target, target):
-            write_list(target, set(planned))
+        with nullcontext() if in_place else _explained(target, target):
+            write_list(target, {*read_list(target), *planned})
             try:
                 yield target
             finally:

@@ -11,7 +11,6 @@ import rasterio
 from affine import Affine
 from naive import ellipsoid_km2
 from rasterio.crs import CRS
-from rasterio.windows import Window
 
 from sdm.assess.fits import fit_table
 from sdm.assess.paths.multiplier import follow_table, validate_multipliers
@@ -229,12 +228,12 @@ def test_squares_of_a_projected_grid_are_whole_blocks_of_cells(factor: float, cr
     feet = crs == "EPSG:2263"
     step = 1000 / 0.3048006096 if feet else factor
     grid = Grid(width=100, height=80, transform=Affine(step, 0, 5e5, 0, -step, 6e6), crs=CRS.from_string(crs))
-    codes = SquareDivision(grid, 20.0).codes(Window(0, 0, 100, 80), np.empty((1, 80, 100)))
+    codes = SquareDivision(grid, 20.0).codes(np.ogrid[:80, :100], np.empty((1, 80, 100)))
     expected = np.add.outer(np.arange(80) // 20 * 1000, np.arange(100) // 20)
     _, place, count = np.unique(codes, return_inverse=True, return_counts=True)
     assert count.tolist() == [400] * 20
     assert np.array_equal(place.reshape(codes.shape), np.unique(expected, return_inverse=True)[1].reshape(codes.shape))
-    part = SquareDivision(grid, 20.0).codes(Window(30, 10, 7, 5), np.empty((1, 5, 7)))
+    part = SquareDivision(grid, 20.0).codes(np.ogrid[10:15, 30:37], np.empty((1, 5, 7)))
     assert np.array_equal(part, codes[10:15, 30:37])
 
 

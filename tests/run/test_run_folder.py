@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sdm.run.journal import JOURNAL, Journal, append_lines
-from sdm.run.run_folder import NAME, RunFolder, results_place
+from sdm.run.run_folder import NAME, RunFolder
+from sdm.storage.commit import staging_species
 from sdm.storage.written_files import LISTED, read_list, write_list
 
 
@@ -70,7 +71,9 @@ def test_a_run_that_goes_on_lists_no_files_of_the_users(tmp_path: Path, ends_ear
     (tmp_path / "a" / "mine.txt").write_text("mine too")
 
     def work() -> None:
-        with results_place(tmp_path, ["summary.csv", "effort.tif", "b/"], in_place=True, overwrite=False) as place:
+        with staging_species(
+            tmp_path, overwrite=False, planned=["summary.csv", "effort.tif", "b/"], in_place=True
+        ) as place:
             (place / "b").mkdir()
             if ends_early:
                 raise KeyboardInterrupt

@@ -1,7 +1,7 @@
 """Strata: the cells of a grid divided by the classes of a layer, or into squares of the ground."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,13 +33,9 @@ class ClassDivision:
         """The layer."""
         return f"layer '{self.layer}'"
 
-    def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
-        """Return the codes of a window's cells, the layer's values of all (V, h, w); NaN outside all strata."""
+    def codes(self, cells: Sequence[np.ndarray], values: np.ndarray) -> np.ndarray:
+        """Return the codes of cells, of the layers' values (V, …) in them; NaN outside all strata."""
         return np.asarray(values[self.index], dtype=np.float64)
-
-    def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the codes of some cells, with the layers' (N, V) values in them."""
-        return np.asarray(values[:, self.index], dtype=np.float64)
 
     def name(self, code: float) -> str:
         """Return the class as a number without decimals."""
@@ -70,18 +66,10 @@ class SquareDivision:
         """Their size."""
         return f"squares of {self.km:g} km"
 
-    def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
-        """Return the codes of the cells of a window."""
-        rows, cols = np.mgrid[: int(window.height), : int(window.width)]
-        return self._of(rows + int(window.row_off), cols + int(window.col_off))
-
-    def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the codes of some cells."""
-        return self._of(rows, cols)
-
-    def _of(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    def codes(self, cells: Sequence[np.ndarray], values: np.ndarray) -> np.ndarray:
+        """Return the codes of cells, given by their rows and columns; those of a window may be (h, 1) and (1, w)."""
         left, _, right, top = self.grid.bounds
-        x, y = self.grid.xy(rows, cols)
+        x, y = self.grid.xy(*cells)
         crs = self.grid.crs
         if crs is not None and crs.is_geographic:
             middle, half = 0.5 * (left + right), 0.5 * (right - left)
@@ -164,7 +152,7 @@ def survey_strata(
 
     def compute(window: Window, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         inside, strength = _inside(stack, window, array, study_area, effort)
-        code = division.codes(window, array)[inside]
+        code = division.codes(np.ogrid[window.toslices()], array)[inside]
         rows = np.nonzero(inside)[0] + int(window.row_off)
         area = np.ones(len(rows)) if stack.crs is None else stack.cell_km2(rows)
         prior = area if effort is None else strength[inside] * (area if area_weighted else 1.0)
@@ -214,4 +202,4 @@ def stratum_of(
 ) -> np.ndarray:
     """Return the stratum of each cell of a window, −1 where a cell does not count."""
     inside, _ = _inside(stack, window, array, study_area, effort)
-    return np.where(inside, strata.place(strata.division.codes(window, array)), -1)
+    return np.where(inside, strata.place(strata.division.codes(np.ogrid[window.toslices()], array)), -1)

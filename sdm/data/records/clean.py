@@ -7,7 +7,7 @@ the rasters looks up the values at `Located.cells`, then `finish_cleaning` does 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from rasterio.crs import CRS
@@ -18,7 +18,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import disc, neighbours
 from sdm.data.rasters.grid import Grid, to_lonlat
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.frames import pd
+from sdm.data.records.frames import pd, take_rows
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.rows import FILTERED, MOVED, UNREADABLE, with_fate, with_left_out
 from sdm.data.records.suspicious import (
@@ -105,8 +105,7 @@ class CleanPoints:
 
     def take(self, which: np.ndarray) -> CleanPoints:
         """Return some of the presences, by index or by a boolean array."""
-        names = ("rows", "cols", "x", "y", "index", "values")
-        return replace(self, **{name: getattr(self, name)[which] for name in names})
+        return take_rows(self, which, ("rows", "cols", "x", "y", "index", "values"))
 
 
 @dataclass(frozen=True)

@@ -186,11 +186,9 @@ class _Evaluation:
         if sign is None:
             return self._containment(left)
         right, compare = self._side(), _COMPARE[sign]
-        if isinstance(right, pd.Series):
-            return _compared(left, right, compare)
-        if not isinstance(left, pd.Series):
+        if not isinstance(left, pd.Series) and not isinstance(right, pd.Series):
             self._refuse("expected a column on one side of the comparison")
-        return _by_value(left, lambda column: _compared(column, right, compare))
+        return _compared(left, right, compare)
 
     def _containment(self, left: pd.Series | Value) -> _Truth:
         """Read what follows `in` or `like`."""
@@ -198,10 +196,9 @@ class _Evaluation:
         if word is None or not isinstance(left, pd.Series):
             self._refuse("expected a comparison such as ==, !=, <, >=, in, like or 'is missing'")
         if word == "in":
-            values = self._values()
-            return _by_value(left, lambda column: _any_of(column, values))
+            return _any_of(left, self._values())
         pattern = re.compile(translate(str(self._literal(text_only=True))), re.IGNORECASE)
-        return _by_value(left, lambda column: _like(column, pattern))
+        return _like(left, pattern)
 
     def _values(self) -> list[Value]:
         if not self._take("("):
@@ -236,15 +233,6 @@ def _column_of(name: str, header: list[str], source: str) -> str:
         return named_column(name, header, source)
     except OptionError as error:
         raise OptionError(f"{error}; text stands in single quotation marks: '{name}'") from error
-
-
-def _by_value(column: pd.Series, test: Callable[[pd.Series], _Truth]) -> _Truth:
-    """Return a test of a column; text is tested once for all rows that have it."""
-    if pd.api.types.is_numeric_dtype(column):
-        return test(column)
-    code, names = pd.factorize(column)
-    truth = test(pd.Series(names, dtype=object))
-    return _Truth(np.append(truth.yes, False)[code], np.append(truth.no, False)[code])
 
 
 def _compared(left: pd.Series | Value, right: pd.Series | Value, compare: Callable[[Any, Any], Any]) -> _Truth:

@@ -1,8 +1,15 @@
 """pandas, loaded when it is first used: a command that reads no table, such as one that maps a model, does not wait for
 it. Modules that work with tables import `pd` from here, and put off their annotations (`from __future__`)."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+TableT = TypeVar("TableT", bound="DataclassInstance")
 
 
 class _Pandas:
@@ -17,4 +24,16 @@ if TYPE_CHECKING:
 else:
     pd = _Pandas()
 
-__all__ = ["pd"]
+__all__ = ["pd", "take_rows"]
+
+
+def take_rows(table: TableT, which: Any, names: Iterable[str]) -> TableT:
+    """Return a dataclass of columns with some rows, by index or by booleans, of those that are named; None stays."""
+    taken: dict[str, Any] = {}
+    for name in names:
+        column = getattr(table, name)
+        if hasattr(column, "iloc"):
+            taken[name] = column.iloc[which].reset_index(drop=True)
+        elif column is not None:
+            taken[name] = column[which]
+    return replace(table, **taken)

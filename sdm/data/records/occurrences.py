@@ -14,7 +14,7 @@ from sdm.data.crs import WGS84, as_crs
 from sdm.data.records.columns import ABSENT, PRESENCE, find_columns, first_of, named_column, row_count, species_column
 from sdm.data.records.filters import uncertainty_metres
 from sdm.data.records.frames import pd
-from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, RowRules
+from sdm.data.records.rows import FILTERED, LEFT_OUT, FileRows, RowRules, identifiers
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.data.vectors import VECTOR, read_vector, split_layer
 from sdm.errors import DataError, OptionError
@@ -43,12 +43,6 @@ class Occurrences:
 
     def __len__(self) -> int:
         return len(self.x)
-
-    @property
-    def identifier(self) -> np.ndarray:
-        """What GBIF or the collection calls each record; empty where nothing does."""
-        name = first_of([str(column) for column in self.extra.columns], IDENTIFIERS)
-        return np.full(len(self), "", dtype=object) if name is None else self.extra[name].to_numpy()
 
     @property
     def species_names(self) -> list[str]:
@@ -110,7 +104,7 @@ class Occurrences:
         """Return what tells each record apart: its row in the file, identifier, species and coordinates."""
         row = self.row if len(self.row) else np.arange(len(self)) + 1
         species = pd.Categorical(self.species)
-        return pd.DataFrame(dict(zip(LEFT_OUT, (row, self.identifier, species, self.x, self.y))))
+        return pd.DataFrame(dict(zip(LEFT_OUT, (row, identifiers(self.extra, len(self)), species, self.x, self.y))))
 
     def leave_out(self, drop: np.ndarray, reason: str) -> Occurrences:
         """Return the records without some, which are counted in a note and listed with the reason."""
@@ -221,7 +215,7 @@ def _read_text(text: TextTable, reading: _Reading) -> Occurrences:
         words |= {name for name in only if column_key(name) in GBIF_WORDS}
     rows = FileRows.read(text, words, only, rules, as_numbers=[x, y, *reading.numeric])
     notes = [*text.notes, ", ".join([*_from(species, reading.noun), f"x from '{x}'", f"y from '{y}'"])]
-    return _records(rows, (species, x, y), text.path, notes, reading)
+    return _sifted(rows, species, (rows.numbers(x), rows.numbers(y)), text.path, notes, reading, (x, y))
 
 
 def _from(species: str | None, noun: str | None) -> list[str]:
@@ -231,15 +225,6 @@ def _from(species: str | None, noun: str | None) -> list[str]:
     return [f"{noun} from the file name" if species is None else f"{noun} from '{species}'"]
 
 
-def _records(
-    rows: FileRows, columns: tuple[str | None, str, str], path: Path, notes: list[str], reading: _Reading
-) -> Occurrences:
-    """Make records of a table with columns of species, x and y."""
-    species, x, y = columns
-    records = _sifted(rows, species, (rows.numbers(x), rows.numbers(y)), path, notes, reading)
-    return replace(records, extra=records.extra.drop(columns=[x, y], errors="ignore"))
-
-
 def _sifted(
     rows: FileRows,
     species_column: str | None,
@@ -247,8 +232,9 @@ def _sifted(
     path: Path,
     notes: list[str],
     reading: _Reading,
+    coordinates: Sequence[str] = (),
 ) -> Occurrences:
-    """Make records of the rows that can be read and pass the filters."""
+    """Make records of the rows that can be read and pass the filters; `coordinates` are the columns of x and y."""
     header, noun, (x, y) = [str(name) for name in rows.frame.columns], reading.noun, xy
     for name in reading.numeric:
         rows.numbers(named_column(name, header, path.name))
@@ -262,7 +248,7 @@ def _sifted(
         x=x,
         y=y,
         row=rows.row,
-        extra=rows.frame.drop(columns=[species_column] if species_column else []),
+        extra=rows.frame.drop(columns=[name for name in {species_column, *coordinates} if name]),
         source=str(path),
         left_out=rows.left_out(species, x, y),
         notes=(*notes, *rows.notes),
@@ -275,9 +261,9 @@ def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrence
     frame, notes = read_vector(path, layer, kind="point")
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
-        columns = find_columns([str(c) for c in frame.columns], sample, reading.named, path.name)
+        name, x, y = find_columns([str(c) for c in frame.columns], sample, reading.named, path.name)
         rows = FileRows(frame, np.arange(len(frame)) + 1, path.name, reading.rules)
-        return _records(rows, columns, path, notes, reading)
+        return _sifted(rows, name, (rows.numbers(x), rows.numbers(y)), path, notes, reading, (x, y))
     import shapely
 
     points = np.asarray(frame.geometry)

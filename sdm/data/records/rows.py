@@ -124,15 +124,9 @@ class FileRows:
         self._left.append((at, UNREADABLE, [self._bad[k] for k in at.tolist()]))
         self.keep[at] = False
 
-    @property
-    def identifier(self) -> np.ndarray:
-        """What GBIF or the collection calls each row; empty where nothing does."""
-        name = first_of([str(column) for column in self.frame.columns], IDENTIFIERS)
-        return np.full(len(self.frame), "", dtype=object) if name is None else self.frame[name].to_numpy()
-
     def left_out(self, species: np.ndarray, x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
         """Return one line for each row that is left out: its number, identifier, species, coordinates, and why."""
-        ident = self.identifier
+        ident = identifiers(self.frame, len(self.frame))
         lost = (list(self._lost), "", "", np.nan, np.nan, UNREADABLE, list(self._lost.values()))
         parts = [pd.DataFrame(dict(zip(LEFT_OUT, lost)))] if self._lost else []
         for at, kind, reason in self._left:
@@ -141,25 +135,24 @@ class FileRows:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(LEFT_OUT))
 
 
+def identifiers(table: pd.DataFrame, rows: int) -> np.ndarray:
+    """Return what GBIF or the collection calls each row; empty where nothing does."""
+    name = first_of([str(column) for column in table.columns], IDENTIFIERS)
+    return np.full(rows, "", dtype=object) if name is None else table[name].to_numpy()
+
+
 def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
     """Put the rows that were left out on reading to the others with their fate, in the order of the file."""
     if not len(left_out):
         return fate
     other = {name: "" for name in fate.columns if name not in left_out.columns}
-    left = left_out.assign(**other | {"fate": "left out"})
-    words = [name for name in fate.columns if str(fate[name].dtype) == "category"]
-    parts = {name: pd.concat([fate[name], left[name]], ignore_index=True) for name in fate.columns if name not in words}
-    parts |= {
-        name: pd.Series(pd.api.types.union_categoricals([_plain(fate[name]), _plain(left[name])])) for name in words
+    left = left_out.assign(**other | {"fate": "left out"})[list(fate.columns)]
+    words = {name: fate[name].cat.categories for name in fate.select_dtypes("category").columns}
+    kinds = {
+        name: pd.CategoricalDtype(own.union(pd.Index(left[name].unique()), sort=False)) for name, own in words.items()
     }
-    both = pd.DataFrame({name: parts[name] for name in fate.columns})
-    return both.iloc[np.argsort(both["row"].to_numpy(), kind="stable")].reset_index(drop=True)
-
-
-def _plain(column: pd.Series) -> pd.Categorical:
-    """Return a column as categories that are plain objects, so that those of any two columns agree."""
-    code, names = pd.factorize(column)
-    return pd.Categorical.from_codes(code, pd.Index(names, dtype=object))
+    both = pd.concat([fate.astype(kinds), left.astype(kinds)])
+    return both.sort_values("row", kind="stable", ignore_index=True)
 
 
 def with_fate(lines: pd.DataFrame, code: np.ndarray, reasons: Sequence[str]) -> pd.DataFrame:

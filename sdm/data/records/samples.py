@@ -11,9 +11,9 @@ import numpy as np
 from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.place import PLACE, is_place, refuse_place_names, without_place
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
-from sdm.data.records.frames import pd
+from sdm.data.records.frames import pd, take_rows
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
-from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_fate, with_left_out
+from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, identifiers, with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import NamedVariables, not_a_variable, numbers_rows
@@ -41,11 +41,8 @@ class Swd:
 
     def take(self, which: np.ndarray) -> Swd:
         """Return some of the rows, by index or by booleans."""
-        at = np.arange(len(self.species))[which]
-        names = ("species", "x", "y", "weight", "effort", "fold", "row", "identifier")
-        taken = {name: part[at] for name in names if (part := getattr(self, name)) is not None}
-        tables = {name: getattr(self, name).iloc[at].reset_index(drop=True) for name in ("table", "text")}
-        return replace(self, **taken, **tables)
+        names = ("species", "x", "y", "table", "weight", "effort", "fold", "text", "row", "identifier")
+        return take_rows(self, which, names)
 
     @property
     def is_background(self) -> np.ndarray:
@@ -127,7 +124,8 @@ def read_swd(
     columns = _record_columns(text, roles, categorical)
     rows = FileRows.read(text, {columns[0]}, rules=rules)
     species, x, y = _records(rows, columns, text.path.stem)
-    by_role = {role: named_column(name, text.header, text.path.name) for role, name in _named_roles(roles).items()}
+    named = {"weight": roles.weight, "effort": roles.effort, "fold": roles.fold}
+    by_role = {role: named_column(name, text.header, text.path.name) for role, name in named.items() if name}
     used = {*columns, *by_role.values(), *roles.text}
     rest = [name for name in rows.frame.columns if name not in used]
     placed = variables is not None and any(is_place(name) and name not in rest for name in variables)
@@ -148,7 +146,7 @@ def read_swd(
         notes=(*text.notes, *idle, *notes, *rows.notes),
         weight=weight, effort=effort, fold=as_text(rows.frame[by_role["fold"]]) if "fold" in by_role else None,
         text=pd.DataFrame({name: as_text(rows.frame[name]) for name in roles.text}, index=range(len(rows.frame))),
-        row=rows.row, identifier=rows.identifier, left_out=rows.left_out(species, x, y),
+        row=rows.row, identifier=identifiers(rows.frame, len(rows.frame)), left_out=rows.left_out(species, x, y),
     )  # fmt: skip
     if not keep.any():
         raise DataError(f"table '{text.path.name}' holds no row of use ({'; '.join(rows.notes)})")
@@ -157,12 +155,6 @@ def read_swd(
     refuse_codes(cleaned, codes, text.path.name)
     swd = replace(swd, table=cleaned, notes=(*swd.notes, *blanked))
     return swd.with_place() if placed else swd
-
-
-def _named_roles(roles: ColumnRoles) -> dict[str, str]:
-    """Return the columns that the user named, by their role."""
-    names = {"weight": roles.weight, "effort": roles.effort, "fold": roles.fold}
-    return {role: name for role, name in names.items() if name is not None}
 
 
 def _record_columns(text: TextTable, roles: ColumnRoles, categorical: Sequence[str]) -> list[str | None]:

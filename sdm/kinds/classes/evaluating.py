@@ -97,7 +97,7 @@ def _read_points(model: ClassModel, options: RunOptions, notices: list[str]) -> 
     proportions `(n, C)` in the model's order; and rows."""
     own, file = options.layers, str(options.occurrences.file)
     if own.files:
-        stack = open_for(model, own.files, nodata=own.nodata, align=own.align, rename=own.rename)
+        stack = open_for(model, own)
         records = read_class_points(options, file, notices).records
         notices += stack.notices
         values, index = values_at(stack, records, "points", notices, options.occurrences.drop_suspicious)

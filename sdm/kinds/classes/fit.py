@@ -24,6 +24,7 @@ from sdm.kinds.splitting import Plan, set_sites_aside, split_sites
 from sdm.kinds.task import estimator_of
 from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
+from sdm.models.interface import name_categories
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
@@ -215,10 +216,8 @@ def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
 
 def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared, options: RunOptions) -> ClassModel:
     """Add to a model where it came from, for whoever maps or measures it later."""
-    named = [prepared.levels.get(variable.name) for variable in model.variables]
     titles = {} if prepared.stack is None else prepared.stack.titles
-    variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, named))
-    variables = tuple(variable.titled(titles.get(variable.name, {})) for variable in variables)
+    variables = name_categories(model.variables, prepared.levels, titles)
     colours = {
         label: "#{:02x}{:02x}{:02x}".format(*c) for label, c in prepared.colours.items() if label in model.labels
     }

@@ -103,7 +103,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         """Return the options with one species, if there are several."""
         if options.occurrences.response is None or not options.occurrences.species:
             return options
-        return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
+        return options.with_values(occurrences={"species": [name]})
 
     def records(self, prepared: ClassPrepared, name: str) -> tuple[list[Row], dict[str, int]] | None:
         """Return the record cleaning summary, one row per class."""

@@ -12,22 +12,20 @@ from sdm.data.crs import WGS84, reproject
 from sdm.data.encode import Encoder
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import clean
 from sdm.data.records.frames import pd
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.rows import with_fate, with_left_out
-from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
 from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
-from sdm.data.untagged import blank_codes, refuse_codes, refuse_values
+from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import hint_columns, said_variables
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.joint import graph as graphs
 from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.traits import Traits
-from sdm.kinds.inputs import is_swd, open_layers, row_rules
+from sdm.kinds.inputs import is_swd, open_layers, points_at, row_rules
 from sdm.kinds.task import FEW, CheckedVariables, Findings, Prepared
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
@@ -66,8 +64,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     """Read the sites, their environment, and the graph: the one table is a `Community`. `names` are the variables of a
     model that is there already."""
     if names is not None:
-        own_layers = options.layers.model_copy(update={"variables": list(names), "exclude": []})
-        options = options.model_copy(update={"layers": own_layers})
+        options = options.with_values(layers={"variables": list(names), "exclude": []})
     if options.occurrences.file is None:
         raise OptionError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
     files, own = options.layers.files, options.joint
@@ -156,14 +153,7 @@ def _look_up(
 ) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
     """Take the environment from layers; sites that lie in one cell each count."""
     own = options.occurrences
-    records = _records(sites, own.crs or WGS84)
-    suspicion = Suspicion.of(own.drop_suspicious, names=False)
-    points, ledger = clean(records, stack, snap=own.snap, remove_duplicates=False, suspicion=suspicion)
-    notes += ledger.notices("sites")
-    found = points["sites"]
-    refuse_values(found.values, stack, "sites")
-    if ledger.describe("sites"):
-        notes.append(f"sites left out: {ledger.describe('sites')}")
+    found, ledger = points_at(stack, _records(sites, own.crs or WGS84), "sites", notes, own.drop_suspicious, own.snap)
     kept = replace(sites.take(found.index), x=found.x, y=found.y)
     environment = pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
     return kept, environment, ledger.fate.drop(columns="species")

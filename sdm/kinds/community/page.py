@@ -60,10 +60,7 @@ class CommunityResults(Results):
     def map_layers(self) -> list[MapLayer]:
         """Return the number of species, then the probability of each; those of scenarios after them."""
         layers = []
-        for key, files in self.numbers["files"].items():
-            if not isinstance(files, dict) or not key.startswith("maps"):
-                continue
-            title = key.removeprefix("maps").strip()
+        for title, files in _maps(self).items():
             before, species = f"{title}: " if title else "", files.get("species")
             named = [(f"{before}number of species", files.get("richness"), "Expected number of species", "")]
             for name, file in species.items() if isinstance(species, dict) else ():

@@ -226,12 +226,11 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOpt
         check_categories(model)
     tables = [text, *([open_text(layers.files[0])] if layers.files and is_swd(layers.files) else [])]
     random = next((name for part in tables if (name := level_column(model, part))), None)
-    update = {
-        "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": given.site_column}),
-        "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
-        "joint": options.joint.model_copy(update={"presence_above": presence_above(model), "random_effect": random}),
-    }
-    options = options.model_copy(update=update)
+    options = options.with_values(
+        occurrences={"species": known, "site_column": given.site_column},
+        layers={"categorical": list(model.encoder.categorical)},
+        joint={"presence_above": presence_above(model), "random_effect": random},
+    )
     prepared = read_community(options, model.encoder.names)
     community: Community = prepared.tables[NAME]
     labels = community.sites.labels

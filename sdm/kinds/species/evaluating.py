@@ -33,7 +33,7 @@ def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions
         raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
     notices: list[str] = []
     if layers.files:
-        stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+        stack = open_for(model, layers)
         check_region(model, stack)
         notices += stack.notices
         found = read_occurrences(

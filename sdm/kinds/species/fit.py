@@ -154,7 +154,7 @@ def measure_species(
 def _chosen_options(fit: SpeciesFit, options: RunOptions) -> RunOptions:
     """Return the options with the settings that the fit chose, so that fits to one variable need not choose again."""
     chosen = method_of(options).chosen(fit.fitted, options)
-    return options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
+    return options.with_values(fit=chosen) if chosen else options
 
 
 def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None") -> Numbers:

@@ -123,7 +123,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         """Return the options with one species; axes that species share need all of them."""
         if self.fits_together(options):
             return options
-        return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
+        return options.with_values(occurrences={"species": [name]})
 
     def records(self, prepared: Prepared, name: str) -> tuple[list[Row], dict[str, int]] | None:
         """Return the record cleaning summary of one species."""

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -325,17 +325,12 @@ def make_sent_scenario(place: str, token: str, step: ScenarioStep) -> Numbers:
 
 def finished(folder: Path, digest: str) -> Numbers | None:
     """Return the numbers of a scenario that is finished and unchanged, else None."""
-    try:
+    with suppress(OSError, ValueError):  # or one is gone
         known = load_json(folder / NUMBERS)
-    except (OSError, ValueError):
-        return None
-    if not isinstance(known, dict) or known.get("digest") != digest:
-        return None
-    try:
-        same = all(file_checksum(folder / name) == value for name, value in known["checksums"].items())
-    except OSError:
-        return None  # one is gone
-    return known if same else None
+        if isinstance(known, dict) and known.get("digest") == digest:
+            same = all(file_checksum(folder / name) == value for name, value in known["checksums"].items())
+            return known if same else None
+    return None
 
 
 def file_checksum(path: Path) -> int:

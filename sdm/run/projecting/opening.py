@@ -126,24 +126,33 @@ def open_scenarios(
 ) -> Opened:
     """Open the layers of every scenario, and of the reference, with some variables; what is wrong with one is raised
     with its name. What was `said` before is not said again."""
-    notices: list[str] = []
-    own, told = options.project, list(said)
-    align: str | Grid | None = options.layers.align
+    notices, told = list[str](), list(said)
+    own, layers = options.project, options.layers
+
+    def open_one(scenario: Scenario, align: str | Grid | None) -> OpenScenario:
+        called = REFERENCE if scenario.title == REFERENCE else f"scenario {scenario.title}"
+        try:
+            stack = open_tagged(scenario.places, layers, names, categorical, align)
+        except (DataError, OptionError) as error:
+            raise type(error)(f"{called}: {error}") from error
+        for text in stack.notices:
+            if text not in told:
+                told.append(text)
+                notices.append(f"{called}: {text}")
+        return OpenScenario(**vars(scenario), stack=replace(stack, notices=()))
+
     reference = None
     if own.reference not in ([], [NO_REFERENCE]):
-        place = Scenario(REFERENCE, tuple(own.reference))
-        stack = _open(place, names, categorical, options, align, notices, told)
-        reference = OpenScenario(**vars(place), stack=stack)
+        reference = open_one(Scenario(REFERENCE, tuple(own.reference)), layers.align)
     opened: list[OpenScenario] = []
     for scenario in scenarios:
         first = reference or (opened[0] if opened else None)
-        target = align if first is None or align is None else Grid.of(first.stack)
-        stack = _open(scenario, names, categorical, options, target, notices, told)
-        if first is not None and (difference := Grid.of(stack).difference(Grid.of(first.stack))):
+        one = open_one(scenario, layers.align if first is None or layers.align is None else Grid.of(first.stack))
+        if first is not None and (difference := Grid.of(one.stack).difference(Grid.of(first.stack))):
             hint = "use --align first to resample it"
             hint += ", or --reference none to map it without change" if first is reference else ""
             raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
-        opened.append(OpenScenario(**vars(scenario), stack=replace(stack, notices=())))
+        opened.append(one)
     stack = (reference or opened[0]).stack
     area = None if own.area is None else StudyArea.read(own.area, stack.crs, grid=stack)
     if area is not None:
@@ -163,31 +172,3 @@ def variables_of(models: Sequence[ProjectedModel]) -> tuple[list[str], list[str]
                 "them apart"
             )
     return names, list(categorical)
-
-
-def _open(
-    scenario: Scenario,
-    names: Sequence[str],
-    categorical: Sequence[str],
-    options: RunOptions,
-    align: str | Grid | None,
-    notices: list[str],
-    said: list[str],
-) -> Stack:
-    """Open the layers of one scenario; what was said of another one is not said again."""
-    nodata, rename = options.layers.nodata, options.layers.rename
-    try:
-        stack = open_tagged(
-            scenario.places, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename
-        )
-    except (DataError, OptionError) as error:
-        raise type(error)(f"{_called(scenario)}: {error}") from error
-    for text in stack.notices:
-        if text not in said:
-            said.append(text)
-            notices.append(f"{_called(scenario)}: {text}")
-    return stack
-
-
-def _called(scenario: Scenario) -> str:
-    return REFERENCE if scenario.title == REFERENCE else f"scenario {scenario.title}"

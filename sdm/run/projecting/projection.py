@@ -19,8 +19,7 @@ from sdm.report.results import SCENARIOS
 from sdm.run.projecting.mapping import NUMBERS, Projection, ProjectionResult
 from sdm.run.projecting.opening import REFERENCE, Opened, find_models, open_scenarios, variables_of, with_options
 from sdm.run.projecting.scenarios import Scenario, field_names, find_scenarios
-from sdm.run.run_folder import results_place
-from sdm.storage.commit import claim
+from sdm.storage.commit import claim, staging_species
 from sdm.storage.files import output_folder
 from sdm.types import Progress
 
@@ -60,7 +59,7 @@ def run_projection(options: RunOptions, *, command: str = "", progress: Progress
     overwrite = options.output.overwrite
     with (
         claim(target, overwrite=overwrite or resume),
-        results_place(target, job.planned, in_place=resume, overwrite=overwrite) as place,
+        staging_species(target, overwrite=overwrite, planned=job.planned, in_place=resume) as place,
     ):
         return job.run(place, target, resume)
 
@@ -183,7 +182,7 @@ def project_fitted(
     there = (place / SCENARIOS).is_dir()
     (place / SCENARIOS).mkdir(exist_ok=True)
     projection = plan_projection(models, opened, options, command, progress)
-    with results_place(place / SCENARIOS, projection.planned, in_place=True, overwrite=False) as inside:
+    with staging_species(place / SCENARIOS, overwrite=False, planned=projection.planned, in_place=True) as inside:
         return projection.run(inside, target / SCENARIOS, there)
 
 

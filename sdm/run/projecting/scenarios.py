@@ -9,7 +9,7 @@ tells the layers of one scenario apart, where a folder holds the files of severa
 import glob
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sdm.data.records.textfile import TextTable, column_key
@@ -52,10 +52,8 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
             part = _by_table(Path(place))
         else:
             part = [Scenario(title or Path(place).name, (place,))]
-        if title and len(part) > 1:
-            part = [Scenario(f"{title}_{one.title}", one.places, one.fields) for one in part]
-        elif title:
-            part = [Scenario(title, part[0].places, part[0].fields)]
+        if title:
+            part = [replace(one, title=f"{title}_{one.title}" if len(part) > 1 else title) for one in part]
         found += part
     titles = [one.title for one in found]
     if twice := [title for title in titles if titles.count(title) > 1]:

@@ -217,8 +217,8 @@ def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | Non
 def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
     """Follow the path of one species, and its held-out loss along the whole of it."""
     table, split = plan.table, cast(Split, plan.split)
-    rows, cols = stack.rowcol(table.presence_x, table.presence_y)
-    place = strata.place(strata.division.codes_at(rows, cols, table.presence))
+    cells = stack.rowcol(table.presence_x, table.presence_y)
+    place = strata.place(strata.division.codes(cells, table.presence.T))
     weight = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
     source = strata.division.source
     if lost := np.count_nonzero(place < 0):

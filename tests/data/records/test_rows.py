@@ -54,7 +54,7 @@ def test_filters(gbif, filters, kept, said):
             read_occurrences(gbif, rules=rules)
         return
     found = read_occurrences(gbif, rules=rules)
-    assert [str(name) for name in found.identifier] == kept.split()
+    assert [str(name) for name in found.lines()["id"]] == kept.split()
     assert said in "; ".join(found.notes)
     # Every row of the file is kept or listed with a reason, and the notes count the same rows.
     rest = found.left_out

@@ -31,6 +31,6 @@ def map_counts(model: CountModel, stack: Stack, output: Path) -> MapResult:
 def evaluate_counts(model: CountModel, options: RunOptions) -> dict[str, Any]:
     notices: list[str] = []
     records = read_occurrences(str(options.occurrences.file), columns=["count"])
-    values, index = values_at(open_for(model, options.layers.files), records, "sites", notices)
+    values, index = values_at(open_for(model, options.layers), records, "sites", notices)
     errors = records.numbers("count")[index] - model.predict(values)
     return {"error": float(np.sqrt(np.mean(errors**2))), "notices": notices}
