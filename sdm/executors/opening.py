@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sdm.errors import SdmError
@@ -48,30 +47,10 @@ def check_workers(wanted: Wanted) -> None:
         check_cluster(wanted.cluster.address)
 
 
-_kept: ContextVar[LocalProcesses | None] = ContextVar("_kept", default=None)
-
-
 @contextmanager
-def kept_workers(wanted: Wanted) -> Iterator[None]:
-    """Let `workers` give the same processes of this machine for every piece of work in this block. Inside another such
-    block, the processes of that one stay."""
-    if wanted.cluster.address is not None or wanted.processes < 2 or _kept_for(wanted) is not None:
-        yield
-        return
-    pool = LocalProcesses(wanted.processes)
-    before = _kept.set(pool)
-    try:
-        yield
-    finally:
-        _kept.reset(before)
-        pool.kill()
-
-
-@contextmanager
-def workers(wanted: Wanted, *, last: bool = False) -> Iterator[Executor]:
-    """Give the executor that the options of a run ask for. Results do not depend on which it is. After an error or a
-    signal what its processes were at is not waited for. With `last` they have ended after the block, and hold no file
-    any more."""
+def workers(wanted: Wanted) -> Iterator[Executor]:
+    """Give the executor that the options of a run ask for. Results do not depend on which it is. Its processes end with
+    the block; after an error or a signal what they were at is not waited for."""
     if wanted.cluster.address is not None:
         from sdm.executors.cluster import open_cluster
 
@@ -80,27 +59,16 @@ def workers(wanted: Wanted, *, last: bool = False) -> Iterator[Executor]:
     elif wanted.processes < 2:
         yield Here()
     else:
-        kept = _kept_for(wanted)
-        pool = kept or LocalProcesses(wanted.processes)
+        pool = LocalProcesses(wanted.processes)
         try:
             yield pool
         except BrokenExecutor as error:
-            pool.kill()
             raise SdmError(
                 f"one of {wanted.processes} worker processes was killed, as systems do when memory runs out: "
                 "use --processes 1"
             ) from error
-        except BaseException:
+        finally:
             pool.kill()
-            raise
-        if last or kept is None:
-            pool.kill()
-
-
-def _kept_for(wanted: Wanted) -> LocalProcesses | None:
-    """Return the processes that were started, if there are as many as are wanted now."""
-    kept = _kept.get()
-    return kept if kept is not None and kept.size == wanted.processes and not kept.ended else None
 
 
 def as_done(

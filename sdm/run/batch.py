@@ -146,7 +146,7 @@ class Batch:
         self.failed &= self.settled
         self._tell()
         try:
-            with workers(self.options, last=True) as executor:  # they hold files of the folder
+            with workers(self.options) as executor:
                 self._work(executor, folder, journal, todo, digests)
         except BaseException:
             self._end_early(place, folder, journal)

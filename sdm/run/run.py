@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sdm.errors import DataError
 from sdm.executors.ahead import run_threads
-from sdm.executors.opening import check_workers, kept_workers
+from sdm.executors.opening import check_workers
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import AnyTask, ModelResult, Prepared
 from sdm.options.definitions import RunOptions
@@ -82,7 +82,7 @@ def run(
     if not (output.resume or output.overwrite):
         refuse_partial(target)
     replacing = output.overwrite or output.resume
-    with claim(target, overwrite=replacing), kept_workers(options), run_threads(options.threads):
+    with claim(target, overwrite=replacing), run_threads(options.threads):
         began = perf_counter()
         with going_on(progress, "reading records and layers"):
             prepared = task.prepare(options)
