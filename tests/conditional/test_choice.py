@@ -12,6 +12,7 @@ from sdm.conditional import choice
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError, OptionError
 from sdm.estimators import classes as choice_of_classes
+from sdm.maxent.entropy import ClassEntropy
 
 
 def survey(n=90, signal=1.0, seed=5, variables=4):
@@ -201,3 +202,18 @@ def test_what_was_chosen_gives_the_same_model_when_it_is_given() -> None:
     """Also where variables are copies of each other, which l1 may drop and an elastic penalty may not."""
     for seed in range(4):
         check_choice(seed)
+
+
+def test_losses_are_means_over_the_sites_that_were_held_out(monkeypatch) -> None:
+    """Of many sites a fifth is enough."""
+    monkeypatch.setattr(choice, "MANY", (0, 0))
+    sites = choice.HeldOutSites(np.eye(2)[np.arange(40) % 2].T, np.full(40, 1 / 40), ClassEntropy(1.0))
+    held_out = []
+
+    def begin(held):
+        held_out.append(held)
+        return lambda multiplier: np.zeros((2, np.count_nonzero(held)))
+
+    search = choice.search_multipliers(begin, sites, multipliers=[1.0])
+    assert np.sum(held_out) == 8
+    assert search.losses == pytest.approx([np.log(2)])
