@@ -102,7 +102,6 @@ class Stages:
         self.listeners, self.clock = listeners, clock
         self._lock = threading.Lock()
         self._stages: dict[tuple[int, str], Stage] = {}
-        self.idle_since = clock()
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Tell how far a stage is."""
@@ -127,8 +126,6 @@ class Stages:
                 inside = [k for k, other in self._stages.items() if k[0] == key[0] and other.began > stage.began]
                 for one in (key, *inside):
                     del self._stages[one]
-            if not self._stages:
-                self.idle_since = now
         for listener in self.listeners:
             if begins:
                 listener.began(stage)
