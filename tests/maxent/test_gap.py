@@ -96,6 +96,8 @@ def test_near_the_optimum_the_free_gap_is_small(alpha):
     assert solution.gap <= 1e-9
     assert free_gap(problem, state) <= 1e-7
     assert problem.gap(state) > 0.1
+    aside = problem.state(solution.weights + 1e-3)
+    assert aside.objective - state.objective <= free_gap(problem, aside) <= 1e-4
     assert corrected_gap(problem, state, np.zeros_like(solution.weights)) >= -1e-12
 
 

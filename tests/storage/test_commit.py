@@ -194,7 +194,10 @@ def test_results_of_versions_without_a_list_are_replaced(tmp_path: Path) -> None
     assert contents(tmp_path) == NEW | {"run.yaml": "old", "command.txt": "old"}
 
 
-def test_a_list_cannot_name_what_is_outside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_list_cannot_name_what_is_outside(tmp_path: Path, monkeypatch, exchange: bool) -> None:
+    if not exchange:
+        one_by_one(monkeypatch)
     outside = tmp_path / "precious.txt"
     outside.write_text("x")
     old_result(tmp_path / "out")

@@ -179,7 +179,6 @@ def test_presence_and_absence(redundant, tmp_path: Path) -> None:
     assert [step["variables"] for step in reduced["variable_selection"]["steps"]] == [8, 7, 6, 5, 4, 3]
 
 
-@pytest.mark.thorough
 def test_communities(redundant, tmp_path: Path) -> None:
     words = ("joint", redundant.survey, redundant.layers, "--categorical", "landcover", "--learner", "crf-l2")
     words = (*words, "--cost", 1, *LEAN)
