@@ -72,4 +72,5 @@ def test_every_command_that_fits_has_the_threads_that_are_wanted(words, world, t
     place = 2 if words[0] == "curve" else 1
     files = (world.records, world.layers, "-o", tmp_path / "out", "--threads", 3)
     succeed(*words[:place], *files, *words[place:])
-    assert set(asked) == {1, 3}, "1 for what is one part"
+    assert 3 in asked
+    assert set(asked) <= {1, 3}, "1 for what is one part"

@@ -96,8 +96,8 @@ def test_a_lost_scheduler_ends_the_run_and_it_can_go_on(many: Flora, cluster: Ma
 
 
 @pytest.mark.thorough
-def test_workers_that_outlive_a_run_forget_what_it_shared(flora: Flora, cluster: Machines, tmp_path: Path) -> None:
-    """Another background in the same folder, with the same workers: its arrays are not those of the run before."""
+def test_workers_that_outlive_a_run_forget_what_it_was_about(flora: Flora, cluster: Machines, tmp_path: Path) -> None:
+    """Another background in the same folder, with the same workers: its inputs are not those of the run before."""
     other = ("--seed", 7, "--no-map")
     alone = sdm(*flora.words(tmp_path / "alone" / "out", *other))
     assert alone.exit_code == 1, alone.output
