@@ -10,9 +10,7 @@ import numpy as np
 from sdm._version import __version__
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import RunOptions
-from sdm.types import AnyArray
 
-LARGE = 1 << 16  # bytes of an array whose digest is kept, for many models share it
 # Options that change who does the work and where results go, or choose among models; not the results of a model.
 BESIDE = ("processes", "threads", "cluster", "retries")
 BESIDE_OF = {"output": ("folder", "overwrite", "resume", "stack"), "occurrences": ("file", "species")}
@@ -22,7 +20,6 @@ class Digester:
     """Makes the digests of the models of a run."""
 
     def __init__(self, options: RunOptions, prepared: Prepared, about: str = "") -> None:
-        self._large: dict[int, tuple[AnyArray, bytes]] = {}  # with the arrays, so that their addresses stay theirs
         tree = {name: value for name, value in options.model_dump(mode="json").items() if name not in BESIDE}
         for section, names in BESIDE_OF.items():
             tree[section] = {name: value for name, value in tree[section].items() if name not in names}
@@ -44,7 +41,11 @@ class Digester:
     def _encoded(self, value: object) -> Iterator[bytes]:
         """Yield a value as bytes, with its kind, so that no two values look alike."""
         if isinstance(value, np.ndarray):
-            yield self._array(value)
+            yield f"{value.dtype}{value.shape}".encode()
+            if value.dtype == object:
+                yield from self._encoded(value.tolist())
+            else:
+                yield np.ascontiguousarray(value).tobytes()
         elif value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
             yield f"{type(value).__name__}:{value!r};".encode(errors="surrogatepass")
         elif isinstance(value, dict):
@@ -65,14 +66,3 @@ class Digester:
             yield value.to_csv(float_format="%.17g").encode(errors="surrogatepass")
         else:
             yield f"{type(value).__name__}:{value};".encode(errors="surrogatepass")
-
-    def _array(self, array: AnyArray) -> bytes:
-        if id(array) in self._large:
-            return self._large[id(array)][1]
-        digest = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
-        parts = self._encoded(array.tolist()) if array.dtype == object else [np.ascontiguousarray(array).tobytes()]
-        for encoded in parts:
-            digest.update(encoded)
-        if array.nbytes >= LARGE:
-            self._large[id(array)] = array, digest.digest()
-        return digest.digest()
