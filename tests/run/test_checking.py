@@ -123,3 +123,13 @@ def test_survey_sites_and_folds_are_looked_at(made: Simulation) -> None:
     labelled = check(made, categorical="landcover", split="own", fold_column="region")
     assert any("has no column 'region'" in problem for problem in labelled.problems)
     assert any("add --split own" in problem for problem in check(made, fold_column="species").problems)
+
+
+def test_a_species_of_a_table_that_cannot_be_fitted_is_a_problem(tmp_path: Path) -> None:
+    rows = ["species,x,y,heat"]
+    rows += [f"{name},{k},{k},{k}" for name in ("background", "Abies alba") for k in range(20)]
+    table = tmp_path / "samples.csv"
+    table.write_text("\n".join([*rows, "Zea mays,1,1,"]) + "\n")
+    found = check_run(make_options({"occurrences": str(table)}))
+    assert len(found.problems) == 1
+    assert "Zea mays" in found.problems[0]
