@@ -9,8 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,10 +26,10 @@ from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
-from sdm.executors.ahead import own_threads
+from sdm.executors.ahead import ahead, own_threads
 from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import Moments, RasterSummary, describe_raster
-from sdm.progress.telling import StepCount, step_by_step
+from sdm.progress.telling import StepCount
 from sdm.types import AnyArray, Colour, Progress
 
 NODATA = -9999.0
@@ -142,7 +141,8 @@ def _finish(
 ) -> None:
     """Make COGs of plain GeoTIFFs, several at a time; the plain ones are removed."""
 
-    def finish(source: Path, target: Path, raster: Raster) -> None:
+    def finish(files: tuple[Path, Path, Raster]) -> None:
+        source, target, raster = files
         _check_whole(source)
         driver = map_format(raster.path, raster.count)
         if driver == COG:
@@ -152,14 +152,10 @@ def _finish(
             copy_map(source, target, driver)
         source.unlink()
 
-    with ThreadPoolExecutor(max(1, min(threads, len(rasters)))) as pool:
-        futures = [pool.submit(finish, *each) for each in zip(tiled, final, rasters)]
-        try:
-            for future in step_by_step(futures, progress, text):
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    steps = StepCount(progress, text, len(rasters))
+    with closing(ahead(finish, zip(tiled, final, rasters), threads)) as finished:
+        for _ in finished:
+            steps.step()
 
 
 def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
