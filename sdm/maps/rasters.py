@@ -120,7 +120,10 @@ def writing_cogs(
                 target.parent.mkdir()
             with ExitStack() as opened:
                 yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(tiled, rasters)]
-            _finish(tiled, final, rasters, threads, progress, f"{doing}, files")
+            steps = StepCount(progress, f"{doing}, files", len(rasters))
+            with closing(ahead(_finish, zip(tiled, final, rasters), threads)) as finished:
+                for _ in finished:
+                    steps.step()
             for target, raster in zip(final, rasters):
                 for file in sorted(target.parent.iterdir()):  # some formats have files beside them, such as .prj
                     os.replace(file, raster.path.parent / file.name)
@@ -131,31 +134,17 @@ def writing_cogs(
         raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
 
 
-def _finish(
-    tiled: Sequence[Path],
-    final: Sequence[Path],
-    rasters: Sequence[Raster],
-    threads: int,
-    progress: Progress | None,
-    text: str,
-) -> None:
-    """Make COGs of plain GeoTIFFs, several at a time; the plain ones are removed."""
-
-    def finish(files: tuple[Path, Path, Raster]) -> None:
-        source, target, raster = files
-        _check_whole(source)
-        driver = map_format(raster.path, raster.count)
-        if driver == COG:
-            _to_cog(source, target, raster)
-            _check_whole(target)
-        else:
-            copy_map(source, target, driver)
-        source.unlink()
-
-    steps = StepCount(progress, text, len(rasters))
-    with closing(ahead(finish, zip(tiled, final, rasters), threads)) as finished:
-        for _ in finished:
-            steps.step()
+def _finish(files: tuple[Path, Path, Raster]) -> None:
+    """Make a COG, or what the ending of its name means, of a plain GeoTIFF, which is removed."""
+    source, target, raster = files
+    _check_whole(source)
+    driver = map_format(raster.path, raster.count)
+    if driver == COG:
+        _to_cog(source, target, raster)
+        _check_whole(target)
+    else:
+        copy_map(source, target, driver)
+    source.unlink()
 
 
 def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
