@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.api.inputs import ObjectFiles
-from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
+from sdm.api.rasters import Map, RasterMap, as_map, choose_raster, named_rasters, read_raster, stacked
 from sdm.api.saving import PrivateFolder
 from sdm.data.vectors import read_vector
 from sdm.errors import DataError, OptionError
@@ -19,32 +19,21 @@ from sdm.types import Numbers
 if TYPE_CHECKING:
     import geopandas
 
+    from sdm.models.interface import FittedModel
+
 MAIN = ("map", "probability map")  # the map of a kind of model; a joint model has one per species
 
 
 def raster_places(results: Results) -> dict[str, Path]:
     """Return where the maps of a model are, by what they are; the main one first."""
-    found: dict[str, Path] = {}
-
-    def add(files: Numbers, before: str = "") -> None:
-        for key, value in files.items():
-            if isinstance(value, dict):
-                add(value, "" if key == "maps" else f"{key} ")
-            elif isinstance(value, str) and value.endswith(".tif") and (results.folder / value).is_file():
-                found[f"{before}{key}"] = results.folder / value
-
-    add(results.numbers["files"])
+    found = named_rasters(results.folder, results.numbers["files"])
     return dict(sorted(found.items(), key=lambda item: item[0] not in MAIN))
 
 
 def place_of_map(results: Results, name: str | None = None) -> Path:
     """Return the file of a map of a model by its name; of the main one unless it is named."""
-    places = raster_places(results)
-    if not places:
-        raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
-    if name not in (None, *places):
-        raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(places)}")
-    return places[name or next(iter(places))]
+    none = f"there is no map of {results.title}: fit with layers, and without map=False"
+    return choose_raster(raster_places(results), name, results.title, none)
 
 
 def stored_map(results: Results, name: str | None = None) -> RasterMap:
@@ -66,13 +55,18 @@ def _of_presence(found: RasterMap, results: Results) -> RasterMap:
     return replace(found, values=found.values[band], profile={**found.profile, "count": 1}, bands=())
 
 
+def fitted_model(results: Results) -> "FittedModel":
+    """Return the model of some results; raise where its file is not there."""
+    if results.model is None:
+        raise DataError(f"{results.folder} has no model file in it: make the results again")
+    return results.model
+
+
 def predict_model(results: Results, data: Any, scale: str | None, layers_crs: object, ways: Numbers) -> Any:
     """Return predictions for the rows of a table, or a map for layers."""
     import pandas as pd
 
-    model = results.model
-    if model is None:
-        raise DataError(f"{results.folder} has no model file in it: make the results again")
+    model = fitted_model(results)
     if isinstance(data, pd.DataFrame) or (hasattr(data, "keys") and not hasattr(data, "dims")):
         if ways:
             raise OptionError(f"{next(iter(ways))} does not apply to predictions for a table: leave it out")
@@ -97,12 +91,10 @@ def predict_layers(results: Results, layers: object, scale: str | None, layers_c
     made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
     places = made.rasters(layers, "layers")
     area = made.table(ways.pop("area"), "area") if ways.get("area") is not None else None
-    model = results.path("model")
-    if model is None:
-        raise DataError(f"{results.folder} has no model file in it: make the results again")
     with TemporaryDirectory(prefix="sdm-") as folder:
         place = Path(folder) / ("maps" if results.species_maps else "map.tif")
-        found = predict_files(model, places, place, PredictionSettings(scale=scale, area=area, **ways))
+        settings = PredictionSettings(scale=scale, area=area, **ways)
+        found = predict_files(results.folder / results.files["model"], places, place, settings)
         if not results.species_maps:
             return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
         rows = {key: row for key, row in found.numbers["maps"].items() if "species" in row and row["what"] != PRESENT}

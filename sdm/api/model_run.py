@@ -4,11 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdm.api.mapping import predict_model, range_of, raster_places, stored_map
+from sdm.api.mapping import fitted_model, predict_model, range_of, raster_places, stored_map
 from sdm.api.rasters import Map, RasterMap, as_map
 from sdm.api.saving import PrivateFolder
 from sdm.api.tables import stored_table, threshold_table
-from sdm.errors import DataError
 from sdm.report.results import Results
 from sdm.types import Numbers
 
@@ -157,10 +156,7 @@ class ModelRun:
     @property
     def model(self) -> "FittedModel":
         """The fitted model: `sdm.Model` for a species. It predicts from tables, and `sdm.save_model` writes it."""
-        found = self._results.model
-        if found is None:
-            raise DataError(f"{self._results.folder} has no model file in it: make the results again")
-        return found
+        return fitted_model(self._results)
 
     @property
     def page(self) -> Path | None:

@@ -4,7 +4,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
+from sdm.api.rasters import Map, RasterMap, as_map, choose_raster, named_rasters, read_raster, stacked
 from sdm.api.saving import SavedParts, save_results
 from sdm.api.tables import read_table
 from sdm.errors import DataError, OptionError, name_list
@@ -66,7 +66,7 @@ class ProjectedSpecies:
 
     def maps_of(self, scenario: str = "reference") -> list[str]:
         """Return the names of the maps of a scenario: `map`, `change`, `mess` and others."""
-        return list(self._rasters(self._case(scenario)))
+        return list(self._rasters(scenario))
 
     def raster(self, scenario: str, name: str | None = None) -> RasterMap:
         """Return a map of a scenario as an array with its profile; suitability unless it is named."""
@@ -97,32 +97,18 @@ class ProjectedSpecies:
         area = {"suitable_km2": case.km2, "net_percent": case.net_percent, **changed}
         return {"species": self.name, "scenario": case.title, **case.fields, **area, "outside": case.outside}
 
-    def _case(self, scenario: str) -> StoredCase:
-        for case in self._stored.cases:
-            if case.title == scenario:
-                return case
-        known = ", ".join(case.title for case in self._stored.cases)
-        raise OptionError(f"there is no scenario '{scenario}': expected one of {known}")
-
     def _place(self, scenario: str, name: str | None) -> Path:
         """Return the file of a map of a scenario; suitability unless it is named."""
-        places = self._rasters(self._case(scenario))
-        if not places:
-            raise DataError(f"there is no map of scenario '{scenario}': make the projection again")
-        if name not in (None, *places):
-            raise OptionError(f"there is no map '{name}' of '{scenario}': expected one of {', '.join(places)}")
-        return places[name or next(iter(places))]
+        none = f"there is no map of scenario '{scenario}': make the projection again"
+        return choose_raster(self._rasters(scenario), name, f"'{scenario}'", none)
 
-    def _rasters(self, case: StoredCase) -> dict[str, Path]:
+    def _rasters(self, scenario: str) -> dict[str, Path]:
         """Return the rasters of a scenario, suitability first."""
-        named: dict[str, Path] = {}
-        for key, value in case.tree("files").items():
-            parts = {f"{key} {rule}": name for rule, name in value.items()} if isinstance(value, dict) else {key: value}
-            for title, name in parts.items():
-                path = self._results.folder / str(name)
-                if path.suffix == ".tif" and path.is_file():
-                    named[title] = path
-        return named
+        for case in self._stored.cases:
+            if case.title == scenario:
+                return named_rasters(self._results.folder, case.tree("files"))
+        known = ", ".join(case.title for case in self._stored.cases)
+        raise OptionError(f"there is no scenario '{scenario}': expected one of {known}")
 
     def __repr__(self) -> str:
         return f"<sdm.ProjectedSpecies {self.name!r} in {len(self.scenarios)} scenarios>"

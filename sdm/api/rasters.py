@@ -1,6 +1,6 @@
 """Maps in memory: an array with its grid, and the same as a DataArray of xarray where that is installed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -125,6 +125,26 @@ def read_raster(path: Path, name: str = "") -> RasterMap:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
     single = len(values) == 1
     return RasterMap(values[0] if single else values, profile, name or path.stem, () if single else bands, tags)
+
+
+def named_rasters(folder: Path, files: Numbers, before: str = "") -> dict[str, Path]:
+    """Return the rasters among the files of some results, by what they are."""
+    found: dict[str, Path] = {}
+    for key, value in files.items():
+        if isinstance(value, dict):
+            found |= named_rasters(folder, value, "" if key == "maps" else f"{key} ")
+        elif isinstance(value, str) and value.endswith(".tif") and (folder / value).is_file():
+            found[f"{before}{key}"] = folder / value
+    return found
+
+
+def choose_raster(places: Mapping[str, Path], name: str | None, whose: str, none: str) -> Path:
+    """Return the raster that is named, or else the first; `none` is what to say where there are no rasters."""
+    if not places:
+        raise DataError(none)
+    if name not in (None, *places):
+        raise OptionError(f"there is no map '{name}' of {whose}: expected one of {', '.join(places)}")
+    return places[name or next(iter(places))]
 
 
 def stacked(maps: Sequence[RasterMap], names: Sequence[str], name: str = "") -> RasterMap:

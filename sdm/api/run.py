@@ -110,11 +110,9 @@ class Run(ModelRun, SavedParts[ModelRun]):
     @cached_property
     def failed(self) -> dict[str, str]:
         """The species of a run with several that could not be fitted, and why."""
-        stored = self.folder / "summary.csv"
-        if not stored.is_file():
+        if not (self.folder / "summary.csv").is_file():
             return {}
-        table = read_table(stored)
-        failed = table[table["status"] == "failed"]
+        failed = self.summary.loc[lambda rows: rows["status"] == "failed"]
         return {str(row["species"]): str(row["error"]) for _, row in failed.iterrows()}
 
     @property

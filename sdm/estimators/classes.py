@@ -15,7 +15,13 @@ from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder, NamedNumbers
 from sdm.errors import DataError, OptionError
-from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
+from sdm.estimators.model_parts import (
+    constant_variables,
+    feature_names,
+    model_variables,
+    training_reference,
+    used_features,
+)
 from sdm.estimators.params import Classifier, one_label_per_row
 from sdm.estimators.sample import effective_size
 from sdm.features.classes import has_growing, parse_classes, parse_families
@@ -57,6 +63,17 @@ _NUMBERS = {
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
     **dict.fromkeys(("quadratic_from", "hinge_from", "product_from"), (0, np.inf, "a number of sites, 1 or more")),
 }
+
+
+@dataclass(frozen=True)
+class _Sites:
+    """The sites of a fit, by which it chooses what is open."""
+
+    x: Array
+    targets: Array
+    domain: Domain
+    group: Index | None  # sites of one group are held out together
+    progress: Progress | None
 
 
 @dataclass(eq=False, repr=False)
@@ -219,18 +236,15 @@ class ConditionalMaxent(Classifier):
         x = x[rows]
         domain = Domain(x, encoder.names, encoder.categorical, None if weight is None else weight[rows])
         self._encoder, self.classes_ = encoder, np.array(classes)
-        self.notes_ = [
-            f"variable '{a.name}' has one value ({a.lo:g}) at all sites: dropped"
-            for a in domain.variables
-            if a.values.size < 2
-        ]
+        self.notes_ = constant_variables(domain, "at all sites")
         size = effective_size(domain.q0)
         since = {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
         letters, growing = _families(self.features, size, since)
-        self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group, progress)
+        sites = _Sites(x, targets, domain, group, progress)
+        self.multiplier_ = self._choose_multiplier(sites, letters)
         finite, beta = self._finite(domain, targets, letters, size)
         if growing:
-            self.lam_, self.beta_ = self._choose(x, targets, domain, group, progress)
+            self.lam_, self.beta_ = self._choose(sites)
             self._grow(*multiplied(finite, beta, self.multiplier_), targets, growing, size)
         else:
             self._solve(finite, beta, targets, self.multiplier_)
@@ -266,15 +280,7 @@ class ConditionalMaxent(Classifier):
         )
         return self.solution_.weights if features is finite else None
 
-    def _choose_multiplier(
-        self,
-        x: Array,
-        targets: Array,
-        domain: Domain,
-        letters: str,
-        group: Index | None,
-        progress: Progress | None = None,
-    ) -> float:
+    def _choose_multiplier(self, sites: _Sites, letters: str) -> float:
         """Return the multiplier of ordinary features: as given, or by held-out loss. So are chosen an open penalty and
         an open entropy."""
         self.multiplier_search_: MultiplierSearch | None = None
@@ -286,11 +292,10 @@ class ConditionalMaxent(Classifier):
         self.entropy_ = orders[0]
         if given is not None and len(orders) == 1:
             return given
-        sites = (x, targets, domain, letters, group, progress)
-        found = {order: self._search_multipliers(order, given, *sites) for order in orders}
+        found = {order: self._search_multipliers(order, given, sites, letters) for order in orders}
         if len(orders) > 1:
             losses = {order: search.log_losses[search.chosen] for order, (_, search) in found.items()}
-            self.entropy_, self.order_search_ = choose_order(losses, domain.q0)
+            self.entropy_, self.order_search_ = choose_order(losses, sites.domain.q0)
             self.notes_.append(order_note(self.entropy_, self.order_search_))
         self.regularization_, best = found[self.entropy_]
         if given is not None:
@@ -306,32 +311,18 @@ class ConditionalMaxent(Classifier):
         return 1.0 if not letters or self.regularization_ == "none" or not chosen_beta else None
 
     def _search_multipliers(
-        self,
-        order: float,
-        given: float | None,
-        x: Array,
-        targets: Array,
-        domain: Domain,
-        letters: str,
-        group: Index | None,
-        progress: Progress | None,
+        self, order: float, given: float | None, sites: _Sites, letters: str
     ) -> tuple[str, MultiplierSearch]:
         """Return the better penalty at one order of the entropy, and its held-out loss at every multiplier, or at the
         given one."""
+        x, targets, domain = sites.x, sites.targets, sites.domain
         growing, size = has_growing(self.features), effective_size(domain.q0)
-        trial: Numbers = {
-            "features": letters,
-            "entropy": order,
-            "beta": None if growing else self.beta,
-            "categorical": [v for v, a in enumerate(domain.variables) if a.categorical],
-            "tolerance": CHOICE_GAP,
-            "max_iterations": CHOICE_ROUNDS,
-        }
+        trial = self._trial(domain, tolerance=CHOICE_GAP, max_iterations=CHOICE_ROUNDS)
+        trial.set_params(features=letters, entropy=order, beta=None if growing else self.beta)
 
         def begin(held: NDArray[np.bool_]) -> Callable[[float], Array]:
-            part, sites = type(self)(**{**self.get_params(), **trial}), NamedNumbers(x[~held], domain.names)
-            wanted = np.ascontiguousarray(targets[:, ~held])
-            return part._follow(sites, wanted, domain.q0[~held], letters, size, x[held])
+            rest, wanted = NamedNumbers(x[~held], domain.names), np.ascontiguousarray(targets[:, ~held])
+            return trial.changed()._follow(rest, wanted, domain.q0[~held], letters, size, x[held])
 
         whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
         weights = whole.size * (len(targets) if len(targets) > 2 else 1)  # two classes mirror each other
@@ -339,11 +330,11 @@ class ConditionalMaxent(Classifier):
         elastic = self.regularization == "auto" and given is None and not growing and few
         searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
-            trial["regularization"] = name
+            trial.regularization = name
             searches[name] = search_multipliers(
                 begin,
-                HeldOutSites(targets, domain.q0, ClassEntropy(order), group, self.folds, self.used_seed),
-                progress=progress,
+                HeldOutSites(targets, domain.q0, ClassEntropy(order), sites.group, self.folds, self.used_seed),
+                progress=sites.progress,
                 text=f"penalties, {name}",
                 multipliers=None if given is None else [given],
             )
@@ -400,9 +391,12 @@ class ConditionalMaxent(Classifier):
         constant = np.full((share.size, 1), FREE_PENALTY)
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_beta])
 
-    def _choose(
-        self, x: Array, targets: Array, domain: Domain, group: Index | None, progress: Progress | None = None
-    ) -> tuple[float, float]:
+    def _trial(self, domain: Domain, **limits: float) -> Self:
+        """Return an estimator for parts of the sites, whose categories are codes already. A choice needs no proof:
+        held-out losses differ by more than what is left to gain within the limits."""
+        return self.changed(categorical=[v for v, a in enumerate(domain.variables) if a.categorical], **limits)
+
+    def _choose(self, sites: _Sites) -> tuple[float, float]:
         """Return λ and β of trees and monomials, chosen by held-out loss where they are 'auto'."""
         beta = 0.005 if self.beta is None else self.beta
         if self.regularization_ != "l1":
@@ -416,19 +410,19 @@ class ConditionalMaxent(Classifier):
         self.search_: list[PenaltySetting] = []
         if len(numbers) == 2:
             return float(numbers[0]), float(numbers[1])
-        categorical = [v for v, a in enumerate(domain.variables) if a.categorical]
-        trial = {"categorical": categorical, "tolerance": 3e-3, "max_iterations": 40}
+        domain, trial = sites.domain, self._trial(sites.domain, tolerance=3e-3, max_iterations=40)
+        trial.set_params(multiplier=self.multiplier_, entropy=self.entropy_)
 
         def fit(x: Array, targets: Array, weight: Array, lam: float, beta: float) -> ClassModel:
-            params = {**self.get_params(), **trial, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
-            params["entropy"] = self.entropy_
-            # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
-            return type(self)(**params)._fit(NamedNumbers(x, domain.names), targets.T, weight)
+            return trial.changed(lam=lam, beta=beta)._fit(NamedNumbers(x, domain.names), targets.T, weight)
 
         lambdas = LAMBDAS if self.lam == "auto" else [float(self.lam)]
         betas = BETAS if beta == "auto" else [float(cast(float, beta))]
-        sites = HeldOutSites(targets, domain.q0, ClassEntropy(self.entropy_), group, self.folds, self.used_seed)
-        best, self.search_ = choose_penalties(fit, x, sites, lambdas=lambdas, betas=betas, progress=progress)
+        entropy = ClassEntropy(self.entropy_)
+        held_out = HeldOutSites(sites.targets, domain.q0, entropy, sites.group, self.folds, self.used_seed)
+        best, self.search_ = choose_penalties(
+            fit, sites.x, held_out, lambdas=lambdas, betas=betas, progress=sites.progress
+        )
         return best.lam, best.beta
 
     def _grow(self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float) -> None:

@@ -21,6 +21,8 @@ from sdm.models.interface import ModelVariable, with_weights
 from sdm.models.species import Model
 from sdm.types import Numbers, Progress, TableLike
 
+SHARED = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen")  # with its committee
+
 
 @dataclass(eq=False, repr=False)
 class Ensemble(SpeciesEstimator):
@@ -53,11 +55,10 @@ class Ensemble(SpeciesEstimator):
 
     def settings(self) -> Numbers:
         """Return the parameters as JSON can hold them."""
-        names = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen", "temperature")
         axes = {"axes": self.axes.settings()}
         if self.environment is not None:
             axes["environment"] = self.environment.settings()
-        return axes | {name: getattr(self, name) for name in names}
+        return axes | {name: getattr(self, name) for name in (*SHARED, "temperature")}
 
     def for_fold(self, name: str) -> Self:
         """Return the estimator for a fold, with the axes that were found without its records."""
@@ -80,15 +81,7 @@ class Ensemble(SpeciesEstimator):
         self.check_options()
         group = self.axes.group
         X = NamedNumbers(group.encoder.encode(X), group.names)  # all members see the same columns
-        committee = Committee(
-            self.multiplier,
-            categorical=self.categorical,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
-            add_presences=self.add_presences,
-            prevalence=self.prevalence,
-            unseen=self.unseen,
-        )
+        committee = Committee(categorical=self.categorical, **{name: getattr(self, name) for name in SHARED})
         self.committee_ = committee.fit(_environment(X), y, sample_weight, base_weight=base_weight, progress=progress)
         axes = [one for one in (self.axes, self.environment) if one is not None]
         placed = [one.changed().fit(X, y, sample_weight, base_weight=base_weight) for one in axes]

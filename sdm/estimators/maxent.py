@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import OptionError
-from sdm.estimators.model_parts import carried_weights, feature_names, model_variables
+from sdm.estimators.model_parts import carried_weights, constant_variables, feature_names, model_variables
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import SINCE, features_text, parse_features
@@ -365,11 +365,7 @@ def default_joining(knots: Knots) -> str:
 def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> list[str]:
     """Say what was dropped."""
     domain = data.domain
-    notes = [
-        f"variable '{a.name}' has one value ({a.lo:g}) over the whole domain: dropped"
-        for a in domain.variables
-        if a.values.size < 2
-    ]
+    notes = constant_variables(domain, "over the whole domain")
     if copies:
         variables = model_variables(domain, data.encoder)
         pair = [feature_names(features.subset(one).families, variables)[0] for one in _alone(features.size, copies)]

@@ -32,6 +32,12 @@ def model_variables(domain: Domain, encoder: Encoder) -> tuple[ModelVariable, ..
     )
 
 
+def constant_variables(domain: Domain, where: str) -> list[str]:
+    """Return a note for every variable that has one value, and so no feature."""
+    constant = [a for a in domain.variables if a.values.size < 2]
+    return [f"variable '{a.name}' has one value ({a.lo:g}) {where}: dropped" for a in constant]
+
+
 def training_reference(domain: Domain, masses: Sequence[Array]) -> Reference | None:
     """Return the environment of a domain, with what is typical of each of some masses on its cells (where a species or
     class was); None if there are more variables than maps of novelty can tell apart."""

@@ -137,14 +137,11 @@ def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArra
     shared = np.ones(len(cells), dtype=bool)
     for v in range(cells.shape[1]):
         shared[shared] = np.isin(cells[shared, v], presences[:, v])
-    first: dict[tuple[float, ...], int] = {}
-    for i in np.flatnonzero(shared):
-        first.setdefault(tuple(cells[i]), int(i))
-    place = np.empty(len(presences), dtype=np.int64)
-    new: list[int] = []
-    for k, row in enumerate(map(tuple, presences)):
-        if row not in first:
-            first[row] = len(cells) + len(new)
-            new.append(k)
-        place[k] = first[row]
-    return place, np.array(new, dtype=np.int64)
+    near = np.flatnonzero(shared)
+    rows = np.vstack([cells[near], presences])
+    _, first, row = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    earliest = first[row.ravel()[near.size :]]  # the same row, among the cells or the presences
+    new = np.unique(earliest[earliest >= near.size])
+    place = np.concatenate([near, np.empty(len(presences), dtype=np.int64)])
+    place[new] = len(cells) + np.arange(new.size)
+    return place[earliest], new - near.size

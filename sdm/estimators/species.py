@@ -36,9 +36,7 @@ LIMITS = {
     "norm": (0.0, np.inf, "a positive number, such as 10"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
-    "quadratic_from": (0, np.inf, "a number of presences, 1 or more"),
-    "hinge_from": (0, np.inf, "a number of presences, 1 or more"),
-    "product_from": (0, np.inf, "a number of presences, 1 or more"),
+    **dict.fromkeys(("quadratic_from", "hinge_from", "product_from"), (0, np.inf, "a number of presences, 1 or more")),
     **TABLE_LIMITS,
 }
 _OPTIONAL = dict.fromkeys(("max_iterations", "ridge", *TABLE_LIMITS))

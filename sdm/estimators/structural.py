@@ -131,15 +131,8 @@ class StructMaxent(SpeciesEstimator):
 
     def _plain(self, classes: str) -> Maxent:
         """Return the model of the ordinary classes alone, whose penalties they have."""
-        return Maxent(
-            classes or "l",
-            multiplier=self.multiplier,
-            entropy=self.entropy,
-            knots=self.knots,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
-            seed=self.used_seed,
-        )
+        names = ("multiplier", "entropy", "knots", "tolerance", "max_iterations")
+        return Maxent(classes or "l", seed=self.used_seed, **{name: getattr(self, name) for name in names})
 
     def _grow(self, growth: Growth) -> Solution:
         """Solve with the chosen solver; without growing families as `Maxent` does."""

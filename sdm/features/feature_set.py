@@ -80,13 +80,9 @@ class FeatureSet:
         k = int(np.searchsorted(self.offsets, j, side="right")) - 1
         return self.families[k].column(int(j - self.offsets[k]))
 
-    def terms(self, weights: Array | None = None) -> Terms:
-        """Return the definition of every feature, or of those whose weight is not zero."""
-        terms = Terms.concatenate([family.terms() for family in self.families])
-        if weights is None:
-            return terms
-        used = np.flatnonzero(weights)
-        return terms.take(used, weights[used])
+    def terms(self) -> Terms:
+        """Return all features in closed form, as a model keeps them."""
+        return Terms.concatenate([family.terms() for family in self.families])
 
     def subset(self, keep: NDArray[np.bool_]) -> "FeatureSet":
         """Return the set with only the features marked in `keep`."""

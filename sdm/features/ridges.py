@@ -51,8 +51,7 @@ class Ridges:
     def none(cls) -> "Ridges":
         """Return no ridges, of no variables."""
         empty = np.empty(0)
-        ends = (np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int32), np.empty((0, 0)))
-        return cls(*ends, empty, empty, empty, empty, empty, empty)
+        return cls.build(RELU, np.empty((0, 0)), empty, empty, empty)
 
     @classmethod
     def build(cls, kind: int, directions: Array, bend: Array, centre: Array, scale: Array) -> "Ridges":

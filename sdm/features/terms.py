@@ -26,7 +26,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdm.types import Array
 
@@ -100,27 +100,17 @@ class Terms:
         kind: int,
         var: NDArray[np.integer],
         *,
-        other: NDArray[np.integer] | None = None,
-        knot: Array | None = None,
-        lo: Array | None = None,
-        hi: Array | None = None,
-        weight: Array | None = None,
+        other: ArrayLike = -1,
+        knot: ArrayLike = 0.0,
+        lo: ArrayLike = 0.0,
+        hi: ArrayLike = 1.0,
+        weight: ArrayLike = 0.0,
     ) -> "Terms":
         """Make a table of terms of one kind; columns that the kind does not use are zero (`other`: −1)."""
         size = len(var)
-
-        def column(values: Array | None, default: float) -> Array:
-            return np.full(size, default) if values is None else np.asarray(values, dtype=np.float64)
-
-        return cls(
-            np.full(size, kind, dtype=np.int8),
-            np.asarray(var, dtype=np.int32),
-            np.full(size, -1, dtype=np.int32) if other is None else np.asarray(other, dtype=np.int32),
-            column(knot, 0.0),
-            column(lo, 0.0),
-            column(hi, 1.0),
-            column(weight, 0.0),
-        )
+        first, second = (np.full(size, column, np.int32) for column in (var, other))
+        numbers = (np.full(size, column, np.float64) for column in (knot, lo, hi, weight))
+        return cls(np.full(size, kind, np.int8), first, second, *numbers)
 
     @classmethod
     def concatenate(cls, parts: Sequence["Terms"]) -> "Terms":

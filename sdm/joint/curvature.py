@@ -36,17 +36,8 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
         rows = slice(begin, begin + step)
         x = sites.x[rows]
         m, u = nodes[: len(x)], mixed[: len(x)]
-        _fill(
-            states[rows],
-            marginals.nodes[rows],
-            marginals.edges[rows],
-            edges,
-            paths.walk,
-            paths.near,
-            m,
-            u,
-            between_edges,
-        )
+        known = states[rows], marginals.nodes[rows], marginals.edges[rows]
+        _fill(*known, edges, paths.walk, paths.near, m, u, between_edges)
         half += m.reshape(len(x), -1).T @ (x[:, first] * x[:, second])
         of_edges += u.reshape(len(x), -1).T @ x
     blocks, sums = np.empty((k, k, species, species)), half.reshape(species, species, -1).transpose(2, 0, 1)

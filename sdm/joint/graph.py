@@ -31,21 +31,6 @@ class Forest:
     edges: Index
 
     @cached_property
-    def order(self) -> Index:
-        """Every species after its parent: messages go up in the reverse of this order, and down in it."""
-        return self._walk[0]
-
-    @cached_property
-    def parent(self) -> Index:
-        """The species above each one; −1 for the root of each tree."""
-        return self._walk[1]
-
-    @cached_property
-    def link(self) -> Index:
-        """The edge from each species to its parent; −1 for roots."""
-        return self._walk[2]
-
-    @cached_property
     def start(self) -> Index:
         """Where each species' edges begin in `around`, with the end of the last."""
         counts = np.bincount(self.edges.ravel(), minlength=self.size)
@@ -77,7 +62,9 @@ class Forest:
         return Paths(walk, near)
 
     @cached_property
-    def _walk(self) -> tuple[Index, Index, Index]:
+    def messages(self) -> tuple[Index, Index, Index]:
+        """How messages pass: every species after its parent (they go up in the reverse of this order, and down in it);
+        the parent of each species, −1 for the root of each tree; and the edge from each to its parent, −1 for roots."""
         order: list[int] = []
         parent, link = np.full(self.size, -1, dtype=np.int64), np.full(self.size, -1, dtype=np.int64)
         seen = np.zeros(self.size, dtype=bool)

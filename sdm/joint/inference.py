@@ -42,7 +42,7 @@ def maximise(forest: Forest, unary: Array, table: Array, states: States) -> tupl
     """Return the best labeling of every site (0 for species left out) and its score."""
     best = np.zeros(unary.shape, dtype=np.int8)
     value = np.empty(unary.shape[0])
-    _maximise(unary, table, states, forest.edges, forest.order, forest.parent, forest.link, best, value)
+    _maximise(unary, table, states, forest.edges, *forest.messages, best, value)
     return best, value
 
 
@@ -57,8 +57,7 @@ def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Mar
         probability = np.where(unary >= 0, 1.0, small) / (1.0 + small)
         each = np.where(free, np.maximum(unary, 0.0) + np.log1p(small), np.where(held, unary, 0.0))
         return Marginals(each.sum(axis=1), np.where(free, probability, held.astype(np.float64)), edges)
-    topology = (forest.edges, forest.order, forest.parent, forest.link)
-    _marginals(unary, table, states, *topology, log_partition, nodes, edges)
+    _marginals(unary, table, states, forest.edges, *forest.messages, log_partition, nodes, edges)
     return Marginals(log_partition, nodes, edges)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sdm._jit import jit_sum
-from sdm.types import AnyArray, Array, Index
+from sdm.types import AnyArray, Array
 
 
 class KnownCells:
@@ -44,9 +44,10 @@ class KnownCells:
         out[self.known] = part
         return out
 
-    def by_row(self, chosen: NDArray[np.bool_]) -> Index:
-        """Return how many cells of each row are chosen."""
-        return np.bincount(self._rows[chosen], minlength=self._height)
+    def size(self, area: Array, chosen: NDArray[np.bool_]) -> Array:
+        """Return how many cells are chosen, and their area; `area` is that of a cell in each row."""
+        by_row = np.bincount(self._rows[chosen], minlength=self._height)
+        return np.array([by_row.sum(), area @ by_row])
 
     def sums(self, area: Array, chosen: NDArray[np.bool_] | None = None) -> Array:
         """Return the area of all cells, or of the chosen ones, and the sums over them of every variable times area;

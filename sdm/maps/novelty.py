@@ -136,10 +136,7 @@ class Novelty:
         for first in range(0, max(len(columns[0]), 1), self._step):
             some = slice(first, first + self._step)
             known = None if predicted is None else predicted[:, some]
-            if isinstance(columns, np.ndarray):
-                points: Any = np.ascontiguousarray(columns[:, some])
-            else:
-                points = [np.ascontiguousarray(column[some]) for column in columns]
+            points: Any = np.array([column[some] for column in columns])
             parts.append(self._measure(points, known, clamped))
         return out | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

@@ -9,8 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,10 +26,10 @@ from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
-from sdm.executors.ahead import own_threads
+from sdm.executors.ahead import ahead, own_threads
 from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import Moments, RasterSummary, describe_raster
-from sdm.progress.telling import StepCount, step_by_step
+from sdm.progress.telling import StepCount
 from sdm.types import AnyArray, Colour, Progress
 
 NODATA = -9999.0
@@ -121,7 +120,10 @@ def writing_cogs(
                 target.parent.mkdir()
             with ExitStack() as opened:
                 yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(tiled, rasters)]
-            _finish(tiled, final, rasters, threads, progress, f"{doing}, files")
+            steps = StepCount(progress, f"{doing}, files", len(rasters))
+            with closing(ahead(_finish, zip(tiled, final, rasters), threads)) as finished:
+                for _ in finished:
+                    steps.step()
             for target, raster in zip(final, rasters):
                 for file in sorted(target.parent.iterdir()):  # some formats have files beside them, such as .prj
                     os.replace(file, raster.path.parent / file.name)
@@ -132,34 +134,17 @@ def writing_cogs(
         raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
 
 
-def _finish(
-    tiled: Sequence[Path],
-    final: Sequence[Path],
-    rasters: Sequence[Raster],
-    threads: int,
-    progress: Progress | None,
-    text: str,
-) -> None:
-    """Make COGs of plain GeoTIFFs, several at a time; the plain ones are removed."""
-
-    def finish(source: Path, target: Path, raster: Raster) -> None:
-        _check_whole(source)
-        driver = map_format(raster.path, raster.count)
-        if driver == COG:
-            _to_cog(source, target, raster)
-            _check_whole(target)
-        else:
-            copy_map(source, target, driver)
-        source.unlink()
-
-    with ThreadPoolExecutor(max(1, min(threads, len(rasters)))) as pool:
-        futures = [pool.submit(finish, *each) for each in zip(tiled, final, rasters)]
-        try:
-            for future in step_by_step(futures, progress, text):
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+def _finish(files: tuple[Path, Path, Raster]) -> None:
+    """Make a COG, or what the ending of its name means, of a plain GeoTIFF, which is removed."""
+    source, target, raster = files
+    _check_whole(source)
+    driver = map_format(raster.path, raster.count)
+    if driver == COG:
+        _to_cog(source, target, raster)
+        _check_whole(target)
+    else:
+        copy_map(source, target, driver)
+    source.unlink()
 
 
 def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:

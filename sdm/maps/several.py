@@ -263,16 +263,9 @@ def _of_species(model: GroupModel, some: slice) -> GroupModel:
     """Return the model with some of its species alone."""
     if len(model.species[some]) == len(model.species):
         return model
-    return replace(
-        model,
-        species=model.species[some],
-        places=model.places[:, some],
-        own=model.own[:, some],
-        records=model.records[some],
-        normaliser=model.normaliser[some],
-        entropy=model.entropy[some],
-        reference=None,
-    )
+    per_species = ("places", "own", "records", "normaliser", "entropy")
+    parts = {name: getattr(model, name)[..., some] for name in per_species}
+    return replace(model, species=model.species[some], **parts, reference=None)
 
 
 def _species_bands(

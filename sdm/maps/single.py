@@ -131,7 +131,7 @@ def predict_rasters(
                 measured += one.novelty.bands(window, columns, valid, known, how.clamped)
         return [band.reshape(values.shape[1:]) for band in [*shown, *measured]]
 
-    rasters = [_raster(one.path, one.threshold) for one in maps]
+    rasters = [Raster(one.path) if one.threshold is None else Raster.presence(one.path) for one in maps]
     tags = [_tags(one.model, scale, dict(one.tags), one.threshold) for one in maps]
     rasters += [raster for novelty in beside for raster in novelty.rasters]
     tags += [about for novelty in beside for about in novelty.tags]
@@ -140,10 +140,6 @@ def predict_rasters(
     for novelty in beside:
         novelty.wrote(list(islice(others, len(novelty.rasters))))
     return summaries[: len(maps)]
-
-
-def _raster(path: Path, threshold: float | None) -> Raster:
-    return Raster(path) if threshold is None else Raster.presence(path)
 
 
 def _tags(model: ValueModel, scale: str, more: dict[str, str], threshold: float | None) -> dict[str, str]:

@@ -76,7 +76,7 @@ def penalty_weights(
         return np.asarray(multiplier * np.maximum(deviation / np.sqrt(size), _FLOOR))
     if rule == "corollary7" or rule in PENALTY_OF:
         return multiplier * theory_weights(str(rule), features, deviation, size, delta, norm)
-    return _tabulated(features, measure, deviation, size, rule, multiplier, given or {})
+    return multiplier * _tabulated(features, measure, deviation, size, rule, given or {})
 
 
 def check_multiplier(multiplier: float) -> None:
@@ -96,15 +96,9 @@ def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:
 
 
 def _tabulated(
-    features: FeatureSet,
-    measure: Measure,
-    deviation: Array,
-    m: float,
-    rule: str,
-    multiplier: float,
-    given: Mapping[str, float],
+    features: FeatureSet, measure: Measure, deviation: Array, m: float, rule: str, given: Mapping[str, float]
 ) -> Array:
-    """Return `table · multiplier · s_j / √m` with each program's own exceptions."""
+    """Return `table · s_j / √m` with each program's own exceptions."""
     sizes = np.diff(features.offsets)
     letters = [family.letter for family in features.families]
     heights = table_numbers(letters, m)
@@ -120,4 +114,4 @@ def _tabulated(
         mean = features.expectations(measure)
         constant = thresholds & ((mean < 1e-12) | (mean > 1 - 1e-12))
         beta[constant] = 1.0
-    return np.asarray(multiplier * beta)
+    return np.asarray(beta)

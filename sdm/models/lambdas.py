@@ -300,7 +300,7 @@ def read_omission(path: Path) -> Array | None:
     if not place.is_file():
         return None
     try:
-        head, *rows = _rows(place)
+        head, *rows = filter(None, csv.reader(io.StringIO(read_limited(place))))
         order = [1, 0] if head[0].startswith("Cumulative") else [0, 1]  # the tables of `sdm fit` begin with it
         table = np.array([[_decimal(row[k]) for k in order] for row in rows])
         if table.ndim != 2 or not np.all(np.isfinite(table)):
@@ -356,14 +356,9 @@ def _beside(path: Path, what: str) -> Path:
     return path.with_name(f"{path.stem}_{what}.csv")
 
 
-def _rows(path: Path) -> list[list[str]]:
-    return [row for row in csv.reader(io.StringIO(read_limited(path))) if row]
-
-
 def _dictionaries(path: Path) -> list[dict[str, str]]:
     """Return the rows of a table by their heads; none where it is not there, or is no table."""
     try:
-        head, *rows = _rows(path)
+        return list(csv.DictReader(io.StringIO(read_limited(path))))
     except (OSError, ValueError, csv.Error, DataError):
         return []
-    return [dict(zip(head, row)) for row in rows]

@@ -5,7 +5,6 @@ of the gradient with a singular value above `μ`. What is each species' own is a
 axes. The gap is a proof, wherever the factors came from.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,18 +58,17 @@ def fit_shared(
     tolerance: float = 1e-4,
     max_rounds: int = 200,
     max_steps: int = 20_000,
-    watch: Callable[[int, float], None] | None = None,
 ) -> SharedFit:
     """Fit the weights of a group to a strength `μ`, from nothing or from the factors of another strength, until the gap
     is within the tolerance (nats per record). `own_beta` (F, S) are the l1 penalties of what is each species' own;
-    without them there is no such part. `watch` is told every round and its gap."""
+    without them there is no such part."""
     factors = Factors.none(problem.features, problem.records.count) if start is None else start.balanced(_LEAST)
     own = None if own_beta is None else OwnParts(problem, own_beta).none()
     state = evaluate_factors(problem, factors, own)
     history: list[dict[str, float]] = []
     bound, steps, relative, idle, status = -np.inf, 0, 1e-2, 0, MAX_ITERATIONS
     objective = gap = np.inf
-    for rounds in range(1, max_rounds + 1):
+    for _ in range(max_rounds):
         if state.factors.rank:
             state, used = descend(problem, state, strength, relative, max_steps - steps)
             steps += used
@@ -80,8 +78,6 @@ def fit_shared(
         bound = max(bound, lower_bound(problem, state, strength, gradient, own_beta))
         gap = float(max(objective - bound, 0.0))
         history.append({"rank": state.factors.rank, "objective": objective, "gap": gap, "steps": steps})
-        if watch is not None:
-            watch(rounds, gap)
         if gap <= tolerance:
             status = CONVERGED
             break

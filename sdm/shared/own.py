@@ -83,18 +83,19 @@ def _solve(phi: Array, q: Array, theta: Array, mean: Array, beta: Array, start: 
         gibbs = Entropy().gibbs(score, q)
         return gibbs.tau + float(beta @ np.abs(o) - mean @ o), q * gibbs.ratio, o, score
 
-    value, p, o, score = evaluate(start, theta + phi @ start)
+    at = evaluate(start, theta + phi @ start)
     for _ in range(_STEPS):
+        _, p, o, _ = at
         direction, fall = _newton(phi, p, mean, beta, o)
         if fall == 0.0:
             break
-        found = _search(evaluate, o, score, value, direction, phi @ direction, fall)
+        found = _search(evaluate, at, direction, phi @ direction, fall)
         if found is None:
             break
-        value, p, o, score = found[0]
-        if fall > -ROUNDING * max(1.0, abs(value)):  # nothing is left to gain
+        at, _ = found
+        if fall > -ROUNDING * max(1.0, abs(at[0])):  # nothing is left to gain
             break
-    return o
+    return at[2]
 
 
 def _newton(phi: Array, p: Array, mean: Array, beta: Array, o: Array) -> tuple[Array, float]:
@@ -115,15 +116,10 @@ def _newton(phi: Array, p: Array, mean: Array, beta: Array, o: Array) -> tuple[A
 
 
 def _search(
-    evaluate: Callable[[Array, Array], Moved],
-    o: Array,
-    score: Array,
-    value: float,
-    direction: Array,
-    along: Array,
-    fall: float,
+    evaluate: Callable[[Array, Array], Moved], at: Moved, direction: Array, along: Array, fall: float
 ) -> tuple[Moved, float] | None:
     """Return the longest of the steps 1, ½, ¼ … that makes the value smaller; None if there is none."""
+    value, _, o, score = at
     limit = value + ROUNDING * abs(value)
     return backtrack(
         lambda size: evaluate(o + size * direction, score + size * along),

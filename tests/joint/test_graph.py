@@ -51,15 +51,16 @@ def test_messages_can_pass_in_order(seed, size):
     edges = [(int(rng.integers(t)), t) for t in range(1, size) if rng.random() < 0.8]
     relabel = rng.permutation(size)
     forest = graph.Forest(size, relabel[np.array(edges, dtype=np.int64).reshape(-1, 2)].astype(np.int64))
-    place = np.argsort(forest.order)
-    assert sorted(forest.order) == list(range(size))
+    order, parent, link = forest.messages
+    place = np.argsort(order)
+    assert sorted(order) == list(range(size))
     for s in range(size):
-        if forest.parent[s] >= 0:
-            assert place[forest.parent[s]] < place[s]
-            assert set(forest.edges[forest.link[s]]) == {s, forest.parent[s]}
+        if parent[s] >= 0:
+            assert place[parent[s]] < place[s]
+            assert set(forest.edges[link[s]]) == {s, parent[s]}
         own = forest.around[forest.start[s] : forest.start[s + 1]]
         assert sorted(own) == sorted(e for e, ends in enumerate(forest.edges) if s in ends)
-    assert np.sum(forest.parent < 0) == size - len(forest.edges)
+    assert np.sum(parent < 0) == size - len(forest.edges)
 
 
 def test_a_chain_links_neighbours():

@@ -86,13 +86,9 @@ class TreeOracle:
         self.largest = largest
         self.roots = roots
         self.name = f"trees:{largest}"
-        n_variables = len(domain.variables)
-        self.bins = np.empty((domain.n, n_variables), dtype=np.uint16)
-        self.edges: list[Array] = []
-        for v, variable in enumerate(domain.variables):
-            code, edges = _binned(domain, v, variable.values.size if variable.categorical else bins)
-            self.bins[:, v] = code
-            self.edges.append(edges)
+        binned = [_binned(domain, v, a.values.size if a.categorical else bins) for v, a in enumerate(domain.variables)]
+        self.bins = np.column_stack([codes for codes, _ in binned])
+        self.edges = [edges for _, edges in binned]
         self.counts = np.array([edges.size + 1 for edges in self.edges], dtype=np.int64)
         self.categorical = np.array([variable.categorical for variable in domain.variables])
         self._prepare_pairs()

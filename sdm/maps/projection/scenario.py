@@ -128,23 +128,17 @@ class ScenarioPass:
         targets' titles; without them there is no change.
         """
         stack = stack.within(None if self.study_area is None else self.study_area.bounds)
-        work = _Work(self, stack, folder, dict(before or {}), dict(tags or {}), novelty)
+        work = _Work(self, stack, folder, before or {}, novelty)
+        rasters, described = work.files(tags or {})
         ways: dict[str, Any] = {"threads": self.threads, "progress": progress, "empty": True, "doing": doing}
-        summaries = write_rasters(work.stack, work.rasters, work.bands, work.tags, **ways)
-        return work.numbers(summaries)
+        return work.numbers(write_rasters(work.stack, rasters, work.bands, described, **ways))
 
 
 class _Work:
     """One scenario at work."""
 
     def __init__(
-        self,
-        own: ScenarioPass,
-        stack: Stack,
-        folder: Path,
-        before: dict[str, Path],
-        tags: dict[str, str],
-        novelty: bool,
+        self, own: ScenarioPass, stack: Stack, folder: Path, before: Mapping[str, Path], novelty: bool
     ) -> None:
         self.own, self.folder, self.before = own, folder, before
         self.names, self.categorical = list(stack.names), stack.categorical
@@ -162,17 +156,15 @@ class _Work:
                 self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one))
                 self.counted[k].start(stack)
             self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one)))
-        by_model = [[t for t in own.files.targets if t.model == k] for k in range(len(own.models))]
-        self.by_model = by_model
+        self.by_model = [[t for t in own.files.targets if t.model == k] for k in range(len(own.models))]
         self.before_at = {title: len(self.names) + k for k, title in enumerate(before)}
         past = [Layer(f"before {k}", str(path), 1, "uint8") for k, path in enumerate(before.values())]
         least = BLOCK if past else 1  # maps have blocks of this size
         block = min(max(stack.block[0], least), stack.height), min(max(stack.block[1], least), stack.width)
         self.stack = replace(stack, layers=(*stack.layers, *past), block=block)
-        self.rasters, self.tags = self._files(tags)
         self._parts: dict[tuple[int, int], tuple[list[Array], dict[int, Array]]] = {}
 
-    def _files(self, tags: dict[str, str]) -> tuple[list[Raster], list[dict[str, str]]]:
+    def files(self, tags: Mapping[str, str]) -> tuple[list[Raster], list[dict[str, str]]]:
         """Return the rasters in the order of their bands, each with its tags."""
         rasters: list[Raster] = []
         listed: list[dict[str, str]] = []
@@ -256,18 +248,14 @@ class _Work:
         for part in here:
             now = part.view(np.uint8)
             made.append(cells.spread(np.where(gone, np.uint8(BINARY_NODATA), now) if some_gone else now, BINARY_NODATA))
-            by_row = cells.by_row(part)
-            sizes.append(np.array([by_row.sum(), area @ by_row]))
+            sizes.append(cells.size(area, part))
         if not here:
             return made, np.zeros(0)
         codes = made[1]
         if target.title in self.before:
             codes = change_codes(flat[self.before_at[target.title]], made[1], self.own.dispersal)
             made.append(codes)
-        novel = np.zeros(2)
-        if outside is not None:
-            by_row = cells.by_row(here[0] & outside)
-            novel[:] = by_row.sum(), area @ by_row
+        novel = np.zeros(2) if outside is None else cells.size(area, here[0] & outside)
         means = cells.sums(area, here[0])
         return made, np.concatenate([self.ground.tally(window, codes, PRESENT), *sizes, novel, means])
 

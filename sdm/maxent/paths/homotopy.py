@@ -9,8 +9,9 @@ is `p_j = q_j + F(μ u_j − ν q_j)/ν`, `F` capping at ±1, with one number μ
 breakpoints, and which atom goes from one of the sets I₋, I₀, I₊ to the next at each, are the whole path.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import fsum
 
 import numpy as np
@@ -76,10 +77,7 @@ def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
 def solve_relaxation(u: ArrayLike, q: ArrayLike, nu: float, m: ArrayLike | None = None) -> Relaxation:
     """Solve for one ν directly, in O(n log n) (§5)."""
     atoms = make_atoms(u, q, m)
-    _check_nu(nu)
-    if nu == 0.0 or np.isinf(nu):
-        return _limit(atoms, nu)
-    return _solution(atoms, nu, _direct(atoms, nu))
+    return _solution(atoms, nu, partial(_direct, atoms))
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,7 @@ class RelaxationPath:
 
     def solution(self, nu: float) -> Relaxation:
         """Return the solution at ν, to the last digits."""
-        _check_nu(nu)
-        return _limit(self.atoms, nu) if nu == 0.0 or np.isinf(nu) else _solution(self.atoms, nu, float(self.mu_at(nu)))
+        return _solution(self.atoms, nu, lambda nu: float(self.mu_at(nu)))
 
     def p(self, nu: float) -> Array:
         """Return the distribution at ν (of one copy of each atom): the prior at 0, what was observed at infinity."""
@@ -214,20 +211,15 @@ def _settle(path: RelaxationPath, sums: Array, counts: NDArray[np.int64]) -> Rel
     return RelaxationPath(atoms, nu, mu, np.append(path.atom, on), np.append(path.step, step), slope)
 
 
-def _check_nu(nu: float) -> None:
+def _solution(atoms: Atoms, nu: float, mu_at: Callable[[float], float]) -> Relaxation:
+    """Return the solution at ν from μ, once the last digits of μ are mended. The prior is that at no constraint at all
+    (ν = 0), and what was observed at no tolerance (ν = ∞)."""
     if not nu >= 0.0:
         raise OptionError(f"nu={nu!r}: expected zero or more (the tolerance is 1/nu)")
-
-
-def _limit(atoms: Atoms, nu: float) -> Relaxation:
-    """Return the solution at no constraint at all (ν = 0) or at no tolerance (ν = ∞)."""
-    p = atoms.u if nu == 0.0 else atoms.q
-    return Relaxation(nu, nu, p.copy(), np.zeros(atoms.n, dtype=np.int8))
-
-
-def _solution(atoms: Atoms, nu: float, mu: float) -> Relaxation:
-    """Return the solution at ν from μ, once the last digits of μ are mended."""
-    mu = _mend(atoms.u, atoms.q, atoms.m, nu, mu)
+    if nu == 0.0 or np.isinf(nu):
+        p = atoms.u if nu == 0.0 else atoms.q
+        return Relaxation(nu, nu, p.copy(), np.zeros(atoms.n, dtype=np.int8))
+    mu = _mend(atoms.u, atoms.q, atoms.m, nu, mu_at(nu))
     z = mu * atoms.u - nu * atoms.q
     sign = ((z >= 1.0).astype(np.int8) - (z <= -1.0)).astype(np.int8)
     return Relaxation(nu, mu, np.clip(mu * atoms.u / nu, atoms.q - 1.0 / nu, atoms.q + 1.0 / nu), sign)

@@ -132,8 +132,15 @@ def follow_path(
         raise OptionError(f"epsilon={epsilon!r}: expected a positive gap in nats, such as 1e-3")
     if not smallest > 0.0 or not np.isfinite(smallest):
         raise OptionError(f"smallest={smallest!r}: expected a positive multiplier to go down to, such as 0.1")
-    fitter = _Fitter(features, sample, entropy, L1(beta).beta, SHARE * epsilon, max_iterations)
-    path = [fitter.empty()]
+    first = Problem(features, sample, entropy, L1(beta))  # at multiplier one
+
+    def fit(multiplier: float, start: Knot) -> Knot:
+        problem = first.over(features, L1(multiplier * first.penalty.beta), first.mu)
+        found = solve_newton(problem, start=start.weights, tolerance=SHARE * epsilon, max_iterations=max_iterations)
+        penalty, proof = first.cost(found.weights), (found.tau, found.iterations, found.status)
+        return Knot(multiplier, found.weights, found.objective, found.gap, penalty, *proof)
+
+    path = [_empty_model(first)]
     curvature = 0.0
     while path[-1].multiplier > smallest:
         last = path[-1]
@@ -143,12 +150,12 @@ def follow_path(
         target = max(last.multiplier - step, 0.3 * last.multiplier)
         if target - smallest < 0.3 * step:  # no crumb of a step at the end
             target = smallest
-        ahead = [fitter.fit(target, last)]
+        ahead = [fit(target, last)]
         while ahead:
             a, b = path[-1], ahead[-1]
             worst, meet = pair_gap(a, b)
             if worst > epsilon and a.status == b.status == CONVERGED and _room(a, b, meet):
-                ahead.append(fitter.fit(meet, a if a.multiplier - meet < meet - b.multiplier else b))
+                ahead.append(fit(meet, a if a.multiplier - meet < meet - b.multiplier else b))
                 continue
             curvature = (b.penalty - a.penalty) / (a.multiplier - b.multiplier)
             path.append(ahead.pop())
@@ -178,29 +185,10 @@ def _lower_bound(a: Knot, b: Knot, t: float) -> float:
     return share * (a.objective - a.gap) + (1.0 - share) * (b.objective - b.gap)
 
 
-class _Fitter:
-    """What all fits of a path share."""
-
-    def __init__(
-        self, features: FeatureSet, sample: Array, entropy: Entropy, beta: Array, tolerance: float, max_iterations: int
-    ) -> None:
-        self.problem = Problem(features, sample, entropy, L1(beta))
-        self.beta = beta
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-
-    def empty(self) -> Knot:
-        """Return the model without weights at the smallest multiplier where it is the optimum."""
-        state = self.problem.state(np.zeros(self.beta.size))
-        largest = float(np.max(np.abs(state.eps) / self.beta))
-        if largest == 0.0:
-            raise DataError("every feature has the same mean at the presences as at the background: there is no path")
-        return Knot(largest, state.lam, state.objective, 0.0, 0.0, state.gibbs.tau, 0, CONVERGED)
-
-    def fit(self, multiplier: float, start: Knot) -> Knot:
-        """Fit at a multiplier from the weights of another."""
-        old = self.problem
-        problem = Problem(old.features, old.sample, old.entropy, L1(multiplier * self.beta), old.mu)
-        fit = solve_newton(problem, start=start.weights, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        penalty = float(self.beta @ np.abs(fit.weights))
-        return Knot(multiplier, fit.weights, fit.objective, fit.gap, penalty, fit.tau, fit.iterations, fit.status)
+def _empty_model(problem: Problem) -> Knot:
+    """Return the model without weights at the smallest multiplier where it is the optimum."""
+    state = problem.state(np.zeros(problem.mu.size))
+    largest = float(np.max(np.abs(state.eps) / problem.penalty.beta))
+    if largest == 0.0:
+        raise DataError("every feature has the same mean at the presences as at the background: there is no path")
+    return Knot(largest, state.lam, state.objective, 0.0, 0.0, state.gibbs.tau, 0, CONVERGED)

@@ -49,24 +49,17 @@ def solve_newton(
 
 
 def solve_structural(
-    growth: Growth,
-    *,
-    start: Array | None = None,
-    tolerance: float = 1e-4,
-    max_iterations: int = 200,
-    per_round: int | None = None,
+    growth: Growth, *, start: Array | None = None, tolerance: float = 1e-4, max_iterations: int = 200
 ) -> Solution:
     """Minimise over growing families, by fully corrective column generation, to a gap of `tolerance` nats over
     everything that the oracles find. Afterwards `growth.problem` is the problem that the solution's weights belong to.
-    At most `per_round` features join per round: by default four, or two for each class."""
-    limit = per_round or max(4, 2 * growth.problem.classes)
-    return _solve_sparse(growth.problem, growth, limit, start=start, tolerance=tolerance, max_iterations=max_iterations)
+    At most four features join per round, or two for each class."""
+    return _solve_sparse(growth.problem, growth, start=start, tolerance=tolerance, max_iterations=max_iterations)
 
 
 def _solve_sparse(
     problem: Problem,
     growth: Growth | None = None,
-    per_round: int = 0,
     *,
     start: Array | None,
     tolerance: float,
@@ -82,7 +75,7 @@ def _solve_sparse(
     size, worst, kept, slow = int(np.count_nonzero(state.lam)), 0.0, None, 0
     for _ in range(max_iterations):
         if growth is not None:
-            state, worst, kept = growth.extend(state, per_round)
+            state, worst, kept = growth.extend(state, max(4, 2 * problem.classes))
             if kept is not None:
                 run.change(growth.problem)
                 pool.renumber(growth.problem.features, kept)

@@ -54,14 +54,13 @@ def _advance(
     """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, and its point in
     the dual; None if there is none."""
     curvature = problem.curvature(state, floor)
-    times = _loss_product(problem, penalty, curvature)
     if np.any(w):
-        step, promise = _step(problem, penalty, state, w, curvature, hessian, times)
+        step, promise = _step(problem, penalty, state, w, curvature, hessian)
     else:  # where the norm has no gradient, along the steepest way down
         size = penalty.dual(state.eps)
         w_unit = -state.eps / penalty.beta / size
         along = _scaled_weights(penalty, w_unit)
-        bend = float(along @ times(along))
+        bend = float(along @ _loss_product(problem, penalty, curvature)(along))
         length = (size - 1.0) / bend if bend > 1e-12 else 1.0
         step, promise = length * w_unit, length * (1.0 - size)
     found = backtrack(
@@ -73,15 +72,10 @@ def _advance(
 
 
 def _step(
-    problem: Problem,
-    penalty: LpNorm,
-    state: State,
-    w: Array,
-    curvature: Array,
-    hessian: Hessian | None,
-    times: Product,
+    problem: Problem, penalty: LpNorm, state: State, w: Array, curvature: Array, hessian: Hessian | None
 ) -> tuple[Array, float]:
     """Return Newton's step in the dual, and the slope of the objective along it."""
+    times = _loss_product(problem, penalty, curvature)
     size = norm(w, penalty.dual_power)
     s = w / size
     root = np.sqrt((penalty.dual_power - 1.0) * np.abs(s) ** (penalty.dual_power - 2.0))
