@@ -261,12 +261,9 @@ class NoveltyMaps:
         if not self.novelty.names:
             return []
         measured = self.novelty.measure(columns, predicted, clamped)
-        shape, out = (int(window.height), int(window.width)), []
-        for name in self.novelty.names:
-            band = measured[name]
+        for band in measured.values():
             band[~valid] = BINARY_NODATA if band.dtype == np.uint8 else NODATA
-            out.append(band.reshape(shape))
-        return out
+        return [measured[name].reshape(int(window.height), int(window.width)) for name in self.novelty.names]
 
     def measured_at(self, cells: KnownCells, predicted: Array | None = None, clamped: bool = True) -> list[AnyArray]:
         """Return a band for every raster, flat, from measures at the cells of a window that are known alone;
@@ -278,8 +275,9 @@ class NoveltyMaps:
         return [cells.spread(band, BINARY_NODATA if band.dtype == np.uint8 else NODATA) for band in bands]
 
     def wrote(self, summaries: Sequence[RasterSummary]) -> None:
-        """Note what was written."""
-        self.summaries = dict(zip(self.novelty.names, summaries))
+        """Note what was written, among other maps."""
+        by_path = {one.path: one for one in summaries}
+        self.summaries = {name: by_path[self.places[name]] for name in self.novelty.names}
 
     @property
     def outside(self) -> Numbers | None:

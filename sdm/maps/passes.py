@@ -88,10 +88,10 @@ class MapPass:
         summaries = write_rasters(
             part, files, bands, file_tags, threads=self.threads, progress=self.progress, doing=doing
         )
-        count = len(summaries) - (0 if novelty is None else len(novelty.rasters))
-        if novelty is not None:
-            novelty.wrote(summaries[count:])
-        return summaries[:count]
+        if novelty is None:
+            return summaries
+        novelty.wrote(summaries)
+        return summaries[: len(summaries) - len(novelty.rasters)]
 
 
 DEFAULT = MapPass()

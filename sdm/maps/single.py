@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -136,9 +135,8 @@ def predict_rasters(
     rasters += [raster for novelty in beside for raster in novelty.rasters]
     tags += [about for novelty in beside for about in novelty.tags]
     summaries = write_rasters(stack, rasters, bands, tags, threads=how.threads, progress=how.progress, doing=doing)
-    others = iter(summaries[len(maps) :])
     for novelty in beside:
-        novelty.wrote(list(islice(others, len(novelty.rasters))))
+        novelty.wrote(summaries)
     return summaries[: len(maps)]
 
 

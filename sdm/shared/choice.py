@@ -4,13 +4,14 @@ whose densities are as good as any at records in blocks of sites that were left 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.maxent.entropy import Entropy
 from sdm.shared.factors import Factors, shown_axes
-from sdm.shared.fitting import SharedFit, fit_shared
+from sdm.shared.fitting import fit_shared
 from sdm.shared.problem import Records, SharedProblem
 from sdm.types import Array
 
@@ -79,7 +80,7 @@ def _loss_of_scores(
 def strength_path(
     problem: SharedProblem,
     counts: Array,
-    blocks: NDArray[np.int64] | None,
+    blocks: NDArray[np.int64],
     strengths: Sequence[float] = STRENGTHS,
     *,
     step: Callable[[str], None] | None = None,
@@ -88,14 +89,12 @@ def strength_path(
     it was fitted; end where the loss at held-out records has risen for some strengths. Return the rows, with the
     chosen one marked, and the factors of each."""
     parts = []
-    if blocks is not None:
-        for k in range(int(blocks.max()) + 1):
-            held = blocks == k
-            if held[problem.records.site].any() and not held[problem.records.site].all():
-                parts.append((held, *without_block(problem, held, counts)))
+    for k in range(int(blocks.max()) + 1):
+        held = blocks == k
+        if held[problem.records.site].any() and not held[problem.records.site].all():
+            parts.append((held, *without_block(problem, held, counts)))
     rows: list[PathRow] = []
-    kept: list[Factors] = []
-    held_out: list[list[Factors]] = []  # of every strength, without each block
+    factors: list[list[Factors]] = []  # of every strength, with all blocks and without each
     total = float(counts.sum())
     # One thread fits one problem, so that blocks are done side by side.
     whole = SharedProblem(problem.phi, problem.q, problem.records)
@@ -105,12 +104,13 @@ def strength_path(
         for strength in sorted(strengths, reverse=True):
             penalties = [natural_penalty(strength, problem.features, some) for some in records]
             fits = []
-            for one in pool.map(_fit_loosely, problems, penalties, latest):
+            for one in pool.map(partial(fit_shared, tolerance=LOOSE), problems, penalties, latest):
                 fits.append(one)
                 if step is not None and len(fits) > 1:
                     step(f"strength {strength:g}")
             first, *others = fits
-            latest = [first.factors, *(one.factors for one in others)]
+            factors.append([one.factors for one in fits])
+            latest = [*factors[-1]]
             row = PathRow(strength, first.strength, first.factors.rank, first.state.loss, first.gap)
             losses = [block_loss(problem, one.weights, part[0], counts) for one, part in zip(others, parts)]
             if losses:
@@ -119,20 +119,14 @@ def strength_path(
                 spread = float(np.sqrt(np.sum((sums - mean * amounts) ** 2)) / amounts.sum())
                 row = replace(row, held_out=mean, held_out_se=spread)
             rows.append(row)
-            kept.append(first.factors)
-            held_out.append([one.factors for one in others])
             known = [float(one.held_out) for one in rows if one.held_out is not None]
             if known and len(known) - 1 - int(np.argmin(known)) >= _WORSE:
                 break
     if parts:
         chosen = chosen_row(rows)
-        supported = supported_axes(problem, counts, [part[:2] for part in parts], held_out[chosen])
+        supported = supported_axes(problem, counts, [part[:2] for part in parts], factors[chosen][1:])
         rows[chosen] = replace(rows[chosen], chosen=True, supported=supported)
-    return rows, kept
-
-
-def _fit_loosely(problem: SharedProblem, penalty: float, start: Factors | None) -> SharedFit:
-    return fit_shared(problem, penalty, start, tolerance=LOOSE)
+    return rows, [found[0] for found in factors]
 
 
 def chosen_row(rows: Sequence[PathRow]) -> int:
