@@ -3,13 +3,13 @@
 Every function takes predictions as arrays, on any scale that keeps their order unless it says otherwise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.types import AnyArray, Array
+from sdm.types import AnyArray, Array, Row
 
 # ------------------------------------------------------------------------------------------------------- AUC
 
@@ -241,6 +241,11 @@ def ranks(values: Array) -> Array:
 def evenly(rows: Array, most: int) -> Array:
     """Return at most so many rows, at even distances."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
+
+
+def column_rows(columns: Mapping[str, AnyArray]) -> list[Row]:
+    """Return columns as one dictionary per row."""
+    return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]
 
 
 def by_label(values: Array, labels: AnyArray) -> list[tuple[Array, Array] | None]:

@@ -5,12 +5,12 @@ a predicted *area* (share of the domain at or above it). Of a model of presence 
 probabilities and the domain is the absences: the area is the share of absences that would be called presences.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.assess.measures.basic import binomial_tail
+from sdm.assess.measures.basic import binomial_tail, column_rows
 from sdm.errors import OptionError
 from sdm.types import Array
 
@@ -90,7 +90,7 @@ class Curve:
         columns["Training omission"] = omission
         if self.test is not None:
             columns["Test omission"] = _below(self.test, raw)
-        return _rows(columns)
+        return column_rows(columns)
 
     def sweep(
         self, scale: Callable[[Array], Array], top: float | None = None, steps: int = 201
@@ -108,7 +108,7 @@ class Curve:
         columns["Training omission"] = _below(presence, levels)
         if test is not None:
             columns["Test omission"] = _below(test, levels)
-        return _rows(columns)
+        return column_rows(columns)
 
     def thresholds(self, entropy: float | None = None) -> list[Threshold]:
         """Return Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
@@ -156,8 +156,3 @@ class Curve:
 def _below(ordered: Array, values: Array) -> Array:
     """Return the share of sorted values that are below each of some others."""
     return np.searchsorted(ordered, values, side="left") / ordered.size
-
-
-def _rows(columns: Mapping[str, Array]) -> list[dict[str, float]]:
-    """Return columns as one dictionary per row."""
-    return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 from rasterio.windows import Window
 
+from sdm.assess.measures.basic import column_rows
 from sdm.assess.structure import Structure
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
@@ -82,7 +83,7 @@ def _background_rows(measured: MeasuredSpecies) -> list[Row]:
     scales = {"raw": "raw", "cumulative": "cumulative", "Cloglog": "cloglog"}
     columns = {"x": table.background_x, "y": table.background_y}
     columns |= {head: model.predict(table.background, scale) for head, scale in scales.items()}
-    return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
+    return column_rows(columns)
 
 
 def _of_structure(rows: Callable[[Structure], list[Row]]) -> Callable[[MeasuredSpecies], list[Row]]:

@@ -130,8 +130,8 @@ def test_the_sweep_is_the_roc_curve(model: ClassModel, sample: ClassSample) -> N
     up, across = np.append(0.0, up[::-1]), np.append(0.0, 1.0 - across[::-1])
     assert np.sum(np.diff(across) * (up[1:] + up[:-1]) / 2) == pytest.approx(auc(p[here], p[~here]), abs=0.01)
     bins = calibration(p[here], p[~here])
-    assert bins.count.sum() == 120
-    assert np.sum(bins.observed * bins.count) == pytest.approx(here.sum())
+    assert sum(row["count"] for row in bins) == 120
+    assert sum(row["observed"] * row["count"] for row in bins) == pytest.approx(here.sum())
 
 
 def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: ClassSample) -> None:
