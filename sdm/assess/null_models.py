@@ -68,12 +68,12 @@ def null_models(
         raise OptionError(f"iterations={iterations!r}: expected a whole number from 2 on, such as 100")
     rng = np.random.default_rng(seed)
     draws = [assessor.draw(table, rng) for _ in range(iterations)]
-    measured = [validate_fold(table, estimator, fold, assessor) for fold in split.folds]
-    real = assessor.average([row for row, _, _ in measured], [held for _, held, _ in measured])
+    rows, held, _ = zip(*(validate_fold(table, estimator, fold, assessor) for fold in split.folds))
+    real = assessor.average(rows, held)
     jobs = [(table, estimator, split, draw, assessor) for draw in draws]
-    rows = run_all(_null, jobs, executor, progress, "null models")
-    tests = [_test(name, real, rows, more) for name, more in assessor.higher.items() if f"{name}.avg" in real]
-    return NullModels(tests, rows)
+    nulls = run_all(_null, jobs, executor, progress, "null models")
+    tests = [_test(name, real, nulls, more) for name, more in assessor.higher.items() if f"{name}.avg" in real]
+    return NullModels(tests, nulls)
 
 
 def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, assessor: Assessor) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, as
     for fold in split.folds:
         train = assessor.randomise(table, fold, draw)
         found.append(assessor.measure_fold(assessor.fit(train, estimator), train, fold.testing(table)))
-    return assessor.average([row for row, _ in found], [held for _, held in found])
+    return assessor.average(*zip(*found))
 
 
 def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]], more_is_better: bool) -> NullTest:

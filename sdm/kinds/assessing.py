@@ -163,8 +163,8 @@ def make_bands(
     bands = []
     for v in varying(model):
         x = response_grid(model, v)
-        over = band([marginal(one, v, values, scale, clamp, x) for one in replicates])
-        bands.append(replace(over, classes=class_names(model, v)))
+        mean, spread = band([marginal(one, v, values, scale, clamp, x) for one in replicates])
+        bands.append((replace(mean, classes=class_names(model, v)), spread))
     return bands
 
 

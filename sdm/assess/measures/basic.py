@@ -34,11 +34,6 @@ def auc_deviation(presence: Array, background: Array) -> float:
     return float(np.sqrt(np.var(rank_p, ddof=1) / presence.size + np.var(rank_b, ddof=1) / background.size))
 
 
-def auc_difference(train: float, validation: float) -> float:
-    """Return training less validation AUC (ENMeval's `auc.diff`): how much better a model knows its own records."""
-    return train - validation
-
-
 def _mid_rank(ordered: Array, values: Array) -> Array:
     """Return how many of `ordered` are below each value, ties counting one half."""
     both = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
@@ -116,11 +111,6 @@ def aicc_weights(values: Sequence[float]) -> tuple[Array, Array]:
 def omission_rate(presence: Array, threshold: float) -> float:
     """Return the share of presences below a threshold."""
     return float(np.mean(presence < threshold))
-
-
-def minimum_presence(train: Array) -> float:
-    """Return the minimum training presence (MTP)."""
-    return float(train.min())
 
 
 def tenth_percentile(train: Array) -> float:

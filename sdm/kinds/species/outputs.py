@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -91,11 +91,6 @@ def _of_structure(rows: Callable[[Structure], list[Row]]) -> Callable[[MeasuredS
     return lambda measured: [] if measured.fit.added.structure is None else rows(measured.fit.added.structure)
 
 
-def _interaction_rows(structure: Structure) -> list[Row]:
-    """Return the interactions of a structural model."""
-    return [{"first": a, "second": b, "strength": value} for (a, b), value in structure.interactions.items()]
-
-
 def _penalty_rows(structure: Structure) -> list[Row]:
     """Return the penalties that a structural model was tried with, the best first."""
     return [
@@ -116,17 +111,9 @@ SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
     Artefact("omission", "{name}_omission.csv", lambda m: m.omission),
     Artefact("roc", "{name}_roc.csv", lambda m: m.roc),
     Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles)),
-    Artefact(
-        "families",
-        "{name}_families.csv",
-        _of_structure(lambda structure: [asdict(share) for share in structure.families]),
-    ),
-    Artefact(
-        "rules",
-        "{name}_rules.csv",
-        _of_structure(lambda structure: [asdict(rule) for rule in structure.rules]),
-    ),
-    Artefact("interactions", "{name}_interactions.csv", _of_structure(_interaction_rows)),
+    Artefact("families", "{name}_families.csv", _of_structure(lambda structure: structure.families)),
+    Artefact("rules", "{name}_rules.csv", _of_structure(lambda structure: structure.rules)),
+    Artefact("interactions", "{name}_interactions.csv", _of_structure(lambda structure: structure.interactions)),
     Artefact("prices", "{name}_prices.csv", _of_structure(_penalty_rows)),
     Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows),
 )

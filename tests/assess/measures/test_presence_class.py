@@ -155,7 +155,7 @@ def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: Cla
 def test_bands_and_spreads_over_the_models_of_folds(folds: list[PresenceOf], model, sample: ClassSample) -> None:
     x = response_grid(PresenceOf.of(model), 2)
     curves = [marginal(one, 2, sample.values, "probability", x=x) for one in folds]
-    made = band(curves)
+    _, made = band(curves)
     np.testing.assert_allclose(made.mean, np.mean([curve.y for curve in curves], axis=0))
     np.testing.assert_allclose(made.sd, np.std([curve.y for curve in curves], axis=0, ddof=1))
     spread = predict_spread(folds, list(sample.values.T), "probability")
