@@ -67,8 +67,7 @@ class Assessed:
         if importance := {name: [asdict(row) for row in rows] for name in parts if (rows := getattr(self, name))}:
             numbers["importance"] = importance
         if self.nulls is not None:
-            tests = [asdict(test) for test in self.nulls.tests]
-            numbers["null_models"] = {"iterations": len(self.nulls.rows), "tests": tests}
+            numbers["null_models"] = {"iterations": len(self.nulls.rows), "tests": self.nulls.tests}
         if self.survey is not None:
             numbers["presence_absence"] = self.survey
         return numbers

@@ -124,7 +124,7 @@ ASSESSMENT: tuple[Artefact[AnyMeasured], ...] = (
     Artefact(
         "null models",
         "{name}_nullModels.csv",
-        lambda model: [asdict(test) for test in model.assessed.nulls.tests] if model.assessed.nulls else [],
+        lambda model: model.assessed.nulls.tests if model.assessed.nulls else [],
     ),
     Artefact(
         "calibration",
