@@ -155,7 +155,7 @@ def penalties() -> list[dict[str, Any]]:
             model = Maxent("lqp", categorical=[names.index("ecoreg")], tolerance=1e-5, **options).fit(x, y)
             losses.append(-float(np.mean(np.log(10_000 * model.predict(presences[~half], "raw")))))
             bound = performance_bound(model)
-            bounds.append(np.nan if bound is None else bound.excess)
+            bounds.append(np.nan if bound is None else bound["excess"])
             gains.append(model.solution_.gain)
             weights.append(float(np.abs(model.coef_).sum()))
         rows.append(

@@ -12,14 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sdm.assess.fits import fit_table
-from sdm.assess.measures.basic import auc, gain, relative_gain
+from sdm.assess.measures.basic import auc, auc_among, boyce, density_aicc, gain, relative_gain
 from sdm.assess.measures.presence_only import (
     FLOOR,
     HIGHER,
     HeldOut,
     hold_out,
     measure_presences,
-    measure_whole,
     pooled,
 )
 from sdm.assess.splits.folds import Fold, Split
@@ -169,7 +168,21 @@ class PresenceOnly(Assessor):
 
     def measure_whole(self, fitted: SpeciesEstimator, table: SampleTable) -> Row:
         """Measure a fit on its presences and background."""
-        return measure_whole(fitted, table)
+        model = fitted.model_
+        raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
+        ordered = np.sort(around)
+        count = int(model.weights.size)
+        criterion = density_aicc(raw, around, count)
+        return {
+            "auc.train": auc_among(raw, ordered),
+            "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(ordered, "cloglog")).index,
+            "ncoef": count,
+            "AICc": criterion.value,
+            "AICc.reason": criterion.reason,
+            "gain": fitted.solution_.gain,
+            "gap": fitted.solution_.gap,
+            "status": fitted.solution_.status,
+        }
 
     def pool(self, rows: Sequence[Row], held: Sequence[HeldOut | None]) -> dict[str, float]:
         """Return Boyce index and partial ROC over folds of one presence each."""

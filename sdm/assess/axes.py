@@ -1,7 +1,6 @@
 """What the axes of a group of species tell: how much each species shares, its relatives, sites on the axes, curves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,43 +16,34 @@ SITES = 400  # that are drawn
 AVERAGED = 100  # sites that the mean is taken of, where features join variables
 
 
-@dataclass(frozen=True)
-class Shares:
-    """What part of each species' response is shared and what is its own; both sum to one. NaN where that is not known
-    (the model does not hold its sites)."""
+def own_shares(model: GroupModel) -> Array:
+    """Return the share of every species' response that is its own; the rest is shared.
 
-    shared: Array
-    own: Array
-
-
-def response_shares(model: GroupModel) -> Shares:
-    """Return the variances over the sites of the shared and of the own part of every species' score, as shares.
-
-    A species without a part of its own shares all of its response.
+    The shares are those of the variances of both parts of the score over the sites; NaN where the model does not hold
+    its sites. A species without a part of its own shares all of its response.
     """
     own = np.zeros(len(model.species))
     some = np.flatnonzero(np.any(model.own != 0, axis=0))
-    if not some.size:
-        return Shares(1.0 - own, own)
     own[some] = np.nan
-    if model.reference is not None:
+    if some.size and model.reference is not None:
         columns = list(model.reference.values.T)
         along = model.axis_scores(columns)
         for s in some:
             apart = np.var(model.scores_of(columns, np.zeros(model.rank), model.own[:, s]))
             together = np.var(model.places[:, s] @ along)
             own[s] = apart / (apart + together) if apart > 0 else 0.0
-    return Shares(1.0 - own, own)
+    return own
 
 
 def shared_numbers(model: GroupModel, species: str) -> Numbers:
     """Return what the results of one species say of its group (JSON values)."""
-    s, shares = model.position(species), response_shares(model)
+    s = model.position(species)
+    own = float(own_shares(model)[s])
     return {
         "rank": model.rank,
         "explained": model.explained.tolist(),
-        "shared": float(shares.shared[s]),
-        "own": float(shares.own[s]),
+        "shared": 1.0 - own,
+        "own": own,
         "records": float(model.records[s]),
         "places": model.places[:, s].tolist(),
         "relatives": [[name, alike] for name, alike in model.relatives(species, RELATIVES)],

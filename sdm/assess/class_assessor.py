@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.assessor import Assessor, Gains, OutOfFold
-from sdm.assess.measures.basic import Aicc, auc_difference, by_label, likelihood_aicc, max_tss
+from sdm.assess.measures.basic import Aicc, by_label, likelihood_aicc, max_tss
 from sdm.assess.measures.classes import measure_classes
 from sdm.assess.splits.folds import Fold, Split
 from sdm.conditional.targets import scale_proportions
@@ -90,7 +90,7 @@ class Classes(Assessor):
             "auc.train": known["auc.train"],
             "tss.train": known["tss.train"],
             "auc.val": score,
-            "auc.diff": auc_difference(known["auc.train"], score),
+            "auc.diff": known["auc.train"] - score,
             "tss.val": _mean(_skill(held.calls, targets), held.counted),
             "loss.val": found.log_loss,
             "accuracy.val": found.accuracy,

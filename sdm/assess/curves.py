@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdm.assess.assessor import averages
 from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.folds import Fold, Split
@@ -127,8 +128,8 @@ def _curve(
     for label, _, multipliers, size in jobs:
         rows = [next(results) for _ in split.folds]
         for j, multiplier in enumerate(multipliers):
-            loss, score = (np.array([row[j][key] for row in rows]) for key in ("loss.val", "auc.val"))
-            points.append(CurvePoint(label, size, multiplier, *_moments(loss), *_moments(score), partitions=len(rows)))
+            loss, loss_sd, score, score_sd = averages([row[j] for row in rows], ["loss.val", "auc.val"]).values()
+            points.append(CurvePoint(label, size, multiplier, loss, loss_sd, score, score_sd, len(rows)))
     return points
 
 
@@ -147,8 +148,3 @@ def _fit(
         earlier = fit_table(part, estimator.changed(multiplier=multiplier), start=earlier)
         out.append(measure_presences(earlier.model_, part, test))
     return out
-
-
-def _moments(values: np.ndarray) -> tuple[float, float]:
-    sd = float(values.std(ddof=1)) if values.size > 1 and np.isfinite(values).all() else float("nan")
-    return float(values.mean()), sd

@@ -14,9 +14,8 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import auc
-from sdm.assess.splits.folds import Divisible
+from sdm.assess.splits.folds import Divisible, at_least
 from sdm.data.place import variable_groups
-from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.executors.ahead import over_cells
 from sdm.features.family import Family
@@ -76,8 +75,7 @@ def permute_variables(
 ) -> list[Permutation]:
     """Shuffle each variable (place as one) in turn over the rows `(n, V)`, and see by how much the quality of the
     columns falls."""
-    if repeats < 1:
-        raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
+    at_least(1, "repeats", repeats)
     columns, groups = list(np.ascontiguousarray(rows.T)), variable_groups(names)
     baseline = quality(columns)
     drops = np.empty((len(groups), repeats))

@@ -21,30 +21,14 @@ from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.types import Array, Index, Progress, Row
 
-
-@dataclass(frozen=True)
-class NullTest:
-    """One measure of the real model against the null models.
-
-    `effect` is `(real − mean)/sd` of the null models, with its sign turned where less is better, so that above zero is
-    always better than chance; `p` is the share of models, the real one counted too, that are at least as good.
-    """
-
-    measure: str
-    real: float
-    null_mean: float
-    null_sd: float
-    null_lower: float
-    null_upper: float
-    effect: float
-    p: float
+OF_NULLS = ("null_mean", "null_sd", "null_lower", "null_upper", "effect", "p")  # columns of a test
 
 
 @dataclass(frozen=True)
 class NullModels:
     """The tests, one per measure, and every null model's averages over the folds."""
 
-    tests: list[NullTest]
+    tests: list[Row]
     rows: list[dict[str, float]]
 
 
@@ -68,12 +52,12 @@ def null_models(
         raise OptionError(f"iterations={iterations!r}: expected a whole number from 2 on, such as 100")
     rng = np.random.default_rng(seed)
     draws = [assessor.draw(table, rng) for _ in range(iterations)]
-    measured = [validate_fold(table, estimator, fold, assessor) for fold in split.folds]
-    real = assessor.average([row for row, _, _ in measured], [held for _, held, _ in measured])
+    rows, held, _ = zip(*(validate_fold(table, estimator, fold, assessor) for fold in split.folds))
+    real = assessor.average(rows, held)
     jobs = [(table, estimator, split, draw, assessor) for draw in draws]
-    rows = run_all(_null, jobs, executor, progress, "null models")
-    tests = [_test(name, real, rows, more) for name, more in assessor.higher.items() if f"{name}.avg" in real]
-    return NullModels(tests, rows)
+    nulls = run_all(_null, jobs, executor, progress, "null models")
+    tests = [_test(name, real, nulls, more) for name, more in assessor.higher.items() if f"{name}.avg" in real]
+    return NullModels(tests, nulls)
 
 
 def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, assessor: Assessor) -> dict[str, float]:
@@ -82,19 +66,24 @@ def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, as
     for fold in split.folds:
         train = assessor.randomise(table, fold, draw)
         found.append(assessor.measure_fold(assessor.fit(train, estimator), train, fold.testing(table)))
-    return assessor.average([row for row, _ in found], [held for _, held in found])
+    return assessor.average(*zip(*found))
 
 
-def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]], more_is_better: bool) -> NullTest:
-    """Compare one measure."""
+def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]], more_is_better: bool) -> Row:
+    """Compare one measure of the real model with the null models.
+
+    `effect` is `(real − mean)/sd` of the null models, with its sign turned where less is better, so that above zero is
+    always better than chance; `p` is the share of models, the real one counted too, that are at least as good.
+    """
     value = real[f"{name}.avg"]
+    test: Row = {"measure": name, "real": value}
     values: Array = np.array([row[f"{name}.avg"] for row in rows])
     values = values[~np.isnan(values)]
     if values.size < 2 or np.isnan(value):
-        return NullTest(name, value, *(float("nan"),) * 6)
+        return test | dict.fromkeys(OF_NULLS, float("nan"))
     sign = 1.0 if more_is_better else -1.0
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     as_good = int(np.count_nonzero(sign * values >= sign * value))
     lower, upper = (float(q) for q in np.quantile(values, [0.05, 0.95]))
     effect = sign * (value - mean) / sd if sd > 0 else float("nan")
-    return NullTest(name, value, mean, sd, lower, upper, effect, (1 + as_good) / (1 + values.size))
+    return test | dict(zip(OF_NULLS, (mean, sd, lower, upper, effect, (1 + as_good) / (1 + values.size))))

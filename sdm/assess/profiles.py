@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sdm.assess.measures.basic import evenly
-from sdm.assess.uncertainty import summarise
+from sdm.assess.uncertainty import Spread, summarise
 from sdm.errors import OptionError
 from sdm.models.interface import FeatureModel
 from sdm.models.presence import PresenceOf, ValueModel
@@ -142,20 +142,8 @@ def surface(
     return Surface((first.name, second.name), "marginal", x, y, z.reshape(x.size, y.size), ranges, classes)
 
 
-@dataclass(frozen=True)
-class Band:
-    """Several replicates' profiles of one variable: mean, deviation, and lower and upper quantiles at each value."""
-
-    variable: str
-    kind: str
-    x: Array
-    mean: Array
-    sd: Array
-    lower: Array
-    upper: Array
-    lo: float
-    hi: float
-    classes: tuple[str, ...] | None = None
+Band = tuple[Profile, Spread]
+"""Several replicates' profiles of one variable: their mean, and mean, deviation and quantiles at each of its values."""
 
 
 def band(profiles: Sequence[Profile]) -> Band:
@@ -170,9 +158,8 @@ def band(profiles: Sequence[Profile]) -> Band:
                 "the same values: draw them at the same x"
             )
     spread = summarise([profile.y for profile in profiles])
-    drawn = (spread.mean, spread.sd, spread.lower, spread.upper)
     lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)
-    return Band(first.variable, first.kind, first.x, *drawn, lo, hi, first.classes)
+    return replace(first, y=spread.mean, lo=lo, hi=hi), spread
 
 
 def _response(model: ValueModel, table: Array, v: int, scale: str, clamp: bool) -> Array:

@@ -6,8 +6,6 @@ round all weights go on together in the direction that they took since the last 
 this way; the steps are followed only to divide the gain as Java Maxent does.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,17 +58,13 @@ def contribution_by_steps(problem: Problem, rounds: int = ROUNDS, tolerance: flo
     return [Contribution(name, gain * scale, gain) for name, gain in zip(groups, gains)]
 
 
-@dataclass
 class Walk:
     """Where the algorithm is: the weights, the scores and the distribution, and what each feature was credited with."""
 
-    problem: Problem
-    loss: float = 0.0
-    columns: dict[int, Array] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        size, beta = self.problem.features.size, self.problem.penalty.beta
-        self.beta = np.broadcast_to(beta, (size,))
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.columns = problem, dict[int, Array]()
+        size = problem.features.size
+        self.beta = np.broadcast_to(problem.penalty.beta, (size,))
         self.lam, self.credit = np.zeros(size), np.zeros(size)
         self.lam_then, self.credit_then = np.zeros(size), np.zeros(size)
         self.theta = np.zeros(self.problem.domain.n)

@@ -15,7 +15,7 @@ from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
-from sdm.types import Array, Numbers
+from sdm.types import Array, Numbers, Row
 
 if TYPE_CHECKING:
     from sdm.estimators.structural import StructMaxent
@@ -29,27 +29,6 @@ SEARCH_ERROR = (
     ". At {} nodes of the trees the search found {:.0f} % of what an exhaustive search for two splits finds (at worst"
     " {:.0f} %); if it misses as much everywhere, the gap is {:.2g}"
 )
-
-
-@dataclass(frozen=True)
-class GrownFeature:
-    """A tree or monomial of a fit: its family (with its size), weight and penalty, and its rules in words."""
-
-    family: str
-    weight: float
-    price: float
-    says: str
-
-
-@dataclass(frozen=True)
-class FamilyShare:
-    """One family in a fit: features with a weight, `Σ|w|`, `Σβ|w|`, and how much worse the objective is without it."""
-
-    family: str
-    features: int
-    weight: float
-    price: float
-    gain: float
 
 
 @dataclass(frozen=True)
@@ -73,9 +52,9 @@ class Structure:
     lam: float  # penalties `λ·B_k + β` (λ = ∞: no growing families)
     beta: float
     complexity: str  # where `B_k` comes from
-    families: list[FamilyShare]
-    rules: list[GrownFeature]  # trees and monomials, the largest weights first
-    interactions: dict[tuple[str, str], float]  # strength of each pair of variables, in nats of score
+    families: list[Row]  # see `family_shares`
+    rules: list[Row]  # trees and monomials, the largest weights first: family and size, weight, penalty, rules in words
+    interactions: list[Row]  # each pair of variables (`first`, `second`) with its `strength`, in nats of score
     gap: float  # exact over the features of the fit
     searched: str  # how much of the growing families the gap covers
     search: list[PenaltySetting]  # every λ and β tried, where they were chosen
@@ -90,13 +69,12 @@ class Structure:
             "complexity": self.complexity,
             "certified_over": self.searched,
             "search_error": asdict(self.search_error) if self.search_error else None,
-            "families": [asdict(share) for share in self.families],
+            "families": self.families,
         }
 
     def as_dict(self) -> Numbers:
         """Return everything but the rules, which have a table of their own."""
-        pairs = [{"first": a, "second": b, "strength": value} for (a, b), value in self.interactions.items()]
-        return {**self.summary(), "interactions": pairs, "settings_tried": len(self.search)}
+        return {**self.summary(), "interactions": self.interactions, "settings_tried": len(self.search)}
 
 
 def describe_structure(fitted: "StructMaxent") -> Structure:
@@ -105,7 +83,7 @@ def describe_structure(fitted: "StructMaxent") -> Structure:
     names, families = fitted.feature_names_, family_names(problem.features)
     first = weights.size - growth.grown.size
     rules = [
-        GrownFeature(families[j], float(weights[j]), float(growth.beta[j]), names[j])
+        {"family": families[j], "weight": float(weights[j]), "price": float(growth.beta[j]), "says": names[j]}
         for j in sorted(np.flatnonzero(weights), key=lambda j: -abs(weights[j]))
         if j >= first
     ]
@@ -154,8 +132,9 @@ def family_names(features: FeatureSet) -> list[str]:
     return names
 
 
-def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
-    """Return each family's share; its gain is what the objective loses when its weights are set to zero."""
+def family_shares(problem: Problem, weights: Array) -> list[Row]:
+    """Return one row per family: the number of its features with a weight, `Σ|w|`, `Σβ|w|`, and its gain, which is what
+    the objective loses when its weights are set to zero."""
     names = np.array(family_names(problem.features))
     whole = problem.state(weights).objective
     out = []
@@ -164,7 +143,8 @@ def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
         used = own & (weights != 0)
         size = np.abs(weights[used])
         price, gain = size @ problem.penalty.beta[used], problem.state(np.where(own, 0.0, weights)).objective - whole
-        out.append(FamilyShare(name, int(used.sum()), float(size.sum()), float(price), float(gain)))
+        row = {"family": name, "features": int(used.sum()), "weight": float(size.sum())}
+        out.append(row | {"price": float(price), "gain": float(gain)})
     return out
 
 
@@ -174,7 +154,7 @@ def _in_order(family: str) -> tuple[int, str, int]:
     return int(bool(size)), name, int(size or 0)
 
 
-def interactions(problem: Problem, weights: Array) -> dict[tuple[str, str], float]:
+def interactions(problem: Problem, weights: Array) -> list[Row]:
     """Return how strongly each pair of variables acts together: `Σ |w| · deviation` of the features that use both.
 
     The deviation is that of the feature under the fitted distribution, so the unit is nats of score.
@@ -188,4 +168,5 @@ def interactions(problem: Problem, weights: Array) -> dict[tuple[str, str], floa
             for u, v in combinations(used_variables(family, int(j)), 2):
                 pair = (names[u], names[v])
                 out[pair] = out.get(pair, 0.0) + float(part[j])
-    return dict(sorted(out.items(), key=lambda item: -item[1]))
+    ranked = sorted(out.items(), key=lambda item: -item[1])
+    return [{"first": a, "second": b, "strength": strength} for (a, b), strength in ranked]

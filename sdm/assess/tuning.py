@@ -11,7 +11,7 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import aicc_weights
-from sdm.assess.splits.folds import Divisible, Fold, Split
+from sdm.assess.splits.folds import Divisible, Fold, Split, at_least
 from sdm.assess.validation import CrossValidation, gather_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
@@ -58,8 +58,7 @@ def random_settings(budget: int, seed: int = 1, **choices: Sequence[Any] | Range
 
     There are fewer where the space has no more combinations to give.
     """
-    if budget < 1:
-        raise OptionError(f"budget={budget!r}: expected a whole number from 1 on")
+    at_least(1, "budget", budget)
     for name, values in choices.items():
         if isinstance(values, Range) and not 0 < values.low < values.high:
             raise OptionError(f"{name} from {values.low:g} to {values.high:g}: expected two rising positive numbers")

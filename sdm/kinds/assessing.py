@@ -67,8 +67,7 @@ class Assessed:
         if importance := {name: [asdict(row) for row in rows] for name in parts if (rows := getattr(self, name))}:
             numbers["importance"] = importance
         if self.nulls is not None:
-            tests = [asdict(test) for test in self.nulls.tests]
-            numbers["null_models"] = {"iterations": len(self.nulls.rows), "tests": tests}
+            numbers["null_models"] = {"iterations": len(self.nulls.rows), "tests": self.nulls.tests}
         if self.survey is not None:
             numbers["presence_absence"] = self.survey
         return numbers
@@ -163,8 +162,8 @@ def make_bands(
     bands = []
     for v in varying(model):
         x = response_grid(model, v)
-        over = band([marginal(one, v, values, scale, clamp, x) for one in replicates])
-        bands.append(replace(over, classes=class_names(model, v)))
+        mean, spread = band([marginal(one, v, values, scale, clamp, x) for one in replicates])
+        bands.append((replace(mean, classes=class_names(model, v)), spread))
     return bands
 
 

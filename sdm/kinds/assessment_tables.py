@@ -79,14 +79,14 @@ def band_rows(model: AnyMeasured) -> list[Row]:
     """Return the responses over the replicates in long form."""
     return [
         {
-            "variable": band.variable,
-            "kind": band.kind,
+            "variable": mean.variable,
+            "kind": mean.kind,
             "value": x,
-            "class": band.classes[k] if band.classes else "",
-            **{name: float(getattr(band, name)[k]) for name in STATISTICS},
+            "class": mean.classes[k] if mean.classes else "",
+            **{name: float(getattr(spread, name)[k]) for name in STATISTICS},
         }
-        for band in model.bands
-        for k, x in enumerate(band.x.tolist())
+        for mean, spread in model.bands
+        for k, x in enumerate(mean.x.tolist())
     ]
 
 
@@ -124,7 +124,7 @@ ASSESSMENT: tuple[Artefact[AnyMeasured], ...] = (
     Artefact(
         "null models",
         "{name}_nullModels.csv",
-        lambda model: [asdict(test) for test in model.assessed.nulls.tests] if model.assessed.nulls else [],
+        lambda model: model.assessed.nulls.tests if model.assessed.nulls else [],
     ),
     Artefact(
         "calibration",

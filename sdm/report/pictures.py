@@ -39,21 +39,16 @@ class Picture:
     metres: float | None = None  # of a unit of a projection; None in degrees, and where it is not known
 
     @property
-    def _across(self) -> float:
-        """How much shorter a unit is across than upwards."""
-        middle = np.radians(np.clip(0.5 * (self.bounds[1] + self.bounds[3]), -85, 85))
-        return float(np.cos(middle)) if self.geographic else 1.0
-
-    @property
     def stretch(self) -> float:
         """How much longer a unit is upwards than across."""
-        return 1.0 / self._across
+        middle = np.radians(np.clip(0.5 * (self.bounds[1] + self.bounds[3]), -85, 85))
+        return 1.0 / float(np.cos(middle)) if self.geographic else 1.0
 
     @property
     def aspect(self) -> float:
         """How wide it is to be shown, relative to its height."""
         left, bottom, right, top = self.bounds
-        return (right - left) * self._across / max(top - bottom, 1e-12)
+        return (right - left) / self.stretch / max(top - bottom, 1e-12)
 
     @property
     def known_bounds(self) -> tuple[float, float, float, float]:

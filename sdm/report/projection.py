@@ -190,12 +190,8 @@ class StoredProjection:
     def varying(self) -> dict[str, list[str]]:
         """Return the fields with more than one value over the scenarios, and their values in order."""
         named = self.numbers.get("fields")
-        known = dict.fromkeys(
-            [
-                *(map(str, named) if isinstance(named, list) else ()),
-                *(name for case in self.scenarios for name in case.fields),
-            ]
-        )
+        listed = map(str, named) if isinstance(named, list) else ()
+        known = dict.fromkeys([*listed, *(name for case in self.scenarios for name in case.fields)])
         values = {name: list(dict.fromkeys(case.fields.get(name, "") for case in self.scenarios)) for name in known}
         return {name: found for name, found in values.items() if len(found) > 1}
 

@@ -21,18 +21,13 @@ GROUP_ROWS = 100_000  # rows of a group: a reader needs memory for one group at 
 TYPES = ("bool", "int64", "double", "string")
 
 
-def write_parquet(path: Path, rows: Sequence[Row], columns: Iterable[str] = ()) -> Path:
-    """Write dictionaries as a Parquet file in one step; a file that is there already is replaced.
+def parquet_bytes(rows: Sequence[Row], columns: Iterable[str] = ()) -> bytes:
+    """Return dictionaries as the content of a Parquet file.
 
     The columns are those that are named, and whatever else the rows have, in the order of its first appearance. What is
     missing, None, NaN or an empty text is null: all that is an empty cell in a CSV file. A column whose values are not
     of one type (whole numbers among numbers are numbers) is text, and so is one without any value.
     """
-    return write_bytes(Path(path), parquet_bytes(rows, columns), overwrite=True)
-
-
-def parquet_bytes(rows: Sequence[Row], columns: Iterable[str] = ()) -> bytes:
-    """Return dictionaries as the content of a Parquet file (see `write_parquet`)."""
     import pyarrow
     import pyarrow.parquet
 
@@ -82,7 +77,7 @@ def write_summary(folder: Path, rows: Sequence[Row]) -> list[Path]:
     text = table_text(ordered) if ordered else ",".join(columns) + "\n"
     written = [write_text(folder / SUMMARY, text, overwrite=True)]
     if has_parquet():
-        written.append(write_parquet(folder / SUMMARY_PARQUET, ordered, columns))
+        written.append(write_bytes(folder / SUMMARY_PARQUET, parquet_bytes(ordered, columns), overwrite=True))
     return written
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.variables.choice import VariableChoice, listed_drops
-from sdm.assess.variables.correlation import Collinearity, inflation_factors, measure_collinearity
+from sdm.assess.variables.correlation import Collinearity, measure_collinearity
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.executors.opening import workers
@@ -66,7 +66,7 @@ class Screening:
             )
         if not choice.dropped:
             out.append(f"leave out    none: no VIF is above {most:g} either")
-        largest = max(self.factors_kept().values(), default=1.0)
+        largest = max(self.choice.factors_kept.values(), default=1.0)
         out.append(f"VIF          at most {largest:.3g} among those that are kept")
         if choice.dropped:
             words = [f"--drop-correlated {limit:g}"] if related else []
@@ -77,24 +77,16 @@ class Screening:
         )
         return out
 
-    def factors_kept(self) -> dict[str, float]:
-        """Return the variance inflation factors among the variables that are kept."""
-        found = self.choice.found
-        left = [k for k, name in enumerate(found.names) if name in self.choice.kept]
-        factors = inflation_factors(found.pearson[np.ix_(left, left)])
-        return dict(zip((found.names[k] for k in left), factors.tolist()))
-
     def numbers(self) -> Numbers:
-        """Return everything that was found (JSON values)."""
+        """Return everything that was found."""
         found = self.choice.found
-        factors = {name: float(vif) if np.isfinite(vif) else None for name, vif in zip(found.names, found.vif)}
         return {
             **self.choice.numbers(),
             "variables": list(found.names),
             "categorical": list(found.categorical),
             "groups": [list(group) for group in self.groups],
             "limits": {"correlation": self.limits[0], "vif": self.limits[1]},
-            "vif": factors,
+            "vif": dict(zip(found.names, found.vif)),
             "pearson": found.pearson.tolist(),
             "spearman": found.spearman.tolist(),
             "gains_of": self.models,

@@ -237,7 +237,7 @@ def test_null_models_permute_the_classes_of_the_training_sites() -> None:
         assert (train.target != sample.target[fold.train]).any()
     found = null_models(sample, ESTIMATOR, split, assessor=CLASSES, iterations=8, seed=5)
     real = cross_validate(sample, ESTIMATOR, split, assessor=CLASSES).mean
-    by = {test.measure: test for test in found.tests}
+    by = {test["measure"]: test for test in found.tests}
     assert set(by) == set(CLASSES.higher) - {"auc.train", "tss.train"}
     losses = []
     for k, fold in enumerate(split.folds):
@@ -249,9 +249,9 @@ def test_null_models_permute_the_classes_of_the_training_sites() -> None:
         assert k < 3
     assert found.rows[0]["loss.val.avg"] == pytest.approx(np.mean(losses))
     for name in ("loss.val", "auc.val", "tss.val"):
-        assert by[name].real == pytest.approx(real[f"{name}.avg"])
-        assert by[name].p == pytest.approx(1 / 9), f"{name}: the real classes follow heat, the null ones nothing"
-        assert by[name].effect > 1
+        assert by[name]["real"] == pytest.approx(real[f"{name}.avg"])
+        assert by[name]["p"] == pytest.approx(1 / 9), f"{name}: the real classes follow heat, the null ones nothing"
+        assert by[name]["effect"] > 1
 
 
 def test_jackknife_of_classes_has_gains_over_the_constant_model() -> None:

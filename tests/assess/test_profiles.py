@@ -153,11 +153,12 @@ def test_bands_hold_the_replicates(fitted) -> None:
         models.append(Maxent(features="lq", categorical=["soil"]).fit(table.iloc[some], labels[some]).model_)
     x = response_grid(model, 0)
     profiles = [marginal(each, 0, presences, "cloglog", x=x) for each in models]
-    made = band(profiles)
+    mean, made = band(profiles)
+    assert mean.y == pytest.approx(made.mean)
     assert made.mean == pytest.approx(np.mean([p.y for p in profiles], axis=0))
     assert made.lower == pytest.approx(np.quantile([p.y for p in profiles], 0.05, axis=0))
     assert made.upper == pytest.approx(np.quantile([p.y for p in profiles], 0.95, axis=0))
-    assert made.lo == min(p.lo for p in profiles)
+    assert mean.lo == min(p.lo for p in profiles)
     with pytest.raises(OptionError, match="draw them at the same x"):
         band([profiles[0], marginal(models[1], 0, presences, "cloglog", x=x + 1)])
     with pytest.raises(OptionError, match="at least 2 replicates"):

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from sdm import Maxent
-from sdm.assess.assessor import averages
+from sdm.assess.assessor import PRESENCE_ONLY, averages
 from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.basic import auc, boyce, partial_roc_ratio
-from sdm.assess.measures.presence_only import HIGHER, measure_presences, measure_whole
+from sdm.assess.measures.presence_only import HIGHER, measure_presences
 from sdm.assess.splits.methods import METHODS, own_folds, split_table
 from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import OptionError
@@ -106,11 +106,11 @@ def test_a_density_of_zero_does_not_make_the_loss_infinite(small) -> None:
 
 
 def test_the_whole_fit_has_its_criterion_or_a_reason(small) -> None:
-    few = measure_whole(fit_table(small, Maxent("lq")), small)
+    few = PRESENCE_ONLY.measure_whole(fit_table(small, Maxent("lq")), small)
     assert few["AICc"] > 0
     assert few["AICc.reason"] == ""
     assert few["status"] == "converged"
-    many = measure_whole(fit_table(small, Maxent("t", multiplier=0.02)), small)
+    many = PRESENCE_ONLY.measure_whole(fit_table(small, Maxent("t", multiplier=0.02)), small)
     assert many["ncoef"] >= small.n_presences - 1
     assert np.isnan(many["AICc"])
     assert "coefficients for 80 presences" in many["AICc.reason"]

@@ -112,13 +112,13 @@ def check_rule(seed):
     assert best < true_loss(thresholds, x, truth) - 0.02
     assert best < true_loss(stumps, x, truth)
     structure = describe_structure(trees)
-    assert next(iter(structure.interactions)) == ("x0", "x1")
+    assert (structure.interactions[0]["first"], structure.interactions[0]["second"]) == ("x0", "x1")
     assert not describe_structure(stumps).interactions
-    found = re.findall(r"(x[01]) [<≥] ([0-9.]+)", structure.rules[0].says)
+    found = re.findall(r"(x[01]) [<≥] ([0-9.]+)", structure.rules[0]["says"])
     assert {name for name, _ in found} == {"x0", "x1"}
     for name, value in found:
         assert float(value) == pytest.approx({"x0": 0.6, "x1": 0.4}[name], abs=0.05)
-    assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0].says)
+    assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0]["says"])
 
 
 @pytest.mark.thorough

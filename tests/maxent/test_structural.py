@@ -154,7 +154,7 @@ def test_ordinary_families_beside_trees_keep_their_own_penalty():
     alone = solve_newton(Problem(finite, sample, Entropy(1.0), L1(beta)))
     assert solution.gain > alone.gain + 0.05
     shares = family_shares(Problem(features, sample, Entropy(1.0), L1(growth.beta)), solution.weights)
-    assert any(share.family.startswith("trees") and share.gain > 0 for share in shares)
+    assert any(share["family"].startswith("trees") and share["gain"] > 0 for share in shares)
 
 
 def test_finds_the_rule_of_an_interaction():
@@ -167,7 +167,8 @@ def test_finds_the_rule_of_an_interaction():
     sample = np.bincount(rng.choice(3000, 150, p=suitable / suitable.sum()), minlength=3000) / 150
     growth, solution, features = grow(domain, sample, 0.05, 0.02, [TreeOracle(domain, 3, roots=4)], tolerance=1e-4)
     problem = Problem(features, sample, Entropy(1.0), L1(growth.beta))
-    assert next(iter(interactions(problem, solution.weights))) == ("x0", "x1")
+    first = interactions(problem, solution.weights)[0]
+    assert (first["first"], first["second"]) == ("x0", "x1")
     thresholds = build_features(domain, "t", knots="all", sample=sample)
     penalties = penalty_weights(thresholds, sample, 150)
     plain = solve_newton(Problem(thresholds, sample, Entropy(1.0), L1(penalties)), tolerance=1e-5)

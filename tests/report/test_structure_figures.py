@@ -8,7 +8,7 @@ import pytest
 from terminal import picture
 
 from benchmarks.tools.figures import draw_convergence
-from sdm.assess.structure import FamilyShare, Structure
+from sdm.assess.structure import Structure
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.report.figures.assessment import draw_prices
 
@@ -20,9 +20,9 @@ def structure() -> Structure:
         lam=1.0,
         beta=1.0,
         complexity="bound",
-        families=[FamilyShare("linear", 2, 1.0, 0.1, 0.3), FamilyShare("trees 3", 4, 2.0, 0.2, 0.1)],
+        families=[],
         rules=[],
-        interactions={("a$b", "🦥"): 2.0, ("a$b", "c"): 1.0},
+        interactions=[],
         gap=1e-5,
         searched="",
         search=tried,

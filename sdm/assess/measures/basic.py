@@ -3,13 +3,13 @@
 Every function takes predictions as arrays, on any scale that keeps their order unless it says otherwise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.types import AnyArray, Array
+from sdm.types import AnyArray, Array, Row
 
 # ------------------------------------------------------------------------------------------------------- AUC
 
@@ -32,11 +32,6 @@ def auc_deviation(presence: Array, background: Array) -> float:
     rank_p = _mid_rank(ordered_background, presence) / background.size
     rank_b = 1.0 - _mid_rank(ordered_presence, background) / presence.size
     return float(np.sqrt(np.var(rank_p, ddof=1) / presence.size + np.var(rank_b, ddof=1) / background.size))
-
-
-def auc_difference(train: float, validation: float) -> float:
-    """Return training less validation AUC (ENMeval's `auc.diff`): how much better a model knows its own records."""
-    return train - validation
 
 
 def _mid_rank(ordered: Array, values: Array) -> Array:
@@ -116,11 +111,6 @@ def aicc_weights(values: Sequence[float]) -> tuple[Array, Array]:
 def omission_rate(presence: Array, threshold: float) -> float:
     """Return the share of presences below a threshold."""
     return float(np.mean(presence < threshold))
-
-
-def minimum_presence(train: Array) -> float:
-    """Return the minimum training presence (MTP)."""
-    return float(train.min())
 
 
 def tenth_percentile(train: Array) -> float:
@@ -241,6 +231,11 @@ def ranks(values: Array) -> Array:
 def evenly(rows: Array, most: int) -> Array:
     """Return at most so many rows, at even distances."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
+
+
+def column_rows(columns: Mapping[str, AnyArray]) -> list[Row]:
+    """Return columns as one dictionary per row."""
+    return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]
 
 
 def by_label(values: Array, labels: AnyArray) -> list[tuple[Array, Array] | None]:

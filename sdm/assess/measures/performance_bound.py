@@ -13,34 +13,27 @@ then Theorem 2 follows in the same way. Where a model has both kinds of features
 divides the weights after the fit, which only makes their gap larger.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdm.maxent.confidence import deviation_radius, hoeffding_radius, uniform_radius
 from sdm.maxent.structural import Growth
-from sdm.types import Array
+from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:
     from sdm.estimators.maxent import Maxent
     from sdm.estimators.structural import StructMaxent
 
 
-@dataclass(frozen=True)
-class PerformanceBound:
-    """With probability `1 − delta` over independent records, the true log loss of a model is at most `excess` nats
-    above that of the best model of its features whose weights are together no larger. It `informs` if that is less than
-    the gain."""
-
-    excess: float
-    delta: float
-    informs: bool
-
-
-def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> PerformanceBound | None:
+def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> Numbers | None:
     """Return the bound of a fitted maxent or structural model, wherever its penalties come from; None for an entropy
-    above 1, whose loss is another and whose true log loss can be infinite."""
+    above 1, whose loss is another and whose true log loss can be infinite.
+
+    With probability `1 − delta` over independent records, the true log loss of the model is at most `excess` nats above
+    that of the best model of its features whose weights are together no larger. It `informs` if that is less than the
+    gain.
+    """
     if fitted.entropy_ != 1.0:
         return None
     growth: Growth | None = getattr(fitted, "growth_", None)  # the trees and monomials of a structural model
@@ -56,7 +49,7 @@ def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> P
     weights, objective = fitted.coef_ / fitted.temperature, fitted.solution_.objective
     scaled = objective if fitted.temperature == 1.0 else fitted.problem_.state(weights).objective
     excess = 2.0 * float(radius @ np.abs(weights)) + fitted.solution_.gap + scaled - objective
-    return PerformanceBound(excess, delta, bool(excess < -scaled))
+    return {"excess": excess, "delta": delta, "informs": bool(excess < -scaled)}
 
 
 def _finite_radii(fitted: "Maxent | StructMaxent", n: int, delta: float) -> Array:

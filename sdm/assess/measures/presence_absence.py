@@ -1,14 +1,12 @@
 """Measures that need absences: correlation, Brier score, calibration, and precision against recall."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, max_tss, tss
+from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, column_rows, max_tss, tss
 from sdm.data.table import Survey
 from sdm.errors import DataError
 from sdm.models.presence import ValueModel
-from sdm.types import Array, Index, Numbers
+from sdm.types import Array, Numbers, Row
 
 
 def correlation(presence: Array, absence: Array) -> float:
@@ -25,18 +23,9 @@ def brier(presence: Array, absence: Array) -> float:
     return float(np.mean(np.concatenate([1.0 - presence, absence]) ** 2))
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Predictions in bins: their mean, the share of presences among them, and how many there are."""
-
-    predicted: Array
-    observed: Array
-    count: Index
-
-
-def calibration(presence: Array, absence: Array, *, bins: int = 10) -> Calibration:
-    """Return the calibration curve of predictions from 0 to 1, in bins of equal width; those that hold nothing are left
-    out."""
+def calibration(presence: Array, absence: Array, *, bins: int = 10) -> list[Row]:
+    """Return the calibration curve of predictions from 0 to 1, in bins of equal width: their mean in every bin, the
+    share of presences among them, and how many there are. Bins that hold nothing are left out."""
     predicted = np.concatenate([presence, absence])
     observed = np.repeat([1.0, 0.0], [presence.size, absence.size])
     place = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], predicted, side="left")
@@ -44,7 +33,7 @@ def calibration(presence: Array, absence: Array, *, bins: int = 10) -> Calibrati
     used = count > 0
     mean = np.bincount(place, weights=predicted, minlength=bins)[used] / count[used]
     share = np.bincount(place, weights=observed, minlength=bins)[used] / count[used]
-    return Calibration(mean, share, count[used])
+    return column_rows({"predicted": mean, "observed": share, "count": count[used]})
 
 
 def prg_auc(presence: Array, absence: Array) -> float:
@@ -95,15 +84,11 @@ def measure_values(here: Array, not_here: Array, cutoff: float | None = None) ->
 
 def measure_predictions(here: Array, not_here: Array, cutoff: float | None = None) -> Numbers:
     """Return the measures of predictions at survey sites with their counts, and the calibration curve in ten bins."""
-    curve = calibration(here, not_here)
     return {
         "presences": len(here),
         "absences": len(not_here),
         **measure_values(here, not_here, cutoff),
-        "calibration": [
-            {"predicted": a, "observed": b, "count": n}
-            for a, b, n in zip(curve.predicted.tolist(), curve.observed.tolist(), curve.count.tolist())
-        ],
+        "calibration": calibration(here, not_here),
     }
 
 

@@ -16,13 +16,11 @@ from sdm.assess.measures.basic import (
     auc_among,
     boyce,
     check_counts,
-    density_aicc,
     evenly,
     omission_rate,
     partial_roc_ratio,
     relative_gain,
 )
-from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
 from sdm.types import Array, Numbers
 
@@ -63,34 +61,15 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
     return {
         "auc.train": own,
         "auc.val": validated,
-        "auc.diff": basic.auc_difference(own, validated),
+        "auc.diff": own - validated,
         "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (held, ordered))).index if several else np.nan,
-        "or.mtp": omission_rate(held, basic.minimum_presence(raw)),
+        "or.mtp": omission_rate(held, raw.min()),
         "or.10p": omission_rate(held, basic.tenth_percentile(raw)),
         "loss.val": float(np.log(against.size)) - gain,
         "gain.val": gain,
         "proc.val": partial_roc_ratio(held, against) if several else np.nan,
         "tss.val": basic.tss(held, against, basic.max_tss(raw, around)[1]),
         "loss.const.val": float(np.log(against.size)),
-    }
-
-
-def measure_whole(fitted: SpeciesEstimator, table: "SampleTable") -> Numbers:
-    """Measure a model on what it was fitted to: `auc.train`, `cbi.train`, `ncoef`, `AICc` and why it may be missing."""
-    model = fitted.model_
-    raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
-    ordered = np.sort(around)
-    count = int(model.weights.size)
-    criterion = density_aicc(raw, around, count)
-    return {
-        "auc.train": auc_among(raw, ordered),
-        "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(ordered, "cloglog")).index,
-        "ncoef": count,
-        "AICc": criterion.value,
-        "AICc.reason": criterion.reason,
-        "gain": fitted.solution_.gain,
-        "gap": fitted.solution_.gap,
-        "status": fitted.solution_.status,
     }
 
 

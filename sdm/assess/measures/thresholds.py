@@ -5,12 +5,12 @@ a predicted *area* (share of the domain at or above it). Of a model of presence 
 probabilities and the domain is the absences: the area is the share of absences that would be called presences.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.assess.measures.basic import binomial_tail
+from sdm.assess.measures.basic import binomial_tail, column_rows
 from sdm.errors import OptionError
 from sdm.types import Array
 
@@ -76,8 +76,7 @@ class Curve:
 
     def at(self, raw: Array) -> tuple[Array, Array]:
         """Return the omission and the area at thresholds."""
-        omission = np.searchsorted(self.presence, raw, side="left") / self.presence.size
-        return omission, 1.0 - np.searchsorted(self.domain, raw, side="left") / self.domain.size
+        return _below(self.presence, raw), 1.0 - _below(self.domain, raw)
 
     def table(self, steps: int = 101) -> list[dict[str, float]]:
         """Return omission and area against the cumulative threshold, from 0 to 100 percent."""
@@ -85,12 +84,7 @@ class Curve:
             raise OptionError("probabilities of presence have no cumulative values: use their sweep")
         levels = np.linspace(0.0, 100.0, steps)
         raw = np.interp(levels, self.cumulative(self.raw), self.raw)
-        omission, area = self.at(raw)
-        columns = {"Cumulative threshold": levels, "Raw threshold": raw, "Fractional area": area}
-        columns["Training omission"] = omission
-        if self.test is not None:
-            columns["Test omission"] = _below(self.test, raw)
-        return _rows(columns)
+        return self._rows({"Cumulative threshold": levels, "Raw threshold": raw}, raw, lambda values: values)
 
     def sweep(
         self, scale: Callable[[Array], Array], top: float | None = None, steps: int = 201
@@ -100,15 +94,18 @@ class Curve:
         Thresholds are on `scale`, a rising function of raw values: in equal steps from 0 to `top` (default: the largest
         value of the domain), and where the area falls in equal steps.
         """
-        domain, presence = scale(self.domain), scale(self.presence)
-        test = None if self.test is None else scale(self.test)
+        domain = scale(self.domain)
         places = np.linspace(0, domain.size - 1, steps).round().astype(np.intp)
         levels = np.union1d(np.linspace(0.0, float(domain[-1]) if top is None else top, steps), domain[places])
-        columns = {"Threshold": levels, "Fractional area": 1.0 - _below(domain, levels)}
-        columns["Training omission"] = _below(presence, levels)
-        if test is not None:
-            columns["Test omission"] = _below(test, levels)
-        return _rows(columns)
+        return self._rows({"Threshold": levels}, levels, scale)
+
+    def _rows(self, head: dict[str, Array], levels: Array, scale: Callable[[Array], Array]) -> list[dict[str, float]]:
+        """Return area and omission at levels of a scale, after some columns."""
+        columns = head | {"Fractional area": 1.0 - _below(scale(self.domain), levels)}
+        columns["Training omission"] = _below(scale(self.presence), levels)
+        if self.test is not None:
+            columns["Test omission"] = _below(scale(self.test), levels)
+        return column_rows(columns)
 
     def thresholds(self, entropy: float | None = None) -> list[Threshold]:
         """Return Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
@@ -132,7 +129,7 @@ class Curve:
     def _by_test(self, test: Array) -> dict[str, float]:
         """Return the thresholds that test records set: at the values of training and test."""
         levels = np.union1d(self.raw, test)
-        missed = np.searchsorted(test, levels, side="left") / test.size
+        missed = _below(test, levels)
         area = self.at(levels)[1]
         equal, most = np.argmin(np.abs(missed - area)), np.argmin(missed + area)
         return {"equal_test": float(levels[equal]), "maxsss_test": float(levels[most])}
@@ -156,8 +153,3 @@ class Curve:
 def _below(ordered: Array, values: Array) -> Array:
     """Return the share of sorted values that are below each of some others."""
     return np.searchsorted(ordered, values, side="left") / ordered.size
-
-
-def _rows(columns: Mapping[str, Array]) -> list[dict[str, float]]:
-    """Return columns as one dictionary per row."""
-    return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]

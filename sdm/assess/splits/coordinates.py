@@ -36,10 +36,8 @@ def read_coordinates(coordinates: Any, X: Any, rows: int) -> tuple[Array, bool]:
     matched = _matched(coordinates, X)
     if hasattr(matched, "geometry"):
         points = matched.geometry
-        xy, geographic = (
-            np.column_stack([points.x, points.y]),
-            bool(points.crs is not None and points.crs.is_geographic),
-        )
+        xy = np.column_stack([points.x, points.y])
+        geographic = bool(points.crs is not None and points.crs.is_geographic)
     else:
         geographic = hasattr(matched, "columns") and _degrees(list(matched.columns))
         xy = np.asarray(matched, dtype=np.float64)
@@ -83,18 +81,15 @@ def _degrees(names: Sequence[Any]) -> bool:
 def numeric_columns(X: Any, variables: Sequence[str | int] | None) -> Array:
     """Return the columns of a table that are named, or all that are numbers, as an array."""
     table = as_table(X)
-    names = column_names(table)
-    if isinstance(table, np.ndarray):
-        chosen = range(len(names)) if variables is None else [_position(v, names) for v in variables]
-        return np.asarray(table[:, list(chosen)], dtype=np.float64)
+    names, of_rows = column_names(table), isinstance(table, np.ndarray)
+    columns = list(table.T) if of_rows else [np.asarray(table[name]) for name in names]
     if variables is not None:
-        columns = [np.asarray(table[names[_position(v, names)]], dtype=np.float64) for v in variables]
-    else:
-        arrays = [np.asarray(table[name]) for name in names]
-        columns = [array.astype(np.float64) for array in arrays if array.dtype.kind in "biuf"]
+        columns = [columns[_position(v, names)] for v in variables]
+    elif not of_rows:
+        columns = [column for column in columns if column.dtype.kind in "biuf"]
     if not columns:
         raise DataError(f"X has no column of numbers, which environments are compared by; it has {', '.join(names)}")
-    return np.column_stack(columns)
+    return np.column_stack([column.astype(np.float64) for column in columns])
 
 
 def _position(variable: str | int, names: list[str]) -> int:

@@ -4,6 +4,7 @@ Each is made of the function of its name in `sdm.assess.splits.spatial`, which r
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ class Splitter:
 
     def get_n_splits(self, X: TableLike | None = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds, which may depend on the data."""
+        if hasattr(self, "n_splits"):
+            return int(self.n_splits)
         if X is None:
             raise DataError(f"the number of folds of {type(self).__name__} depends on the data: give X (and y)")
         return len(self._divide(X, *self._rows(X, y)).folds)
@@ -91,6 +94,7 @@ class SpatialSplitter(Splitter):
         return xy[presence], around, degrees if self.geographic is None else bool(self.geographic)
 
 
+@dataclass(eq=False, repr=False)
 class SpatialBlocks(SpatialSplitter):
     """Folds of square blocks: rows of one block are held out together (Valavi et al. 2019).
 
@@ -127,22 +131,13 @@ class SpatialBlocks(SpatialSplitter):
     [12, 13, 12, 13]
     """
 
-    def __init__(
-        self,
-        size: float,
-        n_splits: int = 5,
-        *,
-        coordinates: Any = None,
-        geographic: bool | None = None,
-        background: str = "partition",
-        seed: int = 1,
-    ) -> None:
-        self.size, self.n_splits, self.coordinates = size, n_splits, coordinates
-        self.geographic, self.background, self.seed = geographic, background, seed
-
-    def get_n_splits(self, X: TableLike | None = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return int(self.n_splits)
+    size: float
+    n_splits: int = 5
+    _: KW_ONLY
+    coordinates: Any = None
+    geographic: bool | None = None
+    background: str = "partition"
+    seed: int = 1
 
     def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         xy, around, geographic = self._places(X, presence, others)
@@ -150,6 +145,7 @@ class SpatialBlocks(SpatialSplitter):
         return blocks(xy, around, float(self.size), int(self.n_splits), seed=self.seed, geographic=geographic, **words)
 
 
+@dataclass(eq=False, repr=False)
 class Checkerboard(SpatialSplitter):
     """Two folds, the white and the black squares of a chessboard; or four, of two boards (Kass et al. 2021).
 
@@ -175,17 +171,12 @@ class Checkerboard(SpatialSplitter):
     [[0, 3, 4, 5], [1, 2]]
     """
 
-    def __init__(
-        self,
-        cell: float | tuple[float, float],
-        aggregation: int | Sequence[int] = 2,
-        *,
-        origin: tuple[float, float] | None = None,
-        coordinates: Any = None,
-        background: str = "partition",
-    ) -> None:
-        self.cell, self.aggregation, self.origin = cell, aggregation, origin
-        self.coordinates, self.background = coordinates, background
+    cell: float | tuple[float, float]
+    aggregation: int | Sequence[int] = 2
+    _: KW_ONLY
+    origin: tuple[float, float] | None = None
+    coordinates: Any = None
+    background: str = "partition"
 
     def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         xy, around, _ = self._places(X, presence, others)
@@ -195,6 +186,7 @@ class Checkerboard(SpatialSplitter):
         return checkerboard(xy, around, origin=origin, cell=self.cell, aggregation=self.aggregation, **words)
 
 
+@dataclass(eq=False, repr=False)
 class Buffered(SpatialSplitter):
     """Leave one presence out, and train on rows that are farther from it than a radius (Valavi et al. 2019).
 
@@ -219,16 +211,18 @@ class Buffered(SpatialSplitter):
     ([2, 3, 4, 5], [0])
     """
 
-    def __init__(
-        self, radius: float, *, coordinates: Any = None, geographic: bool | None = None, background: str = "partition"
-    ) -> None:
-        self.radius, self.coordinates, self.geographic, self.background = radius, coordinates, geographic, background
+    radius: float
+    _: KW_ONLY
+    coordinates: Any = None
+    geographic: bool | None = None
+    background: str = "partition"
 
     def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         xy, around, geographic = self._places(X, presence, others)
         return buffered_leave_one_out(xy, around, float(self.radius), geographic=geographic, **self._words(others))
 
 
+@dataclass(eq=False, repr=False)
 class EnvironmentBlocks(Splitter):
     """Folds of rows with similar environment, by k-means of the standardised variables (Valavi et al. 2019).
 
@@ -252,19 +246,11 @@ class EnvironmentBlocks(Splitter):
     [[0, 2], [1, 3], [4, 5]]
     """
 
-    def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        variables: Sequence[str | int] | None = None,
-        background: str = "partition",
-        seed: int = 1,
-    ) -> None:
-        self.n_splits, self.variables, self.background, self.seed = n_splits, variables, background, seed
-
-    def get_n_splits(self, X: TableLike | None = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return int(self.n_splits)
+    n_splits: int = 5
+    _: KW_ONLY
+    variables: Sequence[str | int] | None = None
+    background: str = "partition"
+    seed: int = 1
 
     def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         values = numeric_columns(X, self.variables)

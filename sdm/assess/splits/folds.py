@@ -76,7 +76,7 @@ def same_folds(one: Split, other: Split) -> bool:
     """Tell whether two divisions hold out the same records, in the same order."""
     parts = [[(f.train, f.test, f.background_train, f.background_test) for f in split.folds] for split in (one, other)]
     return len(parts[0]) == len(parts[1]) and all(
-        (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
+        a is b or (a is not None and b is not None and np.array_equal(a, b))
         for first, second in zip(*parts)
         for a, b in zip(first, second)
     )
@@ -114,16 +114,15 @@ def by_group(
 
 def enough(m: int, k: int, noun: str = "presences") -> None:
     """Refuse more folds than presences, and fewer than two folds."""
-    if isinstance(k, bool) or k != int(k) or k < 2:
-        raise OptionError(f"folds={k!r}: expected a whole number from 2 on")
+    at_least(2, "folds", k)
     if m < max(k, 3):
         raise DataError(f"{m} {noun} are too few for {k} folds: expected at least {max(k, 3)}")
 
 
-def positive(name: str, value: int) -> int:
-    """Return a whole number from 1 on, or refuse it."""
-    if isinstance(value, bool) or value != int(value) or value < 1:
-        raise OptionError(f"{name}={value!r}: expected a whole number from 1 on")
+def at_least(least: int, name: str, value: int) -> int:
+    """Return a whole number from `least` on, or refuse it."""
+    if isinstance(value, bool) or value != int(value) or value < least:
+        raise OptionError(f"{name}={value!r}: expected a whole number from {least} on")
     return int(value)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdm.assess.splits.folds import Fold, Split, by_group, enough, positive
+from sdm.assess.splits.folds import Fold, Split, at_least, by_group, enough
 from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters, equal_blocks
 from sdm.data.place import is_place
 from sdm.errors import DataError, OptionError
@@ -40,7 +40,7 @@ def bootstrap(m: int, replicates: int, seed: int = 1, *, strata: Index | None = 
     parts = [np.arange(m)] if strata is None else [np.flatnonzero(strata == k) for k in np.unique(strata)]
     rng = np.random.default_rng(seed)
     folds: list[Fold] = []
-    while len(folds) < positive("replicates", replicates):
+    while len(folds) < at_least(1, "replicates", replicates):
         train = np.sort(np.concatenate([part[rng.integers(0, part.size, part.size)] for part in parts]))
         test = np.setdiff1d(np.arange(m), train)
         if test.size and np.unique(train).size > 1:
@@ -55,7 +55,7 @@ def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1, *, 
         raise OptionError(f"percent={percent!r}: expected a share between 0 and 100, such as 25")
     rng = np.random.default_rng(seed)
     count = min(max(1, round(m * percent / 100)), m - 2) if m > 2 else 1
-    orders = [rng.permutation(m) for _ in range(positive("replicates", replicates))]
+    orders = [rng.permutation(m) for _ in range(at_least(1, "replicates", replicates))]
     folds = [Fold(str(k + 1), np.sort(order[count:]), np.sort(order[:count])) for k, order in enumerate(orders)]
     return Split("subsample", tuple(folds), None, None, "full")
 

@@ -325,16 +325,10 @@ def halving_lines(xy: Array, first: int, second: int, line: float, others: list[
     """Return the three lines that divide points in four: one across all of them, and one in each half."""
     low, high = xy.min(axis=0), xy.max(axis=0)
 
-    def along(axis: int, at: float, begin: float, end: float) -> Array:
-        out = np.empty((2, 2))
-        out[:, axis], out[:, 1 - axis] = at, (begin, end)
-        return out
+    def along(axis: int, at: float, ends: tuple[float, float]) -> Array:
+        points = np.array([[at, end] for end in ends])
+        return points if axis == 0 else points[:, ::-1]
 
-    lines = [along(first, line, low[1 - first], high[1 - first])]
-    for side, at in enumerate(others):
-        if second == first:
-            lines.append(along(second, at, low[1 - second], high[1 - second]))
-        else:
-            ends = (low[first], line) if side == 0 else (line, high[first])
-            lines.append(along(second, at, *ends))
-    return tuple(lines)
+    across = low[1 - first], high[1 - first]
+    halves = [across, across] if second == first else [(low[first], line), (line, high[first])]
+    return (along(first, line, across), *(along(second, at, ends) for at, ends in zip(others, halves)))

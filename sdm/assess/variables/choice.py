@@ -36,19 +36,16 @@ class VariableChoice:
         return [one for one in self.dropped if one.by == by]
 
     def numbers(self) -> Numbers:
-        """Return the choice for the results (JSON values)."""
+        """Return the choice for the results; numbers that are not finite become null in their file."""
         rows = [
             {
                 "variable": one.variable,
                 "by": one.by,
-                "value": one.value if np.isfinite(one.value) else None,
+                "value": one.value,
                 "reason": one.reason,
                 **({"kept_instead": one.other} if one.other else {}),
             }
             for one in self.dropped
-        ]
-        steps = [
-            row | {key: value if _known(value) else None for key, value in row.items()} for row in self.step_rows()
         ]
         return {
             "candidates": len(self.names),
@@ -58,20 +55,25 @@ class VariableChoice:
             "points": self.found.n,
             "over": self.noun,
             "gains": self.gains,
-            **({"steps": steps} if steps else {}),
+            **({"steps": self.step_rows()} if self.steps else {}),
         }
 
     def step_rows(self) -> list[Row]:
         """Return one row per step of the reduction."""
         return [step.row() for step in self.steps]
 
+    @property
+    def factors_kept(self) -> dict[str, float]:
+        """The variance inflation factors among the variables that are kept."""
+        left = [k for k, name in enumerate(self.found.names) if name in self.kept]
+        factors = inflation_factors(self.found.pearson[np.ix_(left, left)])
+        return dict(zip((self.found.names[k] for k in left), factors.tolist()))
+
     def rows(self) -> list[Row]:
         """Return one row per variable."""
         gone = {one.variable: one for one in self.dropped}
         factors = dict(zip(self.found.names, self.found.vif.tolist()))
-        left = [k for k, name in enumerate(self.found.names) if name not in gone]
-        after = inflation_factors(self.found.pearson[np.ix_(left, left)]).tolist()
-        among = dict(zip((self.found.names[k] for k in left), after))
+        among = self.factors_kept
         rows = []
         for name in self.names:
             other, r = self.closest(name)
@@ -105,10 +107,6 @@ class VariableChoice:
         if name in self.found.categorical:
             return "categories take no part"
         return "one value" if name in self.found.constant else ""
-
-
-def _known(value: Any) -> bool:
-    return not isinstance(value, float) or bool(np.isfinite(value))
 
 
 def listed_drops(dropped: list[Dropped]) -> str:

@@ -69,14 +69,7 @@ def drop_correlated(
 
 def _ranked(values: Sequence[float]) -> list[int]:
     """Return places from the largest value down; values that are equal but for rounding stay in their order."""
-    order = sorted(range(len(values)), key=lambda k: (-values[k], k))
-    out: list[int] = []
-    while order:
-        top = values[order[0]]
-        near = [k for k in order if abs(values[k] - top) <= EQUAL * max(abs(top), 1.0)]
-        out += sorted(near)
-        order = [k for k in order if k not in near]
-    return out
+    return sorted(range(len(values)), key=lambda k: -round(values[k], ndigits=9))
 
 
 def drop_inflated(found: Collinearity, limit: float, names: Sequence[str] | None = None) -> list[Dropped]:

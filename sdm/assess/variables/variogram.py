@@ -125,7 +125,7 @@ def measure_autocorrelation(
     first, second = np.triu_indices(len(lonlat), 1)
     apart = great_circle(lonlat[first], lonlat[second])
     extent = float(apart.max())
-    neighbour = _neighbours(apart, len(lonlat))
+    neighbour = _neighbours(apart)
     near = (apart > 0) & (apart <= REACH * extent)
     first, second, apart = first[near], second[near], apart[near]
     bins, bin_distance, pairs = _bins(apart, REACH * extent)
@@ -146,21 +146,21 @@ def measure_autocorrelation(
     return _suggest(tuple(found), len(lonlat), extent, float(bin_distance[0]))
 
 
-def _neighbours(apart: Array, n: int) -> tuple[Index, Index]:
-    """Return every point with the nearest that lies at another place; `apart` are the pairs of the upper triangle."""
-    square = np.full((n, n), np.inf)
-    square[np.triu_indices(n, 1)] = np.where(apart > 0, apart, np.inf)
-    square = np.minimum(square, square.T)
-    return np.arange(n), square.argmin(axis=1)
+def _neighbours(apart: Array) -> Index:
+    """Return the nearest point at another place, of every point; `apart` are the pairs of the upper triangle."""
+    from scipy.spatial.distance import squareform
+
+    square = squareform(apart)
+    square[square == 0] = np.inf
+    return np.asarray(square.argmin(axis=1))
 
 
-def _alike(values: Array, neighbour: tuple[Index, Index], seed: int) -> bool:
+def _alike(values: Array, neighbour: Index, seed: int) -> bool:
     """Tell whether neighbours are more alike than after shuffling (a test at 5 %)."""
     rng = np.random.default_rng([seed, 19])
-    first, second = neighbour
 
     def differ(column: Array) -> float:
-        return float(np.mean((column[first] - column[second]) ** 2))
+        return float(np.mean((column - column[neighbour]) ** 2))
 
     own = differ(values)
     as_near = sum(differ(rng.permutation(values)) <= own for _ in range(SHUFFLES))

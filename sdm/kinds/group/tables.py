@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sdm.assess.axes import RELATIVES, Shares, axis_profiles, known_sites, response_shares
+from sdm.assess.axes import RELATIVES, axis_profiles, known_sites, own_shares
 from sdm.assess.profiles import Profile
 from sdm.kinds.model_task import Artefact
 from sdm.maps.several import MOST_AXES
@@ -42,14 +42,15 @@ def axis_rows(model: GroupModel) -> list[Row]:
     ]
 
 
-def species_axis_rows(model: GroupModel, shares: Shares) -> list[Row]:
+def species_axis_rows(model: GroupModel) -> list[Row]:
     """Return one row per species: its records, what it shares and what is its own, and its slope along every axis."""
+    own = own_shares(model)
     return [
         {
             "species": name,
             "records": float(model.records[s]),
-            "shared share": float(shares.shared[s]),
-            "own share": float(shares.own[s]),
+            "shared share": 1.0 - float(own[s]),
+            "own share": float(own[s]),
             **{axis_name(k): float(model.places[k, s]) for k in range(model.rank)},
         }
         for s, name in enumerate(model.species)
@@ -103,11 +104,7 @@ def site_rows(model: GroupModel, axes: int) -> list[Row]:
 
 GROUP_TABLES: tuple[Artefact[GroupModel], ...] = (
     Artefact("axes", "axes.csv", axis_rows),
-    Artefact(
-        "species axes",
-        "species_axes.csv",
-        lambda model: species_axis_rows(model, response_shares(model)),
-    ),
+    Artefact("species axes", "species_axes.csv", species_axis_rows),
     Artefact("relatives", "relatives.csv", relative_rows),
     Artefact(
         "axis curves",

@@ -1,6 +1,6 @@
 """What the terminal shows of a group of species on shared axes."""
 
-from sdm.assess.axes import RELATIVES, response_shares
+from sdm.assess.axes import RELATIVES, own_shares
 from sdm.kinds.terminal import FACT, Rows, terminal_lines
 from sdm.models.group import GroupModel
 
@@ -62,12 +62,12 @@ def _axis_lines(model: GroupModel) -> list[str]:
 
 
 def _species_lines(model: GroupModel, most: int) -> list[str]:
-    shares = response_shares(model)
+    shared = 1.0 - own_shares(model)
     wide = max(map(len, model.species[:most]), default=0)
     out = ["species (records, share of the response that is shared; nearest relatives)"]
     for s, name in enumerate(model.species[:most]):
         near = ", ".join(other for other, _ in model.relatives(name, RELATIVES)[:3]) if model.rank else ""
-        share = "     ?" if shares.shared[s] != shares.shared[s] else f"{100 * shares.shared[s]:4.0f} %"
+        share = "     ?" if shared[s] != shared[s] else f"{100 * shared[s]:4.0f} %"
         out.append(f"  {name:<{wide}}  {model.records[s]:7,.0f}  {share}  {near}".rstrip())
     if len(model.species) > most:
         out.append(f"  … and {len(model.species) - most} more (--weights {len(model.species)} shows all)")

@@ -1,6 +1,6 @@
 """One species: divide its records, fit, test, and gather every number, curve and threshold."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +101,7 @@ def fit_species(
     if added.structure is not None:
         model = model.with_meta(structure=added.structure.summary())
     if added.bound is not None:
-        model = model.with_meta(performance_bound=asdict(added.bound))
+        model = model.with_meta(performance_bound=added.bound)
     certified = (table.species, table, test, plan.split, base, fitted, model, thresholds)
     return SpeciesFit(*certified, places, numbers, curve, added)
 
@@ -164,7 +164,7 @@ def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None")
     if fit.added.structure is not None:
         numbers["structure"] = fit.added.structure.as_dict()
     if fit.added.bound is not None:
-        numbers["performance_bound"] = asdict(fit.added.bound)
+        numbers["performance_bound"] = fit.added.bound
     if group is not None:
         numbers["shared"] = group.numbers(fit.name, fit.fitted)
     return numbers

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 from rasterio.windows import Window
 
+from sdm.assess.measures.basic import column_rows
 from sdm.assess.structure import Structure
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
@@ -82,17 +83,12 @@ def _background_rows(measured: MeasuredSpecies) -> list[Row]:
     scales = {"raw": "raw", "cumulative": "cumulative", "Cloglog": "cloglog"}
     columns = {"x": table.background_x, "y": table.background_y}
     columns |= {head: model.predict(table.background, scale) for head, scale in scales.items()}
-    return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
+    return column_rows(columns)
 
 
 def _of_structure(rows: Callable[[Structure], list[Row]]) -> Callable[[MeasuredSpecies], list[Row]]:
     """Return the rows of a structural model; other models have none."""
     return lambda measured: [] if measured.fit.added.structure is None else rows(measured.fit.added.structure)
-
-
-def _interaction_rows(structure: Structure) -> list[Row]:
-    """Return the interactions of a structural model."""
-    return [{"first": a, "second": b, "strength": value} for (a, b), value in structure.interactions.items()]
 
 
 def _penalty_rows(structure: Structure) -> list[Row]:
@@ -115,17 +111,9 @@ SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
     Artefact("omission", "{name}_omission.csv", lambda m: m.omission),
     Artefact("roc", "{name}_roc.csv", lambda m: m.roc),
     Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.profiles)),
-    Artefact(
-        "families",
-        "{name}_families.csv",
-        _of_structure(lambda structure: [asdict(share) for share in structure.families]),
-    ),
-    Artefact(
-        "rules",
-        "{name}_rules.csv",
-        _of_structure(lambda structure: [asdict(rule) for rule in structure.rules]),
-    ),
-    Artefact("interactions", "{name}_interactions.csv", _of_structure(_interaction_rows)),
+    Artefact("families", "{name}_families.csv", _of_structure(lambda structure: structure.families)),
+    Artefact("rules", "{name}_rules.csv", _of_structure(lambda structure: structure.rules)),
+    Artefact("interactions", "{name}_interactions.csv", _of_structure(lambda structure: structure.interactions)),
     Artefact("prices", "{name}_prices.csv", _of_structure(_penalty_rows)),
     Artefact("background predictions", "{name}_backgroundPredictions.csv", _background_rows),
 )

@@ -15,7 +15,7 @@ from sdm.assess.structure import Structure
 from sdm.report.charts import COLOURS, SCALES, fold_colours
 from sdm.report.figures.maps.drawn import add_scale_bar, label_axes, show
 from sdm.report.figures.maps.plan import MapFrame, Points
-from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy
+from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy, write_cells
 from sdm.report.pages.maps.live_map import main_picture
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
@@ -115,16 +115,9 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
         x, y = np.array([row["multiplier"] for row in own]) * shift, [row[by] for row in own]
         error = [standard_error(row, by) for row in own]
         known = None if all(e is None for e in error) else [e or 0.0 for e in error]
-        ways: dict[str, Any] = {
-            "color": COLOURS[k % len(COLOURS)],
-            "ms": 3,
-            "lw": 1.0,
-            "capsize": 1.5,
-            "elinewidth": 0.7,
-        }
-        axes.errorbar(
-            x, y, yerr=known, fmt="o-" if k < len(COLOURS) else "s--", label=drawable(label or "model", 30), **ways
-        )
+        ways: dict[str, Any] = {"fmt": "o-" if k < len(COLOURS) else "s--", "color": COLOURS[k % len(COLOURS)]}
+        ways |= {"ms": 3, "lw": 1.0, "capsize": 1.5, "elinewidth": 0.7}
+        axes.errorbar(x, y, yerr=known, label=drawable(label or "model", 30), **ways)
     chosen = rows[best]
     at = list(groups).index(chosen["label"])
     shift = np.exp(apart * (at - (min(len(groups), MOST_LINES) - 1) / 2)) if at < MOST_LINES else 1.0
@@ -211,10 +204,7 @@ def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title
     figure, axes = one_plot(side + 25.0, side, paper)
     image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     if len(names) <= 20:
-        for (row, place), value in np.ndenumerate(confusion):
-            if value:
-                colour = "white" if share[row, place] > 0.55 else "black"
-                axes.text(place, row, f"{value:.4g}", ha="center", va="center", size=SMALL, color=colour)
+        write_cells(axes, np.where(confusion == 0, np.nan, confusion), "{:.4g}".format, share > 0.55)
     step = -(-len(names) // 40)
     axes.set_xticks(range(0, len(names), step), names[::step], rotation=90)
     axes.set_yticks(range(0, len(names), step), names[::step])
@@ -237,10 +227,7 @@ def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
     low = float(np.nanmin(table))
     high = low + 1.0
     image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r", vmin=low, vmax=high)
-    for (row, place), loss in np.ndenumerate(table):
-        if np.isfinite(loss):
-            colour = "black" if loss < 0.5 * (low + high) else "white"
-            axes.text(place, row, f"{loss + 0.0:.2f}", ha="center", va="center", size=SMALL, color=colour)
+    write_cells(axes, table + 0.0, "{:.2f}".format, table >= 0.5 * (low + high))
     for row, beta in enumerate(betas):
         if np.isinf(structure.lam) or beta == structure.beta:
             corner = lambdas.index(structure.lam) - 0.5, row - 0.5

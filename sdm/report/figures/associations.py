@@ -144,17 +144,12 @@ def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper:
     last = parts[-1]
     ranked = sorted(parts[:-1], key=lambda part: -np.mean([max(row[part], 0.0) for row in rows]))
     shown = [*ranked[:8], *(["other variables"] if len(ranked) > 8 else []), last]
-    values = {
-        part: np.array(
-            [sum(row[name] for name in ranked[8:]) if part == "other variables" else row[part] for row in rows]
-        )
-        for part in shown
-    }
     figure, axes = one_plot(PAGE, min(32.0 + CELL * len(rows), TALLEST), paper)
     colours = colormaps["viridis"](np.linspace(0.0, 1.0, len(shown) - 1))
     right, left = np.zeros(len(rows)), np.zeros(len(rows))
     for part, colour in zip(shown, [*colours, GREY]):
-        width = values[part]
+        summed = ranked[8:] if part == "other variables" else [part]
+        width = np.array([sum(row[name] for name in summed) for row in rows])
         start = np.where(width >= 0, right, left)
         axes.barh(range(len(rows)), width, left=start, color=colour, label=safe_text(part, 24), height=0.8)
         right, left = right + np.maximum(width, 0.0), left + np.minimum(width, 0.0)

@@ -77,12 +77,9 @@ def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, l
         at = places + (k - (len(chart.groups) - 1) / 2) * 0.4
         values = [np.nan if v is None else v - chart.low for v in bars.values[:MOST_BARS]]
         colour = BAR_COLOURS[k % len(BAR_COLOURS)]
-        if bars.spread is None:
-            axes.barh(at, values, thick, chart.low, color=colour, label=bars.name)
-        else:
-            error = [s or 0.0 for s in bars.spread[:MOST_BARS]]
-            whisker: dict[str, Any] = {"xerr": error, "ecolor": WHISKER, "error_kw": {"lw": 0.8}}
-            _edge(axes.barh(at, values, thick, chart.low, color=colour, label=bars.name, **whisker))
+        error = None if bars.spread is None else [s or 0.0 for s in bars.spread[:MOST_BARS]]
+        whisker: dict[str, Any] = {"xerr": error, "ecolor": WHISKER, "error_kw": {"lw": 0.8}}
+        _edge(axes.barh(at, values, thick, chart.low, color=colour, label=bars.name, **whisker))
     if chart.rule is not None:
         axes.axvline(chart.rule[1], color=colour_of(RULE), lw=1.0, ls="--", label=chart.rule[0])
     axes.set_yticks(places, [safe_text(text, letters) for text in names], style="italic" if chart.species else "normal")
@@ -228,19 +225,9 @@ def _biplot_figure(chart: Biplot, paper: Paper) -> Sheet:
         axes.plot([0.0, x], [0.0, y], color=colour, lw=width, zorder=2)
         axes.plot([x], [y], "o", color=colour, ms=3.5, zorder=2)
     for tip in chart.named:
-        box: dict[str, Any] = {"facecolor": "white", "alpha": 0.7, "pad": 0.4, "lw": 0}
-        side = "left" if tip.begins else "right"
-        axes.text(
-            tip.x,
-            tip.y,
-            safe_text(tip.name),
-            fontsize=SMALL,
-            fontstyle="italic",
-            ha=side,
-            va="baseline",
-            bbox=box,
-            zorder=3,
-        )
+        look: dict[str, Any] = {"fontsize": SMALL, "fontstyle": "italic", "ha": "left" if tip.begins else "right"}
+        box = {"facecolor": "white", "alpha": 0.7, "pad": 0.4, "lw": 0}
+        axes.text(tip.x, tip.y, safe_text(tip.name), bbox=box, zorder=3, **look)
     axes.set_xlim(-chart.reach, chart.reach)
     axes.set_ylim(-chart.reach, chart.reach)
     axes.set_xlabel(chart.x_label)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
-from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation
 
 from sdm.assess.paths.strata import PathValidation
 from sdm.maxent.paths.homotopy import RelaxationPath
@@ -126,7 +126,8 @@ def draw_multipliers(
     The features of the largest weight anywhere have colours; there are at most `most`.
     """
     t, weights = path.multipliers, path.coefficients()
-    drawn = np.where(_near_weight(weights), weights, np.nan)
+    # A line starts and ends at zero: at the fits beside those where the feature has a weight.
+    drawn = np.where(binary_dilation(weights != 0, np.ones((3, 1))), weights, np.nan)
     rows = 4 if loss is not None else 3
     figure = new_figure(PAGE, 45.0 * rows + 30.0, paper)
     panels = figure.subplots(rows, 1, sharex=True, height_ratios=[2.0] + [1.0] * (rows - 1))
@@ -167,15 +168,6 @@ def _lines(axes: Axes, x: Array, values: Array, order: Index, most: int, names: 
         axes.plot(x, values[:, j], color=GREY, lw=0.5, alpha=0.5)
     for k, j in enumerate(order[:most]):
         axes.plot(x, values[:, j], color=COLOURS[k % len(COLOURS)], lw=1.5, label=names[j])
-
-
-def _near_weight(weights: Array) -> NDArray[np.bool_]:
-    """Tell where a feature has a weight at this fit or at one beside it, so that a line starts and ends at zero."""
-    used: NDArray[np.bool_] = weights != 0
-    out = used.copy()
-    out[1:] |= used[:-1]
-    out[:-1] |= used[1:]
-    return out
 
 
 def _tolerances(knots: Array) -> Array:

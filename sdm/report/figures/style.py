@@ -4,12 +4,13 @@ A figure is laid out at the width that it is printed at, so that its letters hav
 none is smaller than `SMALL`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 from unicodedata import category
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -17,9 +18,11 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
 
 from sdm.report.charts import COLOURS, short
 from sdm.report.paper import COLUMN, INCH, PLAIN, SMALL, TEXT, Paper
+from sdm.types import Array
 
 INK, ACCENT = COLOURS[:2]
 GREY = "#8a8f94"
@@ -78,6 +81,14 @@ def tidy(axes: Axes, *, x: str = "", y: str = "") -> Axes:
     if y:
         axes.set_ylabel(y, fontsize=TEXT)
     return axes
+
+
+def write_cells(axes: Axes, values: Array, form: Callable[[float], str], is_dark: NDArray[np.bool_]) -> None:
+    """Write the finite values of a matrix into its cells, in white on dark ones."""
+    for (row, place), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            colour = "white" if is_dark[row, place] else "black"
+            axes.text(place, row, form(value), ha="center", va="center", size=SMALL, color=colour)
 
 
 def few_ticks(strip: Colorbar) -> None:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from sdm.assess.variables.correlation import Collinearity
 from sdm.assess.variables.variogram import Autocorrelation, Variogram, kilometres
-from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, tidy
+from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, tidy, write_cells
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.types import Numbers, Row
 
@@ -74,9 +74,8 @@ def draw_correlation(found: Collinearity, path: Path, limit: float = 0.7, paper:
     heat.set_xticks(range(0, n, step), labels[::step], rotation=90, size=SMALL)
     heat.set_yticks(range(0, n, step), labels[::step], size=SMALL)
     heat.yaxis.tick_right()
-    for (i, j), r in np.ndenumerate(shown if n <= MOST_NUMBERS else np.empty((0, 0))):
-        colour = "white" if abs(r) > 0.65 else "black"
-        heat.text(j, i, f"{r:.2f}".replace("0.", "."), ha="center", va="center", size=SMALL, color=colour)
+    if n <= MOST_NUMBERS:
+        write_cells(heat, shown, lambda r: f"{r:.2f}".replace("0.", "."), np.abs(shown) > 0.65)
     tidy(figure.colorbar(picture, ax=heat, location="top", fraction=0.05, aspect=40).ax, x="Pearson's r")
     return save(figure, path)
 

@@ -224,11 +224,6 @@ FIGURES = (
 
 def write_projection_index(folder: Path) -> Path:
     """Write the index of a folder with projections of several species; one that is there already is made anew."""
-    return write_text(folder / "index.html", projection_index(folder), overwrite=True)
-
-
-def projection_index(folder: Path) -> str:
-    """Return the index of a folder with projections."""
     species = [_entry(read_projection(path)) for path in find_projections(folder)]
     shown = [
         {"title": title, "digits": digits, "key": key}
@@ -237,7 +232,8 @@ def projection_index(folder: Path) -> str:
     ]
     counts = {entry["scenarios"] for entry in species}
     context = {"species": species, "columns": shown, "run": folder.resolve().name}
-    return render("projections.html", {**context, "scenarios": counts.pop() if len(counts) == 1 else None})
+    page = render("projections.html", {**context, "scenarios": counts.pop() if len(counts) == 1 else None})
+    return write_text(folder / NAME, page, overwrite=True)
 
 
 def _entry(results: Results) -> Numbers:

@@ -237,9 +237,7 @@ def rmm_rows(results: Results) -> list[dict[str, str]]:
         if text:
             *fields, entity = dotted.split("$")
             levels = [*fields, "NA", "NA", "NA"][:3]
-            rows.append(
-                {"field1": levels[0], "field2": levels[1], "field3": levels[2], "entity": entity, "value": text}
-            )
+            rows.append(dict(zip(("field1", "field2", "field3", "entity", "value"), (*levels, entity, text))))
     return rows
 
 

@@ -47,18 +47,16 @@ def scenario_table(results: Results) -> Context | None:
 
 def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
     """Return the figures of a case by title: each as a number to sort by, and as text."""
-    areas = {"Suitable (km²)": case.km2}
-    areas |= {"Gain (km²)": case.changed("gain"), "Loss (km²)": case.changed("loss")}
-    areas[REACH] = case.changed("out_of_reach")
-    told = {title: (value, words.whole(value)) for title, value in areas.items()}
+    changed = {"Gain (km²)": "gain", "Loss (km²)": "loss", REACH: "out_of_reach"}
+    areas = {title: (area := case.changed(key), words.whole(area)) for title, key in changed.items()}
     net, shift, direction = case.net_percent, number(case.tree("shift").get("km")), case.tree("shift").get("direction")
     away = "–" if shift is None else f"{shift:,.1f} km {direction or ''}"
     outside, suitable = case.outside, number(case.tree("suitable_outside").get("share"))
     mean = number(case.tree("suitability").get("mean"))
     return {
-        "Suitable (km²)": told.pop("Suitable (km²)"),
+        "Suitable (km²)": (case.km2, words.whole(case.km2)),
         "Change": (net, signed(net)),
-        **told,
+        **areas,
         "Shift of the centroid": (shift, away),
         "Cells outside the training range": (outside, words.percent(outside)),
         "Suitable area outside it": (suitable, words.percent(suitable)),

@@ -42,22 +42,26 @@ def test_correlation_by_its_definition(presence, absence) -> None:
         assert correlation(presence, absence) == pytest.approx(expected)
 
 
+def curve(rows: list[dict[str, float]]) -> list[np.ndarray]:
+    return [np.array([row[name] for row in rows]) for name in ("predicted", "observed", "count")]
+
+
 def test_calibration_is_that_of_scikit_learn() -> None:
     rng = np.random.default_rng(3)
     presence, absence = rng.beta(3, 2, 70), rng.beta(2, 3, 150)
-    found = calibration(presence, absence, bins=8)
+    predicted_here, observed_here, count = curve(calibration(presence, absence, bins=8))
     observed, predicted = calibration_curve(*joined(presence, absence), n_bins=8, strategy="uniform")
-    assert found.observed == pytest.approx(observed)
-    assert found.predicted == pytest.approx(predicted)
-    assert found.count.sum() == 220
+    assert observed_here == pytest.approx(observed)
+    assert predicted_here == pytest.approx(predicted)
+    assert count.sum() == 220
 
 
 @given(shares, shares)
 def test_calibration_counts_every_prediction_once(presence, absence) -> None:
-    found = calibration(presence, absence)
-    assert found.count.sum() == presence.size + absence.size
-    assert found.count @ found.observed == pytest.approx(presence.size)
-    assert found.count @ found.predicted == pytest.approx(presence.sum() + absence.sum())
+    predicted, observed, count = curve(calibration(presence, absence))
+    assert count.sum() == presence.size + absence.size
+    assert count @ observed == pytest.approx(presence.size)
+    assert count @ predicted == pytest.approx(presence.sum() + absence.sum())
 
 
 def gains_by_count(presence, absence) -> float:

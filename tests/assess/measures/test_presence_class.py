@@ -130,8 +130,8 @@ def test_the_sweep_is_the_roc_curve(model: ClassModel, sample: ClassSample) -> N
     up, across = np.append(0.0, up[::-1]), np.append(0.0, 1.0 - across[::-1])
     assert np.sum(np.diff(across) * (up[1:] + up[:-1]) / 2) == pytest.approx(auc(p[here], p[~here]), abs=0.01)
     bins = calibration(p[here], p[~here])
-    assert bins.count.sum() == 120
-    assert np.sum(bins.observed * bins.count) == pytest.approx(here.sum())
+    assert sum(row["count"] for row in bins) == 120
+    assert sum(row["observed"] * row["count"] for row in bins) == pytest.approx(here.sum())
 
 
 def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: ClassSample) -> None:
@@ -155,7 +155,7 @@ def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: Cla
 def test_bands_and_spreads_over_the_models_of_folds(folds: list[PresenceOf], model, sample: ClassSample) -> None:
     x = response_grid(PresenceOf.of(model), 2)
     curves = [marginal(one, 2, sample.values, "probability", x=x) for one in folds]
-    made = band(curves)
+    _, made = band(curves)
     np.testing.assert_allclose(made.mean, np.mean([curve.y for curve in curves], axis=0))
     np.testing.assert_allclose(made.sd, np.std([curve.y for curve in curves], axis=0, ddof=1))
     spread = predict_spread(folds, list(sample.values.T), "probability")

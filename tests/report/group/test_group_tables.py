@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shared_axes.groups import NAMES, drawn_sites, group
 
-from sdm.assess.axes import axis_profiles, known_sites, response_shares, shared_numbers
+from sdm.assess.axes import axis_profiles, known_sites, own_shares, shared_numbers
 from sdm.features.growing.monomial import Monomial
 from sdm.features.shapes import Shapes
 from sdm.features.terms import PRODUCT, Terms
@@ -46,26 +46,28 @@ def test_axes_add_up_and_hold_the_range_of_the_sites(sites: np.ndarray) -> None:
 
 def test_shares_are_variances_of_the_two_parts_over_the_sites(sites: np.ndarray) -> None:
     model = group(sites, 7, own=True)
-    phi, found = features(model, sites), response_shares(model)
+    phi, own = features(model, sites), own_shares(model)
     for s in range(7):
         together = np.var(phi @ (model.axes @ model.places[:, s]))
         apart = np.var(phi @ model.own[:, s])
-        assert found.shared[s] == pytest.approx(together / (together + apart))
-        assert found.own[s] == pytest.approx(apart / (together + apart))
-    assert found.own[1] == 0.0
-    assert found.shared[1] == 1.0, "no part of its own: all is shared"
-    assert 0 < found.own[0] < 1
-    rows = species_axis_rows(model, found)
+        assert own[s] == pytest.approx(apart / (together + apart))
+    assert 0 < own[0] < 1
+    rows = species_axis_rows(model)
+    for s, row in enumerate(rows):
+        assert row["shared share"] == pytest.approx(1 - own[s])
+    assert rows[1]["own share"] == 0.0
+    assert rows[1]["shared share"] == 1.0, "no part of its own: all is shared"
     assert list(rows[0]) == ["species", "records", "shared share", "own share", "axis 1", "axis 2"]
     assert rows[3]["axis 2"] == model.places[1, 3]
-    assert rows[3]["own share"] == found.own[3]
+    assert rows[3]["own share"] == own[3]
 
 
 def test_without_its_sites_a_model_does_not_know_how_much_is_a_species_own(sites: np.ndarray) -> None:
     model = group(sites, 4, own=True, known=False)
-    found = response_shares(model)
-    np.testing.assert_array_equal(np.isnan(found.shared), [True, False, False, True])
-    assert found.shared[1] == 1.0
+    own = own_shares(model)
+    np.testing.assert_array_equal(np.isnan(own), [True, False, False, True])
+    assert own[1] == 0.0
+    assert species_axis_rows(model)[1]["shared share"] == 1.0
     assert site_rows(model, 6) == []
 
 

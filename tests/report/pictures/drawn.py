@@ -16,7 +16,7 @@ from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.paths.strata import validate_path
 from sdm.assess.profiles import Surface
 from sdm.assess.splits.spatial import blocks
-from sdm.assess.structure import FamilyShare, Structure
+from sdm.assess.structure import Structure
 from sdm.assess.variables.correlation import Collinearity
 from sdm.assess.variables.variogram import Autocorrelation, Variogram
 from sdm.joint.graph import forest_of_edges
@@ -266,9 +266,7 @@ def _multipliers() -> tuple[Any]:
 
 def _structure() -> Structure:
     tried = [PenaltySetting(lam, beta, -lam * beta, 0.1, ()) for lam in (0.01, 0.1, 1.0) for beta in (0.1, 1.0)]
-    shares = [FamilyShare("linear", 2, 1.0, 0.1, 0.3), FamilyShare("trees 3", 4, 2.0, 0.2, 0.1)]
-    pairs = {("temperature", "rain"): 2.0, ("rain", "slope"): 1.0}
-    return Structure(1.0, 1.0, "bound", shares, [], pairs, 1e-5, "", tried)
+    return Structure(1.0, 1.0, "bound", [], [], [], 1e-5, "", tried)
 
 
 def _autocorrelation() -> Autocorrelation:

@@ -16,7 +16,6 @@ from sdm.options.fitting import FitOptions
 from sdm.types import Numbers
 
 if TYPE_CHECKING:
-    from sdm.assess.measures.performance_bound import PerformanceBound
     from sdm.assess.structure import Structure
     from sdm.estimators.on_axes import OnAxes
 
@@ -33,7 +32,7 @@ class Additions:
     """What a method adds to the results of a species: its structure, and a bound on its loss."""
 
     structure: "Structure | None" = None
-    bound: "PerformanceBound | None" = None
+    bound: Numbers | None = None
 
 
 class SpeciesMethod:

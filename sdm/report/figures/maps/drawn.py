@@ -228,10 +228,8 @@ PRIMARIES = ("#d62728", "#2ca02c", "#1f5fd6")  # red, green and blue of a legend
 def draw_axes(maps: Mapping[str, Path], path: Path, paper: Paper = PLAIN) -> Path:
     """Draw the maps of axes side by side: white is the mean of the sites, and the one cell in a hundred that is
     farthest from it has the last colour."""
-    panels = []
-    for title, raster in maps.items():
-        picture = read_picture(raster, SIDE_PIXELS)
-        panels.append((title, picture, around_zero(picture, 99)))
+    pictures = {title: read_picture(raster, SIDE_PIXELS) for title, raster in maps.items()}
+    panels = [(title, picture, around_zero(picture, 99)) for title, picture in pictures.items()]
     return draw_side_by_side(panels, path, paper, extend="both")
 
 

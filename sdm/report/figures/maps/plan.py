@@ -97,21 +97,15 @@ class MapFrame:
         return (top - bottom) * self.stretch / max(right - left, 1e-12)
 
     @property
-    def km_across(self) -> float | None:
-        """Kilometres of a unit across, where proportions are true; None where it is not known."""
-        if self.geographic:
-            return EQUATOR_KM / 360 / self.stretch
-        return None if self.metres is None else self.metres / 1000
-
-    @property
     def scale_bar(self) -> tuple[float, str] | None:
         """How long a bar of a round number of kilometres is, and its label; None where distances are not known.
 
         In degrees a kilometre is not as long everywhere: the bar holds in the middle of the height, and its label has
         that latitude where the edges differ much. Maps that reach a pole have no bar.
         """
-        km, (left, bottom, right, top), latitude = self.km_across, self.limits, ""
-        if km is None:
+        (left, bottom, right, top), latitude = self.limits, ""
+        km = EQUATOR_KM / 360 / self.stretch if self.geographic else (self.metres or 0.0) / 1000  # of a unit across
+        if not km:
             return None
         if self.geographic:
             ends = [cos(radians(y)) for y in (bottom, top)]

@@ -56,10 +56,9 @@ def draw_change(folder: Path, numbers: Numbers, path: Path, paper: Paper = PLAIN
     if projection.has_change:
         high, low = bars.subplots(2, 1, sharex=True, height_ratios=(3, 1.6))
         _gains(high, cases)
-        _areas(low, cases, projection.reference)
     else:
         low = bars.subplots()
-        _areas(low, cases, projection.reference)
+    _areas(low, cases, projection.reference)
     low.set_xticks(range(len(cases)), [safe_text(text, 24) for text in named], rotation=90, size=SMALL)
     _arrows(arrows.subplots(), projection, cases)
     left = len(known) - len(cases)

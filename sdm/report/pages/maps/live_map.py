@@ -19,7 +19,7 @@ from sdm.executors.ahead import ahead, own_threads
 from sdm.models.colours import MAGMA
 from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
-from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number
+from sdm.report.results import PRESENT_COLOUR, MapLayer, Results, Row, column, number, rows_by
 from sdm.report.stored_charts import stored_folds
 from sdm.types import Numbers
 
@@ -91,7 +91,7 @@ MOST_LAYERS = 8
 OTHERS = 0.3  # of the budget, for all layers but the first together
 COARSE = 256  # pixels of the overview of a map that has a finer level
 TRAIN_COLOUR, TEST_COLOUR, LOST_COLOUR = PRESENT_COLOUR, COLOURS[1], "#c81e1e"
-EFFORT = 6  # of compression of finer levels: six times as fast, for 3 % more letters
+EFFORT = 6  # of compression: six times as fast as 9, for 3 % more letters
 
 
 def main_picture(results: Results, pixels: int = 512) -> Picture | None:
@@ -100,18 +100,18 @@ def main_picture(results: Results, pixels: int = 512) -> Picture | None:
     return read_picture(layers[0].path, pixels, layers[0].band) if layers else None
 
 
-def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS, effort: int = 9) -> str:
+def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS) -> str:
     """Return values from 0 to `top` as text, in steps of 1/4000 or another number of levels."""
     share = np.clip(np.nan_to_num(values / top), 0.0, 1.0)
     # Rounded down, as the page rounds a threshold: a cell whose value is the threshold is above it, as in the map.
-    return pack_steps(np.where(np.isfinite(values), np.floor(share * levels + 1e-4), NOTHING), effort)
+    return pack_steps(np.where(np.isfinite(values), np.floor(share * levels + 1e-4), NOTHING))
 
 
-def pack_steps(steps: NDArray[np.floating], effort: int = 9) -> str:
+def pack_steps(steps: NDArray[np.floating]) -> str:
     """Return whole numbers up to 65535 as text: two bytes each, all high ones first, deflated, in base 64."""
     whole = steps.astype(np.uint16)
     planes = np.stack([whole >> 8, whole & 255]).astype(np.uint8)
-    return base64.b64encode(zlib.compress(planes.tobytes(), effort)).decode("ascii")
+    return base64.b64encode(zlib.compress(planes.tobytes(), EFFORT)).decode("ascii")
 
 
 def live_map(results: Results) -> Numbers | None:
@@ -184,10 +184,10 @@ def _letters(told: Numbers) -> int:
 
 
 def _packed(picture: Picture, top: float, values: NDArray[np.float32]) -> str:
-    """Return some cells of a map as text, as its overview is."""
+    """Return cells of a map as text: of classes their values, of others steps up to `top`."""
     if picture.legend:
-        return pack_steps(np.where(np.isfinite(values), values, NOTHING), EFFORT)
-    return pack(values, top, effort=EFFORT)
+        return pack_steps(np.where(np.isfinite(values), values, NOTHING))
+    return pack(values, top)
 
 
 def _legend_names(results: Results) -> dict[str, str]:
@@ -197,7 +197,7 @@ def _legend_names(results: Results) -> dict[str, str]:
 
 
 def _layer(layer: MapLayer, picture: Picture, top: float) -> Numbers:
-    """Return one map: classes as their values with a legend, others as steps up to `top`, or to their own highest."""
+    """Return one map with its legend; `top` is the value of the last colour, unless the layer has its own."""
     top = picture.highest if layer.apart else top
     values = picture.values
     return {
@@ -212,21 +212,21 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> Numbers:
         "palette": MAGMA if layer.spread else PALETTE,
         "classes": {str(code): entry for code, entry in picture.legend.items()},
         "threshold": layer.threshold,
-        "values": pack_steps(np.where(np.isfinite(values), values, NOTHING)) if picture.legend else pack(values, top),
+        "values": _packed(picture, top, values),
     }
 
 
 def _records(results: Results, main: Picture) -> tuple[list[Numbers], list[str]]:
     """Return the records by group: training and test, presence and absence, or the classes; those that were left out,
     with the number of their reason; and the reasons."""
-    samples, n, sites = results.table("sample predictions"), results.numbers, results.table("sites")
-    train, test = (_points(_of(samples, "Test or train", part)) for part in ("train", "test"))
+    samples, n = rows_by(results.table("sample predictions"), "Test or train"), results.numbers
+    sites = rows_by(results.table("sites"), "class")
     parts = [
-        ("train", "training", TRAIN_COLOUR, n.get("training_presences"), train),
-        ("test", "test", TEST_COLOUR, n.get("test_presences"), test),
+        ("train", "training", TRAIN_COLOUR, n.get("training_presences"), _points(samples.get("train", []))),
+        ("test", "test", TEST_COLOUR, n.get("test_presences"), _points(samples.get("test", []))),
     ]
     for k, group in enumerate(results.site_groups(list(main.legend.values())[:LEGEND]) if sites else []):
-        rows = _of(sites, "class", group.label)
+        rows = sites.get(group.label, [])
         parts.append((f"class-{k}", group.name, group.colour, len(rows), _points(rows)))
     surveyed = _survey_sites(results, main) if results.shows_survey else []
     lost, reasons = _left_out(results, main)
@@ -275,10 +275,6 @@ def _folds(results: Results) -> list[Numbers]:
         {"name": f"fold {label} ({len(own):,})", "colour": colour, "places": _points(own)}
         for (label, own), colour in zip(folds.items() if 1 < len(folds) <= LEGEND else (), colours)
     ]
-
-
-def _of(rows: list[Row], name: str, value: str) -> list[Row]:
-    return [row for row in rows if row.get(name) == value]
 
 
 def _points(rows: list[Row], most: int = MOST_POINTS) -> list[list[float]]:

@@ -40,7 +40,6 @@ MAIN = "suitability"
 FEWEST = 120  # pixels on the long side, before scenarios are left out
 DENSE = 1.3  # letters that a pixel of one case takes, about
 LEVELS = 250  # steps of a continuous map
-EFFORT = 6  # of compression: maps of 24 scenarios in a second, not six, for 3 % more letters
 AROUND = 200  # steps of MESS, half of them below 0
 CHANGE_LABELS = {str(k): (title, CHANGE_COLOURS[name]) for k, (name, title) in enumerate(zip(CODES, TITLES))}
 SUITABLE = {"0": ("not suitable", CHANGE_COLOURS["stable_absent"]), "1": ("suitable", CHANGE_COLOURS["stable_present"])}
@@ -232,12 +231,12 @@ def _steps(most: int) -> dict[str, tuple[str, str]]:
 
 def _pack(values: NDArray[np.float32], kind: Numbers) -> str:
     if kind["classes"]:
-        return pack_steps(np.where(np.isfinite(values), values, NOTHING), EFFORT)
+        return pack_steps(np.where(np.isfinite(values), values, NOTHING))
     if kind["low"] < 0:  # rounded down, so that a value is below 0 in the page if it is in the map
         shares = np.clip(np.nan_to_num(values) / kind["high"], -1, 1)
         steps = np.floor(shares * (AROUND // 2)) + AROUND // 2
-        return pack_steps(np.where(np.isfinite(values), steps, NOTHING), EFFORT)
-    return pack(values, kind["high"], LEVELS, EFFORT)
+        return pack_steps(np.where(np.isfinite(values), steps, NOTHING))
+    return pack(values, kind["high"], LEVELS)
 
 
 def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[Numbers]) -> Numbers:
@@ -246,12 +245,12 @@ def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[Numbers]
     grid = {"width": wide, "height": high, "bounds": entry.main.bounds, "aspect": entry.main.aspect}
     if grid not in grids:
         grids.append(grid)
-    told = {
+    return {
         "hatched": entry.hatched,
         "order": order,
         "title": entry.title,
         "group": entry.group,
         "said": entry.said,
         "grid": grids.index(grid),
+        "layers": layers,
     }
-    return {**told, "layers": layers}
