@@ -58,6 +58,7 @@ def test_classes(world, survey: pd.DataFrame) -> None:
     assert run.plot.map().get_legend() is not None, "the most probable class"
 
 
+@pytest.mark.thorough
 def test_communities(world, survey: pd.DataFrame) -> None:
     sites = survey.pivot_table(index=["longitude", "latitude"], columns="species", values="presence").reset_index()
     run = sdm.fit(

@@ -107,6 +107,7 @@ def test_names_that_are_not_text(world, fit, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_an_input_whose_name_is_not_text_is_read(world, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"caf\xe9.csv")
     shutil.copy(world.records, path)

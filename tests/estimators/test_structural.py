@@ -40,6 +40,7 @@ def test_fit_predict_save_load(data, tmp_path):
     assert loaded.meta["families"] == {"trees": 3, "mono": 2}
 
 
+@pytest.mark.thorough
 def test_penalties_are_chosen_by_held_out_loss(data):
     x, y = data
     model = StructMaxent("trees:2", categorical=["soil"], grid=(0.02, 0.1, 0.5), folds=2, seed=3).fit(x, y)

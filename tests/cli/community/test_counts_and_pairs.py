@@ -29,6 +29,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.thorough
 def test_counts_above_the_number_are_the_presences(counted: Path) -> None:
     prevalence = json.loads((counted / "out" / "joint.json").read_text())["prevalence"]
     assert prevalence == pytest.approx(draw_community()[list(SPECIES)].mean().to_dict())

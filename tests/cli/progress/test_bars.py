@@ -32,6 +32,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_the_stages_of_a_single_fit_move_one_after_the_other(commands, wide: Path, tmp_path: Path) -> None:
     words = ("fit", wide / "occurrences.csv", wide / "layers", "--categorical", "landcover", "--fc", "lqph")
     more = ("--folds", 16, "--jackknife", "--null-models", 3, "--no-curves", "--no-map", *PLAIN)
@@ -62,6 +63,7 @@ def test_a_batch_shows_its_species_and_below_them_what_is_going_on(commands, wor
     assert [below for below in rows_below if below.startswith("null models  ") and " of 30" in below]
 
 
+@pytest.mark.thorough
 def test_no_bar_where_nobody_watches(commands, world, tmp_path: Path) -> None:
     """With --quiet or --json a terminal shows no bar, and results have none in them."""
     words = ("fit", world.records, world.layers, *BARE, *PLAIN)

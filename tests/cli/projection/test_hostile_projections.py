@@ -71,6 +71,7 @@ def test_nothing_leaves_the_folder(hostile: tuple[Path, Any]) -> None:
     assert all(len(name.encode()) < 120 for path in out.rglob("*") for name in [path.name])
 
 
+@pytest.mark.thorough
 def test_tables_hold_no_formula(hostile: tuple[Path, Any]) -> None:
     out, _ = hostile
     for name in ("scenarios.csv", "mapping.csv"):
@@ -84,6 +85,7 @@ def test_tables_hold_no_formula(hostile: tuple[Path, Any]) -> None:
     assert {row["gcm"] for row in rows(out / "scenarios.csv")} >= {"'@SUM(A1)", "'+1+1"}
 
 
+@pytest.mark.thorough
 def test_pages_and_the_terminal_run_nothing(
     hostile: tuple[Path, Any], models: Models, futures: Futures, tmp_path: Path
 ) -> None:

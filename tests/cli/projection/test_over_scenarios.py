@@ -26,6 +26,7 @@ def stacked(out: Path, names: list[str], end: str = "") -> np.ma.MaskedArray:
     return np.ma.stack([read(out / scenario / f"{stem}{end}.tif") for scenario, stem in pairs])
 
 
+@pytest.mark.thorough
 def test_climate_models_and_models_are_averaged_over(whole: Path, models: Models) -> None:
     stem = models.species.stem
     found = numbers(whole, stem)
