@@ -73,7 +73,7 @@ class Domain:
         self.start = np.concatenate([[0], np.cumsum([variable.values.size for variable in variables])]).astype(np.int64)
         self.continuous = np.array([v for v, a in enumerate(variables) if not a.categorical], dtype=np.int64)
         self.centre = np.array([variables[v].centre for v in self.continuous])
-        self.centred = np.asfortranarray(x[:, self.continuous] - self.centre, dtype=np.float64)
+        self.centred: Array = (columns[self.continuous] - self.centre[:, np.newaxis]).T.astype(float, copy=False)
         self.q0 = np.full(self.n, 1.0 / self.n) if q0 is None else _normalised(q0)
 
     @property

@@ -7,10 +7,12 @@ a few windows, whatever the size of the raster.
 import errno
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -121,7 +123,8 @@ def writing_cogs(
             with ExitStack() as opened:
                 yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(tiled, rasters)]
             steps = StepCount(progress, f"{doing}, files", len(rasters))
-            with closing(ahead(_finish, zip(tiled, final, rasters), threads)) as finished:
+            finish = partial(_finish, threads=1 if _memory_is_limited() else max(1, threads // len(rasters)))
+            with closing(ahead(finish, zip(tiled, final, rasters), threads)) as finished:
                 for _ in finished:
                     steps.step()
             for target, raster in zip(final, rasters):
@@ -134,13 +137,22 @@ def writing_cogs(
         raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
 
 
-def _finish(files: tuple[Path, Path, Raster]) -> None:
+def _memory_is_limited() -> bool:
+    """Whether a limit of memory (ulimit -v) may keep threads from starting: GDAL would wait forever for one."""
+    if sys.platform == "win32":
+        return False
+    import resource  # not on Windows
+
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _finish(files: tuple[Path, Path, Raster], threads: int) -> None:
     """Make a COG, or what the ending of its name means, of a plain GeoTIFF, which is removed."""
     source, target, raster = files
     _check_whole(source)
     driver = map_format(raster.path, raster.count)
     if driver == COG:
-        _to_cog(source, target, raster)
+        _to_cog(source, target, raster, threads)
         _check_whole(target)
     else:
         copy_map(source, target, driver)
@@ -202,11 +214,10 @@ def tiles_end(path: Path) -> int:
     return max(ends)
 
 
-def _to_cog(source: Path, target: Path, raster: Raster) -> None:
+def _to_cog(source: Path, target: Path, raster: Raster, threads: int) -> None:
     """Copy a GeoTIFF with GDAL's COG driver: tiles, overviews, statistics."""
     floating = raster.dtype == "float32"
-    options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "BIGTIFF": "IF_SAFER"}
-    options["NUM_THREADS"] = 1  # several take as long, and GDAL waits forever for a thread that could not be started
+    options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "NUM_THREADS": threads, "BIGTIFF": "IF_SAFER"}
     options["PREDICTOR"] = "FLOATING_POINT" if floating and not raster.repeats else "NO"
     options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
     # Overviews are a temporary file first, which would be compressed for nothing.

@@ -31,6 +31,7 @@ from sdm.types import AnyArray, Array
 
 BLOCK = 16_384  # cells at a time of columns that are not rows of one array of double precision
 _CHUNK = 256  # cells that are scored together: their values stay in the fastest cache
+_FEW = 4  # segments that are computed for all of a chunk's cells rather than looked for cell by cell
 
 
 @dataclass(frozen=True)
@@ -233,33 +234,36 @@ def _segment(u, breaks, origin, inverse, first):  # type: ignore[no-untyped-def]
 
 @jit_finite
 def _ends(x):  # type: ignore[no-untyped-def]
-    """Return the least and the largest value."""
-    least = most = x[0]
-    for i in range(1, x.size):
-        least, most = min(least, x[i]), max(most, x[i])
-    return least, most
+    """Return the least and the largest value; of even and odd cells, so that no comparison waits for the last one."""
+    a = b = c = d = x[0]
+    for i in range(1, x.size, 2):
+        a, b = min(a, x[i - 1]), max(b, x[i - 1])
+        c, d = min(c, x[i]), max(d, x[i])
+    return min(a, c, x[-1]), max(b, d, x[-1])
 
 
 @jit_finite
-def _add_quadratic(x, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += a + (x − x0)(b + c (x − x0))."""
+def _add_segment(x, begin, end, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += a + (x − x0)(b + c (x − x0)) where x is from `begin` to before `end`."""
     for i in range(x.size):
         d = x[i] - x0
-        theta[i] += a + d * (b + c * d)
+        theta[i] += a + d * (b + c * d) if (x[i] >= begin) & (x[i] < end) else 0.0
 
 
 @jit
 def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s. Neighbours are alike: often all of them are
-    in one segment, and none looks for it."""
+    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s. Neighbours are alike: where they are all in
+    a few segments, each segment is one plain loop, and no cell looks for its own."""
     least, most = _ends(x)
     s = _segment(least, breaks, origin, inverse, first)
-    if most < breaks[s]:
-        _add_quadratic(x, x0[s], a[s], b[s], c[s], theta)
+    if most < breaks[min(s + _FEW, breaks.size) - 1]:
+        begin = -np.inf
+        while begin <= most:
+            _add_segment(x, begin, breaks[s], x0[s], a[s], b[s], c[s], theta)
+            begin, s = breaks[s], s + 1
         return
     for i in range(x.size):
-        if x[i] >= breaks[s] or (s > 0 and x[i] < breaks[s - 1]):
-            s = _segment(x[i], breaks, origin, inverse, first)
+        s = _segment(x[i], breaks, origin, inverse, first)
         d = x[i] - x0[s]
         theta[i] += a[s] + d * (b[s] + c[s] * d)
 

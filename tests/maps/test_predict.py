@@ -1,5 +1,6 @@
 """Maps: the same whatever the windows and threads, in bounded memory, complete or not at all."""
 
+import os
 import shutil
 import tracemalloc
 from pathlib import Path
@@ -127,8 +128,14 @@ def test_a_disk_without_room_is_noticed_before_the_work(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_gdal_has_one_thread_to_write_a_map(layers: Path, model: Model, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="this system does not limit the memory of a process")
+@pytest.mark.parametrize(("limit", "threads"), [(2**40, 1), (-1, 4)])
+def test_gdal_has_one_thread_where_another_may_not_start(
+    layers: Path, model: Model, tmp_path: Path, monkeypatch, limit: int, threads: int
+) -> None:
     """GDAL waits forever for a thread that it could not start, and holds Python's lock: no signal ends the run."""
+    import resource
+
     real, used = rasterio.shutil.copy, []
 
     def copy(*places, **options) -> None:
@@ -136,8 +143,9 @@ def test_gdal_has_one_thread_to_write_a_map(layers: Path, model: Model, tmp_path
         real(*places, **options)
 
     monkeypatch.setattr(rasterio.shutil, "copy", copy)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, resource.RLIM_INFINITY))
     predict_raster(model, stack_of(layers, model), tmp_path / "map.tif", MapPass(threads=4))
-    assert used == [1]
+    assert used == [threads]
 
 
 def test_a_map_cut_short_by_a_full_disk_is_not_kept(layers: Path, model: Model, tmp_path: Path, monkeypatch) -> None:
