@@ -18,10 +18,10 @@ RESULT = "  {:<11} {}"  # a line below the name of a model
 FACT = "{:<12} {}"  # a line of an evaluation or of a model file
 
 TUNED: Rows = [("tuned", "{tuning[chosen]}: {tuning[rule]} by {tuned_by} of {tuning[settings]} settings")]
-BLOCKS: Rows = [("blocks of", "{cross_validation[blocks][text]}")]
+BLOCKS: Rows = [("block size", "{cross_validation[blocks][text]}")]
 NEEDS: Rows = [
-    ("null models", "AUC {null[real]:.4f} against {null[null_mean]:.4f}: effect {null[effect]:.2f}, "
-     "p = {null[p]:.3g} of {null_models[iterations]}"),
+    ("null models", "AUC {null[real]:.4f}, null mean {null[null_mean]:.4f}: effect size {null[effect]:.2f}, "
+     "p = {null[p]:.3g} ({null_models[iterations]} null models)"),
     ("importance", "{ranked} (permutation)"),
 ]  # fmt: skip
 
@@ -64,7 +64,7 @@ def assessed(n: Numbers) -> Numbers:
     if rows := n.get("importance", {}).get("permutation"):
         ranked = sorted(rows, key=lambda row: -row["percent"])[:4]
         shown = ", ".join(f"{row['variable']} {row['percent']:.0f} %" for row in ranked if row["percent"] >= 0.5)
-        values["ranked"] = shown or "no variable matters"
+        values["ranked"] = shown or "all variables below 0.5 %"
     return values
 
 
