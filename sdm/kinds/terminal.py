@@ -91,5 +91,5 @@ def variable_lines(model: ValueModel | ClassModel) -> list[str]:
 def weight_lines(listed: list[str], features: int, total: object) -> list[str]:
     """List the features with the largest weights."""
     more = [f"  … and {len(listed) - features} more (--weights {len(listed)} shows all)"]
-    head = f"features with a weight: {len(listed)} of {total}"
+    head = f"features with non-zero weight: {len(listed)} of {total}"
     return ["", head, *listed[:features], *(more if len(listed) > features else [])]

@@ -143,7 +143,7 @@ def class_figures(results: Results) -> list[KeyFigure]:
         KeyFigure("Log loss", figure(best.get("log_loss")), loss),
         *skill,
         KeyFigure("Accuracy", figure(best.get("accuracy"), 3), f"kappa {figure(best.get('kappa'), 3)}"),
-        KeyFigure("Features in use", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
+        KeyFigure("Features with weight", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
         KeyFigure("Optimality gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"),
     ]
 
@@ -252,8 +252,8 @@ CURVE_WORDS = (
     "range is the training range; beyond it the curve is extrapolated."
 )
 MEASURE_WORDS = (
-    "loss: log loss at held-out sites, in nats. loss.const: log loss of the null model, which predicts the class "
-    "frequencies of the training sites. tss: sensitivity + specificity − 1. kappa: agreement beyond chance."
+    "The null model predicts the class frequencies of the training sites. TSS: sensitivity + specificity − 1. Kappa: "
+    "agreement beyond chance."
 )
 FIT_WORDS = (
     "The log loss is the mean of −ln(probability of the observed class), in nats: 0 is perfect. The null model, which "
@@ -278,7 +278,7 @@ PAGE = Page(
     (
         sections.map_section(class_map_words, OF_ABSENCES),
         PageSection("curves", "Response curves", explained_class_curves),
-        sections.importance_section("the gain (as log loss)"),
+        sections.importance_section("increase of the log loss"),
         sections.VARIABLES,
         sections.TUNING,
         PageSection("classes", "Performance", classes, "Model performance", TEMPLATES / "classes.html"),

@@ -55,7 +55,7 @@ class CommunityResults(Results):
     @property
     def certificate(self) -> str:
         """How near the fit is to the best one, in sentences."""
-        return certificate_text(self, optimum_text(self, "all weights of all species and edges"))
+        return certificate_text(self, optimum_text(self, "all weights of all species and associations"))
 
     def map_layers(self) -> list[MapLayer]:
         """Return the number of species, then the probability of each; those of scenarios after them."""

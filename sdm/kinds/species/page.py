@@ -329,10 +329,9 @@ CURVE_WORDS = (
     f"differ, and neither is the species response to that variable alone. {_RANGE}"
 )
 MEASURE_WORDS = (
-    "auc: probability that a held-out record has a higher prediction than a background point. auc.diff: overfitting "
-    "(training − validation AUC). cbi: continuous Boyce index, −1 to 1. or.mtp, or.10p: omission of held-out records "
-    "at the minimum training presence and at the 10th percentile (expected: about 0.1). loss, gain: log loss and gain, "
-    "in nats. proc: partial ROC ratio, 1 for a random prediction."
+    "AUC: probability that a held-out record has a higher prediction than a background point. Boyce index: −1 to 1. "
+    "Omission: share of held-out records below the minimum or the 10th percentile training presence (10p; expected: "
+    "about 0.1). Partial ROC ratio: 1 for a random prediction."
 )
 CALIBRATION_WORDS = (
     "Presence-only records do not determine the prevalence of the species, so the curve may lie above or below the "
@@ -340,8 +339,8 @@ CALIBRATION_WORDS = (
 )
 FIT_WORDS = (
     "The gain is the mean logarithm of the density at the training records relative to a uniform density over the "
-    "background. A gain of 1 is a ratio of e ≈ 2.7. The log loss is ln(number of points) − gain; smaller is better. Use "
-    "it to compare models with the same background."
+    "background. A gain of 1 is a ratio of e ≈ 2.7. The log loss is ln(number of points) − gain; smaller is better. "
+    "Compare only models with the same background by it."
 )
 PAGE = Page(
     lambda results: "species distribution model",
@@ -349,7 +348,7 @@ PAGE = Page(
     (
         sections.map_section(species_map_words),
         PageSection("curves", "Response curves", explained_curves),
-        sections.importance_section("the training AUC"),
+        sections.importance_section("decrease of the training AUC"),
         PageSection("shared", "Shared axes", shared_section, "Axes shared with the group", TEMPLATES / "shared.html"),
         PageSection(
             "structure",

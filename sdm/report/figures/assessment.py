@@ -17,6 +17,7 @@ from sdm.report.figures.maps.drawn import add_scale_bar, label_axes, show
 from sdm.report.figures.maps.plan import MapFrame, Points
 from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy, write_cells
 from sdm.report.pages.maps.live_map import main_picture
+from sdm.report.pages.words import measure_name
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
 from sdm.report.results import Results, column, number
@@ -130,7 +131,7 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
             axes.minorticks_off()
     axes.grid(alpha=0.3, lw=0.5)
     bars = any(standard_error(row, by) is not None for row in rows)
-    tidy(axes, x="Regularisation multiplier", y=f"{by} (± standard error)" if bars else by)
+    tidy(axes, x="Regularisation multiplier", y=f"{measure_name(by)} (± standard error)" if bars else measure_name(by))
     left = len(groups) - MOST_LINES
     title = f"{MOST_LINES} of {len(groups)} settings" if left > 0 else None
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}

@@ -169,7 +169,7 @@ def _gain(results: Results, part: str, spread: str) -> str:
 
 def _measured(values: Numbers) -> str:
     shown = {name: value for name, value in values.items() if isinstance(value, float) and not name.endswith(".sd")}
-    return ", ".join(f"{name.removesuffix('.avg').replace('_', ' ')} {figure(value)}" for name, value in shown.items())
+    return ", ".join(f"{words.measure_name(name)} {figure(value)}" for name, value in shown.items())
 
 
 def _prediction(results: Results, picture: Picture | None) -> list[tuple[str, str]]:

@@ -242,7 +242,7 @@ def threshold_section(area: AreaWords = OF_BACKGROUND) -> PageSection:
 
 
 def importance_section(loss: str) -> PageSection:
-    """Return the section of the importance of variables; `loss` is the measure that permutation decreases."""
+    """Return the section of the importance of variables; `loss` is the loss by permutation."""
     return PageSection("importance", "Importance", importance, "Importance of the variables", words={"loss": loss})
 
 

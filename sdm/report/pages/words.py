@@ -208,6 +208,30 @@ def selection(results: Results) -> str:
     return ""
 
 
+MEASURES = {
+    "auc": "AUC", "auc.diff": "overfitting (training − validation AUC)", "cbi": "Boyce index", "tss": "TSS",
+    "or.mtp": "omission at minimum training presence", "or.10p": "10p omission", "proc": "partial ROC ratio",
+    "loss": "log loss (nats)", "loss.const": "log loss of the null model (nats)", "gain": "gain (nats)",
+    "accuracy": "accuracy", "kappa": "kappa", "cor": "correlation", "brier": "Brier score", "tss.max": "largest TSS",
+    "tss.max.threshold": "threshold of largest TSS", "prg": "area under precision–recall–gain", "rm": "multiplier",
+    "ncoef": "features with weight", "fc": "feature classes", "gap": "optimality gap", "mean auc": "mean AUC",
+    "constant log loss": "log loss of the null model",
+}  # fmt: skip
+DATA = {"train": "Training", "val": "Validation"}
+
+
+def measure_name(key: str) -> str:
+    """Return the name of a measure by its column in tables, such as `auc.val.avg`."""
+    stem, dot, end = key.rpartition(".")
+    if dot and end in ("avg", "sd"):
+        return measure_name(stem) + (", standard deviation" if end == "sd" else "")
+    if stem in MEASURES and end in DATA:
+        return f"{DATA[end]} {MEASURES[stem]}"
+    text = key.replace("_", " ")
+    name = MEASURES.get(text, text)
+    return f"{name[:1].upper()}{name[1:]}"
+
+
 PENALTIES = {
     "l1": "an l1 (lasso) penalty",
     "none": "no penalty",
