@@ -208,11 +208,6 @@ class Results:
         return ""
 
     @property
-    def certificate(self) -> str:
-        """How near the fit is to the best one, in sentences."""
-        return ""
-
-    @property
     def metadata(self) -> Numbers:
         """Entities of rangeModelMetadata that are particular to the kind of model."""
         return {"model$algorithms": f"maximum entropy, {self.kind}"}
