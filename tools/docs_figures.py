@@ -20,6 +20,7 @@ from tools.notebook_page import NOTEBOOKS, write_page
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
+NOTES = ROOT / "benchmarks" / "notes" / "pictures"
 OF_BENCHMARKS = {
     "convergence.png": "structural",
     "pattern_city.png": "patterns",

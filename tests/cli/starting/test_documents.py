@@ -18,7 +18,7 @@ from sdm.storage.written_files import LISTED
 from sdm_cli.app import whole_app
 from sdm_cli.options import normalize
 from tools import api_reference, message_reference, option_reference
-from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
+from tools.docs_figures import COPIED, DRAWN, NOTES, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
 
 DOCS = ROOT / "docs"
 FROM_CODE = {
@@ -214,14 +214,17 @@ def test_the_readme_is_short_and_begins_with_a_picture() -> None:
 
 def test_every_picture_of_the_site_can_be_made_again() -> None:
     """A picture that no command makes shows, one day, a page that no longer looks so."""
-    there = {path.name for path in PICTURES.iterdir() if not path.name.startswith("notebook_")}
+    folders = {DOCS: PICTURES, ROOT / "benchmarks" / "notes": NOTES}
+    there = {each.name for one in folders.values() for each in one.iterdir() if not each.name.startswith("notebook_")}
     assert there == {*COPIED, *DRAWN, *OF_BENCHMARKS, *OF_COMMANDS, *PHOTOGRAPHED}
     for picture, name in OF_BENCHMARKS.items():
         folder = ROOT / "benchmarks" / FOLDERS.get(name, "").rstrip(".")
         sources = (folder / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
         assert picture in sources, f"python -m benchmarks {name}"
-    text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.rglob("*.md")])
-    assert not [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
+    for pages, pictures in folders.items():
+        text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *pages.rglob("*.md")])
+        assert not [path.name for path in pictures.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
+    text = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     for picture in {*COPIED, *DRAWN, *PHOTOGRAPHED}:
         assert re.search(rf"pictures/{picture}", text)
     for picture, page in OF_COMMANDS.items():
