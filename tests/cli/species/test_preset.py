@@ -28,7 +28,7 @@ def test_the_preset_stands_for_its_options(world, tmp_path: Path) -> None:
     assert "Certified members, not their mean: 5 models" in page
     assert "another solver could not" not in page
     said = succeed("info", model).output
-    assert "each of 6 models within" in said
+    assert "shared axes certified for all species together" in said
 
 
 def test_what_is_given_goes_before_the_preset(world, tmp_path: Path) -> None:

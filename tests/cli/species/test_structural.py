@@ -61,7 +61,14 @@ def test_everything_is_kept(results: Path) -> None:
 
 def test_info_tells_prices_families_and_what_the_certificate_covers(results: Path) -> None:
     said = succeed("info", next(results.glob("*.npz"))).output
-    for text in ("only an estimate for all of trees:", "if it misses as much everywhere", "penalties ", "lambda ", "bound ", "families "):
+    for text in (
+        "only an estimate for all of trees:",
+        "if it misses as much everywhere",
+        "penalties ",
+        "lambda ",
+        "bound ",
+        "families ",
+    ):
         assert text in said
     meta = model_answer("info", next(results.glob("*.npz")))["meta"]
     assert meta["structure"]["families"]
