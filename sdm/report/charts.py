@@ -22,7 +22,7 @@ SHARES_LABEL = "Probability"
 # What curves are called, by their kind, and their place in the palette.
 CURVES = {
     "marginal": ("others at their mean", 0),
-    "only": ("model of this variable alone", 1),
+    "only": ("this variable alone", 1),
     "additive": ("additive effect on the score", 0),
     "partial": ("mean effect on the score", 0),
 }

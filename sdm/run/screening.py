@@ -48,11 +48,9 @@ class Screening:
         counts += f", {len(found.categorical)} categorical (excluded)" if found.categorical else ""
         out = [f"variables    {counts}; correlations at {found.n:,} {choice.noun}"]
         if found.constant:
-            out.append(
-                f"one value    {', '.join(found.constant)}: constant variables carry no information, exclude them"
-            )
+            out.append(f"constant     {', '.join(found.constant)}: no information, exclude them")
         for k, group in enumerate(self.groups):
-            out.append(f"{'together' if not k else '':<12} {', '.join(group)}")
+            out.append(f"{'collinear' if not k else '':<12} {', '.join(group)}")
         if not self.groups:
             out.append(f"collinear    none: no correlation |r| is above {limit:g}")
         out.append(f"keep         {', '.join(choice.kept) or 'none'}")
@@ -60,14 +58,10 @@ class Screening:
         if related:
             whose = self.models[0] if len(self.models) == 1 else f"the mean of {len(self.models)} models"
             gain = f"gain of one variable alone, {whose}"
-            out.append(
-                f"drop         {len(related)} with |r| above {limit:g} to a variable with a higher gain ({gain}):"
-            )
+            out.append(f"drop         {len(related)} with |r| above {limit:g} to one with a higher gain ({gain}):")
             out.append(f"             {listed_drops(related)}")
         if inflated:
-            out.append(
-                f"drop         {len(inflated)} that are linear combinations of others (VIF above {most:g}): {listed_drops(inflated)}"
-            )
+            out.append(f"drop         {len(inflated)} with a VIF above {most:g}: {listed_drops(inflated)}")
         if not choice.dropped:
             out.append(f"drop         none: no VIF is above {most:g}")
         largest = max(self.choice.factors_kept.values(), default=1.0)

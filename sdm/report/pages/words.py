@@ -274,24 +274,17 @@ def status_text(results: Results) -> str:
     return f"The fit stopped before it converged (status: {status})."
 
 
-def optimum_text(results: Results, features: str) -> str:
-    """Return the features that the certificate covers; `features` unless the results store others."""
-    return str(results.tree("structure").get("certified_over") or features)
-
-
-def certificate_text(results: Results, features: str) -> str:
-    """Return the optimality gap over some features, in sentences."""
-    gap = results.numbers.get("gap")
-    if number(gap) is None:
-        return "The results contain no certificate."
-    bound = f"{figure(gap, 2)} {results.objective_unit}"
-    return f"{status_text(results)} The objective is at most {bound} from its optimum over {features} (duality gap)."
+def certificate_text(results: Results) -> str:
+    """Return what the duality gap of the fit covers, in sentences."""
+    certificate = results.tree("certificate")
+    texts = [str(certificate[key]) for key in ("text", "map") if key in certificate]
+    if not texts:
+        return "The results do not contain a certificate."
+    return " ".join([status_text(results), *(f"{text[0].upper()}{text[1:]}." for text in texts)])
 
 
 def short_certificate(results: Results) -> str:
-    """Return status and optimality gap in one line."""
-    status, gap = results.numbers.get("status"), results.numbers.get("gap")
-    if number(gap) is None:
-        return "The results contain no certificate"
+    """Return the duality gap of the fit in a line."""
+    status, gap = results.numbers.get("status"), number(results.numbers.get("gap"))
     converged = "Converged" if status == "converged" else f"Not converged (status: {status})"
-    return f"{converged}; optimality gap at most {figure(gap, 2)} {results.objective_unit}"
+    return "No certificate" if gap is None else f"{converged}; duality gap {figure(gap, 2)} {results.objective_unit}"

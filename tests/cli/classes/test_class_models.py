@@ -376,7 +376,7 @@ def test_a_page_is_made_of_what_is_there(run: Path, tmp_path: Path) -> None:
     numbers = tmp_path / "moved" / "habitat.json"
     tree = json.loads(numbers.read_text())
     numbers.write_text(json.dumps({**tree, "files": {**tree["files"], "page": "../../evil.html"}}))
-    assert "names '../../evil.html', which is no file in the results" in fail("report", tmp_path / "moved")
+    assert "lists '../../evil.html', which is not a file of the results" in fail("report", tmp_path / "moved")
     numbers.write_text(json.dumps({**tree, "kind": "axes"}))
     assert "is of kind 'axes': expected one of species, classes" in fail("report", tmp_path / "moved")
     numbers.write_text(json.dumps({**tree, "classes": [1, 2], "files": {**tree["files"], "map": "habitat.tif"}}))
@@ -388,11 +388,11 @@ def test_a_page_leaves_out_what_is_not_there(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "moved")
     numbers = tmp_path / "moved" / "habitat.json"
     tree = json.loads(numbers.read_text())
-    numbers.write_text(json.dumps({key: value for key, value in tree.items() if key != "gap"}))
+    numbers.write_text(json.dumps({key: value for key, value in tree.items() if key not in ("gap", "certificate")}))
     (tmp_path / "moved" / "habitat_confusion.png").unlink()
     succeed("report", tmp_path / "moved")
     page = (tmp_path / "moved" / "habitat.html").read_text()
-    assert "The results hold no certificate." in page
+    assert "The results do not contain a certificate." in page
     assert "Confusion matrix" not in page
     assert "Confusion matrix" in (run / "habitat.html").read_text()
 

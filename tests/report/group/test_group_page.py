@@ -65,7 +65,7 @@ def test_the_page_says_what_the_tables_hold(shared: Path) -> None:
     found, axes = sections(shared), read_rows(shared / "axes.csv")
     for row in axes:
         assert f"Axis {row['axis']} {100 * float(row['explained']):.1f} %" in found["axes"]
-    assert "The strength was chosen by the loss of records in blocks" in found["path"]
+    assert "The strength was selected by the loss of records in held-out spatial blocks" in found["path"]
     near = read_rows(shared / "relatives.csv")[0]
     assert near["relative"] in found["each"]
     assert "within 2e−05 nats per record" in found["fit"]
@@ -144,12 +144,12 @@ def test_groups_with_no_axis_or_one_have_a_page(layers: Stack, tmp_path: Path, r
     found = sections(tmp_path / "group")
     if rank == 0:
         assert set(found) == {"axes", "path", "each", "fit", "settings"}
-        assert "No axis entered" in found["axes"]
+        assert "The model has no axes" in found["axes"]
         assert "axes" not in files
         assert "No axis entered" in make_page(read_results(tmp_path / "group")).split("<section", 1)[0]
     else:
         assert list(found) == ORDER
-        assert "With one axis" in found["biplot"]
+        assert "A species with a positive slope" in found["biplot"]
         assert (tmp_path / "group" / "biplot.svg").is_file()
 
 
@@ -175,7 +175,7 @@ def test_a_strength_that_was_given_is_told_apart_from_one_that_was_chosen(layers
            "gap": 1e-5, "chosen": True}  # fmt: skip
     written(model_of(layers, 6, path=[row], known=False), layers, tmp_path / "group")
     found = sections(tmp_path / "group")["path"]
-    assert "The strength was given" in found
+    assert "The user set the strength" in found
     assert "Held-out" not in found
 
 
