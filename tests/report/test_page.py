@@ -250,7 +250,7 @@ def test_a_survey_shows_its_measures_and_calibration(full: Path, shown: Reader, 
     bins = [{"predicted": 0.1, "observed": 0.05, "count": 20}, {"predicted": 0.8, "observed": 0.6, "count": 9}]
     survey = {"presences": 7, "absences": 22, "auc": 0.8125, "brier": 0.1375, "calibration": bins}
     page = Reader(make_page(change(copy(full, tmp_path / "copy"), presence_absence=survey)))
-    for text in ("0.8125", "0.1375", "7 sites with the species and 22 without"):
+    for text in ("0.8125", "0.1375", "7 presence and 22 absence sites"):
         assert text in page.sections["survey"]
     assert "survey" not in shown.sections
 
