@@ -128,7 +128,7 @@ class ConditionalMaxent(Classifier):
     ----------
     classes_ : (C,) array
     solution_ : Solution
-        `.status`, `.gap` (over all features of all classes; with trees over the features found), `.objective`, `.history`, `.seconds`.
+        `.status`, `.gap` (over all features; with trees over the features found), `.objective`, `.history`, `.seconds`.
     regularization_ : str
         The penalty.
     multiplier_ : float
