@@ -148,7 +148,7 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "validation": lambda p, w: paths.draw_validation(_validation(), p, paper=w),
         "multipliers": lambda p, w: paths.draw_multipliers(*_multipliers(), p, title="Aus bus", paper=w),
         "penalties": lambda p, w: assessment.draw_prices(_structure(), p, w),
-        "families": partial(_charts, [_bars("Families", {"loss of gain without it": [0.3, 0.1], "penalty": [1.0, 0.5]})]),
+        "families": partial(_charts, [_bars("Families", {"gain": [0.3, 0.1], "penalty": [1.0, 0.5]})]),
         "interactions": partial(_charts, [_bars("Interaction (nats)", {"": [2.0, 1.0]})]),
         "variograms": lambda p, w: variables.draw_variograms(_autocorrelation(), p, w),
         "correlation": lambda p, w: variables.draw_correlation(_collinearity(), p, paper=w),
