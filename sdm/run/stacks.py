@@ -71,7 +71,7 @@ def write_stacks(
     nowhere = np.empty(0)  # no records are drawn on a picture of many species
     draw_richness(places, folder / STACK_FILES["picture"], nowhere, nowhere, paper_of(options.output))
     excluded = len(rows) - len(maps)
-    titles = {"sum": "sum of suitabilities", "threshold": f"number of species above their cutoff, {rule}"}
+    titles = {"sum": "sum of suitabilities", "threshold": f"number of species above their threshold, {rule}"}
     without = f"; {excluded:,} without a map left out" if excluded else ""
     return [
         f"richness of {len(maps):,} species ({titles[how]}): {places[how].name}, {summary.text}{without}"
