@@ -1,4 +1,4 @@
-"""The charts of a model from its stored tables and numbers: pages, files and plots show the same ones."""
+"""Charts of a model from its stored tables and numbers, shared by pages, files and plots."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -47,24 +47,24 @@ Rugs = Mapping[str, Sequence[Rug]]
 
 
 def ranked_variables(results: Results) -> list[str]:
-    """Return the variables by importance, the most important first: as permutation says, else contribution."""
+    """Return the variables by permutation importance, else by contribution, in decreasing order."""
     return list(importance_chart(*stored_importance(results)).names)
 
 
 def ranked(results: Results, groups: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """Return rows by variable, those of the most important first; what has no rank keeps its order, last."""
+    """Return rows by variable, in order of importance; variables without importance are last."""
     place = {name: k for k, name in enumerate(ranked_variables(results))}
     return {name: groups[name] for name in sorted(groups, key=lambda name: place.get(name, len(place)))}
 
 
 def response_charts(results: Results, rugs: Rugs, kinds: Sequence[str] = RESPONSES) -> dict[str, CurveChart]:
-    """Return the responses to every variable, the most important first, with the limits over replicates."""
+    """Return the responses to every variable in order of importance, with the limits over replicates."""
     label, heights = SCALES.get(results.curve_scale, results.curve_scale), _heights(results)
     bands, marginal = rows_by(results.table("bands"), "variable"), CURVES["marginal"][0]
     found = {}
     for variable, rows in ranked(results, rows_by(results.table("curves"), "variable")).items():
         shown = response_curves([row for row in rows if row.get("kind") in kinds])
-        if marginal in shown and variable in bands:  # which is at the same places
+        if marginal in shown and variable in bands:  # bands have the same values of x
             limits = column(bands[variable], "lower"), column(bands[variable], "upper")
             shown[marginal] = replace(shown[marginal], limits=limits)
         if shown:
@@ -74,10 +74,10 @@ def response_charts(results: Results, rugs: Rugs, kinds: Sequence[str] = RESPONS
 
 
 def effect_charts(results: Results, rugs: Rugs) -> dict[str, CurveChart]:
-    """Return the effects of every variable on the score, on one scale, so that strong ones look strong."""
+    """Return the effects of every variable on the score, on a common scale."""
     known = ranked(results, rows_by(results.table("curves"), "variable"))
     effects = [row for rows in known.values() for row in rows if row.get("kind") in EFFECTS]
-    scores = response_range(EXPONENT, column(effects, "response"))  # one for all, so that charts can be compared
+    scores = response_range(EXPONENT, column(effects, "response"))  # one range, so that charts are comparable
     found = {}
     for variable, rows in known.items():
         for kind, part in rows_by(rows, "kind").items():
@@ -99,7 +99,7 @@ def band_charts(results: Results) -> dict[str, CurveChart]:
 
 
 def share_charts(results: Results) -> dict[str, CurveChart]:
-    """Return the probabilities of all classes along every variable, in the colours of the classes."""
+    """Return the class probabilities along every variable, in the colours of the classes."""
     table = results.table("class curves") or results.table("curves")
     if not table or "probability" not in table[0]:
         return {}
@@ -116,7 +116,7 @@ def share_charts(results: Results) -> dict[str, CurveChart]:
 
 
 def stored_folds(results: Results) -> dict[str, list[Row]]:
-    """Return the rows of the records that every fold holds out: numbers in their order, then other names."""
+    """Return the records by the fold that holds them out: numbered folds in order, then other names."""
     rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
     groups = rows_by(rows, "fold")
     return {
@@ -126,7 +126,7 @@ def stored_folds(results: Results) -> dict[str, list[Row]]:
 
 
 def importance_of(results: Results) -> BarChart | None:
-    """Return the importance of the variables; None where it was not measured."""
+    """Return the importance of the variables; None if it was not measured."""
     permuted, contributed = stored_importance(results)
     return importance_chart(permuted, contributed) if permuted or contributed else None
 
@@ -148,8 +148,7 @@ def roc_of(results: Results) -> LineChart | None:
 
 
 def model_charts(results: Results) -> dict[str, Sequence[Chart]]:
-    """Return the charts of a model of one species or of classes, by the names of their files; some are panels of one
-    file."""
+    """Return the charts of a species or class model by the names of their files; some files have several panels."""
     rugs, bands = rugs_of(results), band_charts(results)
     marginal, alone = (response_charts(results, rugs, (kind,)) for kind in RESPONSES)
     curves, effects = marginal or share_charts(results), effect_charts(results, rugs)
@@ -164,7 +163,7 @@ def model_charts(results: Results) -> dict[str, Sequence[Chart]]:
 
 
 def _measured_charts(results: Results) -> dict[str, Chart]:
-    """Return the charts of what was measured, by the names of their files."""
+    """Return the charts of the assessment by the names of their files."""
     found: dict[str, Chart] = {}
     if results.option("output.curves"):
         omission = results.table("omission")
@@ -180,7 +179,7 @@ def _measured_charts(results: Results) -> dict[str, Chart]:
 
 
 def _structure_charts(results: Results) -> dict[str, Chart]:
-    """Return what every family of a structural model adds, and its strongest pairs of variables."""
+    """Return the charts of a structural model: gain by family, and interactions."""
     families = rows_of(results.tree("structure").get("families"))
     pairs, found = rows_of(results.tree("structure").get("interactions"))[:MOST_PAIRS], dict[str, Chart]()
     if families:
@@ -196,7 +195,7 @@ def _structure_charts(results: Results) -> dict[str, Chart]:
 
 
 def response_curves(rows: list[Row]) -> dict[str, ResponseCurve]:
-    """Return the responses to one variable by name, each in its colour; effects on the score are not among them."""
+    """Return the responses to one variable by name, with their colours; without effects on the score."""
     kinds = rows_by(rows, "kind")
     names = {kind: called for kind, called in CURVES.items() if kind in kinds and kind not in EFFECTS}
     return {name: replace(stored_curve(kinds[kind]), colour=colour) for kind, (name, colour) in names.items()}
@@ -205,8 +204,8 @@ def response_curves(rows: list[Row]) -> dict[str, ResponseCurve]:
 def rugs_of(results: Results) -> dict[str, tuple[Rug, ...]]:
     """Return the values of continuous variables at presences and at the background, from the model file.
 
-    The file keeps the places of a fit in their order, presences last. That they are is checked by their mean, which it
-    keeps too: presences that had weights, or of which some were not kept, are not shown.
+    The file contains the points of a fit in their order, presences last. The stored mean of the presences verifies
+    this: weighted or incomplete presences are not shown.
     """
     model = results.model
     reference = getattr(model, "reference", None)
@@ -224,7 +223,7 @@ def rugs_of(results: Results) -> dict[str, tuple[Rug, ...]]:
 
 
 def _presence_rows(results: Results, reference: Any) -> Any:
-    """Return which places of a reference are presences; None where that is not sure."""
+    """Return which points of a reference are presences; None if this cannot be verified."""
     typical = reference.typical
     if typical is None:
         return None
@@ -237,12 +236,12 @@ def _presence_rows(results: Results, reference: Any) -> Any:
 
 
 def _spread(values: Any) -> list[float]:
-    """Return some of many values, spread over all of them in their order."""
+    """Return at most `MOST_STROKES` values, at even ranks."""
     return [float(value) for value in evenly(np.sort(values), MOST_STROKES)]
 
 
 def stored_curve(rows: list[Row], name: str = "response", category: str = "class") -> ResponseCurve:
-    """Return the curve that a table holds in long form."""
+    """Return the curve that a table contains in long form."""
     inside = [v for row, v in zip(rows, column(rows, "value")) if row.get("in training range") == "True"]
     categories = [row.get(category, "") for row in rows]
     return ResponseCurve(
@@ -255,6 +254,6 @@ def stored_curve(rows: list[Row], name: str = "response", category: str = "class
 
 
 def _heights(results: Results) -> Range | None:
-    """Return the range that responses are drawn in, the same for all variables; None where it is not known."""
+    """Return the common range of responses; None if it is unknown."""
     rows = [row for row in results.table("curves") if row.get("kind") not in EFFECTS]
     return response_range(results.curve_scale, column(rows, "response"))

@@ -1,7 +1,6 @@
 """Metadata of a model: the ODMAP protocol (Zurell et al. 2020), and rangeModelMetadata (Merow et al. 2019).
 
-The columns of the ODMAP table are those of the files that the ODMAP application writes and reads: section,
-subsection, element, Value.
+The columns of the ODMAP table are the columns of the ODMAP application: section, subsection, element, Value.
 """
 
 import csv
@@ -18,7 +17,7 @@ from sdm.storage.files import to_json, write_text
 from sdm.types import Numbers
 
 ELEMENTS = Path(__file__).parents[1] / "templates" / "odmap.csv"
-"""Every element of the protocol, and the rows of the page (the beginnings of section and name) that fill it in."""
+"""Elements of the protocol, with the rows of the page (start of section and name) that they contain."""
 Protocol = dict[str, list[tuple[str, str]]]
 _ASSUMED = {
     "species": "The species is in equilibrium with its environment. The records are a sample of its occurrences, with "

@@ -28,7 +28,7 @@ MOST_ROWS = 400  # of the table of layers
 
 
 def scenario_table(results: Results) -> Context | None:
-    """Return one row per case, in columns that have something in them."""
+    """Return one row per case, in the columns that have values."""
     stored = stored_projection(results)
     rows = [(case, _measures(case)) for case in stored.cases]
     titles = dict.fromkeys(title for _, own in rows for title in own)
@@ -46,7 +46,7 @@ def scenario_table(results: Results) -> Context | None:
 
 
 def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
-    """Return the figures of a case by title: each as a number to sort by, and as text."""
+    """Return the numbers of a case by title: each as a number for sorting, and as text."""
     changed = {"Gain (km²)": "gain", "Loss (km²)": "loss", REACH: "out_of_reach"}
     areas = {title: (area := case.changed(key), words.whole(area)) for title, key in changed.items()}
     net, shift, direction = case.net_percent, number(case.tree("shift").get("km")), case.tree("shift").get("direction")
@@ -65,7 +65,7 @@ def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
 
 
 def panel_section(results: Results, budget: int = BUDGET) -> Context | None:
-    """Return the panel that compares scenarios, and the picture for where it cannot be shown."""
+    """Return the panel that compares scenarios, and its static picture."""
     stored = stored_projection(results)
     size = FULL if results.option("output.page_map") == "full" else (budget,)
     live, image = panel(stored, *size), _picture(stored, "maps")
@@ -76,7 +76,7 @@ def panel_section(results: Results, budget: int = BUDGET) -> Context | None:
 
 
 def extrapolation_section(results: Results) -> Context | None:
-    """Return how many cells are outside the training range, by variable and scenario."""
+    """Return the share of cells outside the training range, by variable and scenario."""
     cases = [case for case in stored_projection(results).scenarios if case.tree("outside")]
     if not cases:
         return None
@@ -107,7 +107,7 @@ def change_section(results: Results) -> Context | None:
 
 
 def across_section(results: Results) -> Context | None:
-    """Return what groups of scenarios agree on."""
+    """Return the agreement within groups of scenarios."""
     rows = [_group_row(group) for group in stored_projection(results).groups]
     if not rows:
         return None
@@ -115,7 +115,7 @@ def across_section(results: Results) -> Context | None:
 
 
 def variance_section(results: Results) -> Context | None:
-    """Return which part of the variance between maps has which source."""
+    """Return the variance between maps by source."""
     stored = stored_projection(results)
     named = [(str(row.get("source")), number(row.get("share")), row) for row in stored.sources]
     known = [(name, share, row) for name, share, row in named if share is not None]
@@ -133,7 +133,7 @@ def variance_section(results: Results) -> Context | None:
 
 
 def shift_section(results: Results) -> Context | None:
-    """Return how the means of the variables differ from the reference, over scenarios."""
+    """Return the shifts of the means of the variables from the reference."""
     stored = stored_projection(results)
     names = dict.fromkeys(name for case in stored.cases for name in case.tree("variables"))
     rows = []
@@ -150,19 +150,19 @@ def shift_section(results: Results) -> Context | None:
 
 
 def mapping_section(results: Results) -> Context | None:
-    """Return which file and band every variable of every scenario was read from."""
+    """Return file and band of every variable in every scenario."""
     rows = results.table("mapping")
     return {"rows": rows[:MOST_ROWS], "left_out": max(0, len(rows) - MOST_ROWS)} if rows else None
 
 
 def notice_section(results: Results) -> Context | None:
-    """Return what the projection had to say of its input."""
+    """Return the notes of the projection about its input."""
     found = words.notes(results)
     return {"notices": found} if found else None
 
 
 def fitted_section(results: Results) -> Context | None:
-    """Return the scenarios of a model for its own page: of itself, or links to those of its species or classes."""
+    """Return the scenarios of a model for its page, or links to the projections of its species or classes."""
     own = projection_of(results)
     if own is not None:
         place = own.page.parent.resolve()

@@ -1,4 +1,4 @@
-"""Sections that pages of several kinds share: each reads stored results, and returns None where they have none."""
+"""Sections that several kinds share: each reads stored results, and returns None without content."""
 
 import math
 from collections.abc import Callable
@@ -29,22 +29,22 @@ from sdm.types import Numbers
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
 MOST_FOLDS = 24
-WITHOUT_SCRIPTS = 700  # pixels across, of the map that is shown where scripts do not run
+WITHOUT_SCRIPTS = 700  # width in pixels of the static map
 
 
 def image(results: Results, key: str, wide: int = WIDE) -> str | None:
-    """Return a stored picture as the text of a data address; None where it is not there."""
+    """Return a stored picture as a data URL; None without the picture."""
     path = results.path(key)
     return None if path is None else shown_picture(path, wide)
 
 
 def shown_map(results: Results) -> Context:
-    """Return the live map, and the stored picture for where it cannot be shown."""
+    """Return the live map and the static picture."""
     layers = results.map_layers()
     first = image(results, "probability picture", WITHOUT_SCRIPTS) if len(results.classes) == 2 else None
     live = live_map(results)
     if live is not None:
-        projected = projection_of(results)  # whose maps the live map shows too
+        projected = projection_of(results)  # whose maps the live map contains
         cases = StoredProjection(projected.folder, projected.numbers).cases if projected else []
         live["hatched"] = any(case.novelty for case in cases)
     return {
@@ -75,7 +75,7 @@ def importance(results: Results) -> Context | None:
 
 
 def tuning(results: Results) -> Context | None:
-    """Return the settings that a search tried, and how one was chosen."""
+    """Return the compared settings, and the selected one."""
     rows = results.table("tune") or results.table("multipliers")
     if not (results.tree("tuning") or rows):
         return None
@@ -89,7 +89,7 @@ def tuning(results: Results) -> Context | None:
 
 
 def variable_section(results: Results) -> Context | None:
-    """Return which variables were left out and why, with the pictures of correlations and of the reduction."""
+    """Return the dropped variables with their reasons, and the figures of correlations and backward elimination."""
     found = results.tree("variable_selection")
     if not found:
         return None
@@ -107,7 +107,7 @@ def variable_section(results: Results) -> Context | None:
 
 
 def validation(results: Results) -> Context | None:
-    """Return the table of folds, means with their deviations, and where the folds lie."""
+    """Return the table of folds, the means with their standard deviations, and the map of folds."""
     found = results.tree("cross_validation")
     rows = rows_of(found.get("rows") or found.get("folds"))
     if not rows:
@@ -127,7 +127,7 @@ def validation(results: Results) -> Context | None:
 
 
 def fold_map(results: Results) -> Markup | None:
-    """Draw where the records of each fold lie."""
+    """Draw the locations of the records of each fold."""
     folds = stored_folds(results)
     if not folds or len(folds) > MOST_FOLDS:
         return None
@@ -150,7 +150,7 @@ def fold_map(results: Results) -> Markup | None:
 
 
 def _survey(results: Results) -> Context | None:
-    """Return the measures at sites with absences, and the calibration curve."""
+    """Return the measures at presence and absence sites, and the calibration curve."""
     found = results.tree("presence_absence")
     rows = rows_of(found.get("calibration") or results.numbers.get("calibration"))
     if not found and not rows:
@@ -171,7 +171,7 @@ def null_model_section(results: Results) -> Context | None:
 
 
 def roc_section(results: Results) -> Context | None:
-    """Return the ROC curve: records found against the background, or the absences, that are predicted."""
+    """Return the ROC curve."""
     chart = roc_of(results)
     if chart is None:
         return None
@@ -179,7 +179,7 @@ def roc_section(results: Results) -> Context | None:
 
 
 def thresholds(results: Results) -> Context | None:
-    """Return the thresholds, with area and omission."""
+    """Return the thresholds with area and omission."""
     rows = {key: row for key, row in results.tree("thresholds").items() if isinstance(row, dict)}
     if not rows:
         return None
@@ -194,19 +194,19 @@ def thresholds(results: Results) -> Context | None:
 
 
 def always(results: Results) -> Context:
-    """Return nothing beside the results: the template takes all from them."""
+    """Return an empty context, for templates that read the results alone."""
     return {}
 
 
 @dataclass(frozen=True)
 class AreaWords:
-    """What a threshold costs beside omission: a part of the background, or of the absences."""
+    """Texts about the area above a threshold: a share of the background, or of the absences."""
 
-    head: str  # of the column of a table
-    predicted: str  # beside the live map
-    subject: str  # with omission, of a sentence
+    head: str  # heading of a column
+    predicted: str  # next to the live map
+    subject: str  # subject of a sentence
     explanation: str
-    source: str  # of the figures beside the live map
+    source: str  # origin of the numbers next to the live map
 
 
 OF_BACKGROUND = AreaWords(
@@ -271,7 +271,7 @@ ODMAP = PageSection("odmap", "ODMAP", lambda results: {"protocol": protocol(resu
 
 
 def curves(results: Results) -> Numbers | None:
-    """Return the response curves with the limits over replicates, the effects on the score, and the surfaces."""
+    """Return the response curves with their limits over replicates, the effects on the score, and the surfaces."""
     rugs, bands = rugs_of(results), results.table("bands")
     found = {
         "responses": [svg(chart) for chart in response_charts(results, rugs).values()],
@@ -282,7 +282,7 @@ def curves(results: Results) -> Numbers | None:
 
 
 def _surfaces(results: Results) -> list[dict[str, str]]:
-    """Return the pictures of responses to two variables at a time."""
+    """Return the figures of responses to two variables."""
     pairs = dict.fromkeys((row.get("first", ""), row.get("second", "")) for row in results.table("surfaces"))
     found = [(pair, results.plot(f"surface_{safe_name(pair[0])}_{safe_name(pair[1])}.png")) for pair in pairs]
     return [
@@ -293,7 +293,7 @@ def _surfaces(results: Results) -> list[dict[str, str]]:
 
 
 def class_curves(results: Results) -> Numbers | None:
-    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
+    """Return the response curves of presence, or the probabilities of all classes in their colours."""
     found, shares = curves(results) or {}, share_charts(results)
     if found.get("responses") or not shares:
         return found or None
