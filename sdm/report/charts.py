@@ -208,8 +208,8 @@ def curve_chart(
         colour = k if curve.colour is None else curve.colour
         dash = 0 if shares else colour if isinstance(colour, int) else k
         lines.append(Line(name, curve.x, curve.y, colour, dash, curve.limits))
-    ways = {"small": True, "legend": not shares}
-    return LineChart(title, variable, y_label, lines, None, y_range, first.inside, **ways, rugs=rugs)
+    style = {"small": True, "legend": not shares}
+    return LineChart(title, variable, y_label, lines, None, y_range, first.inside, **style, rugs=rugs)
 
 
 def _spread(curve: ResponseCurve) -> Values | None:
@@ -227,8 +227,8 @@ def fold_colours(count: int) -> list[str]:
 def most_frequent(amounts: Sequence[float]) -> tuple[list[int], str]:
     """Return the most frequent classes of a legend in their order, and a text for the number of others."""
     ranked = [k for k in sorted(range(len(amounts)), key=lambda k: -amounts[k]) if amounts[k] > 0]
-    left = len(ranked) - LEGEND
-    return sorted(ranked[:LEGEND]), f"and {left} more" if left > 0 else ""
+    omitted = len(ranked) - LEGEND
+    return sorted(ranked[:LEGEND]), f"and {omitted} more" if omitted > 0 else ""
 
 
 def importance_chart(permutation: Sequence[Row], contribution: Sequence[Row] = ()) -> BarChart:
@@ -258,17 +258,17 @@ def jackknife_charts(rows: Sequence[Row]) -> dict[str, BarChart]:
         "test_auc": "Test AUC", "train_loss": "Training log loss", "test_loss": "Test log loss",
     }  # fmt: skip
     names = list(dict.fromkeys(str(row["variable"]) for row in rows if row.get("variable")))
-    known = {(str(row.get("variable") or ""), str(row.get("kind"))): row for row in rows}
+    by_variable = {(str(row.get("variable") or ""), str(row.get("kind"))): row for row in rows}
     charts = {}
     for key, title in titles.items():
         groups = [
-            Bars(title, [number(known.get((name, kind), {}).get(key)) for name in names])
+            Bars(title, [number(by_variable.get((name, kind), {}).get(key)) for name in names])
             for kind, title in (("without", "without the variable"), ("only", "the variable alone"))
         ]
         values = [value for bars in groups for value in bars.values if value is not None]
         if not values:
             continue
-        level = number(known.get(("", "all"), {}).get(key))
+        level = number(by_variable.get(("", "all"), {}).get(key))
         low = min(0.5, *values) if key.endswith("auc") else 0.0
         rule = None if level is None else ("all variables", level)
         charts[key] = BarChart(f"Jackknife: {title[0].lower()}{title[1:]}", title, names, groups, rule, low)
@@ -298,9 +298,9 @@ def roc_chart(rows: Sequence[Row], scores: Mapping[str, float | None]) -> LineCh
         if f"{data.capitalize()} omission" in rows[0] and across_by in rows[0]:
             across, missed = column(rows, across_by), column(rows, f"{data.capitalize()} omission")
             score = number(scores.get(data))
-            said = "" if score is None else f" (AUC {score:.3f})"
-            found = [1 - v for v in missed]
-            lines.append(Line(f"{data} {'sites' if absences else 'records'}{said}", across, found, k, k))
+            auc_text = "" if score is None else f" (AUC {score:.3f})"
+            sensitivity = [1 - v for v in missed]
+            lines.append(Line(f"{data} {'sites' if absences else 'records'}{auc_text}", across, sensitivity, k, k))
     lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
     title = f"Receiver operating characteristic (ROC) of {noun} against {other}"
     labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"

@@ -53,11 +53,11 @@ class Picture:
     @property
     def known_bounds(self) -> tuple[float, float, float, float]:
         """Left, bottom, right and top of the pixels with a value; of all pixels if there are none."""
-        known = np.isfinite(self.values)
-        if not known.any():
+        has_value = np.isfinite(self.values)
+        if not has_value.any():
             return self.bounds
-        (left, bottom, right, top), (high, wide) = self.bounds, known.shape
-        rows, columns = (np.flatnonzero(known.any(axis=k))[[0, -1]] + [0, 1] for k in (1, 0))
+        (left, bottom, right, top), (high, wide) = self.bounds, has_value.shape
+        rows, columns = (np.flatnonzero(has_value.any(axis=k))[[0, -1]] + [0, 1] for k in (1, 0))
         x, y = left + (right - left) * columns / wide, top - (top - bottom) * rows / high
         return float(x[0]), float(y[1]), float(x[1]), float(y[0])
 
@@ -103,14 +103,14 @@ def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:
     if source.dtypes[0] != "uint8":
         return {}
     words = [(*key.rpartition("_")[::2], label) for key, label in source.tags().items()]
-    named = {code: label for what, code, label in words if what in ("class", "variable")}
+    named = {code: label for kind, code, label in words if kind in ("class", "variable")}
     labels = {int(code): label for code, label in named.items() if code.isdecimal()}
     try:
         table = {code: hex_colour(colour[:3]) for code, colour in source.colormap(1).items()}
     except ValueError:  # no colour table
         table = {}
-    own = [hex_colour(colour) for colour in palette(len(labels))]
-    return {code: (labels[code], table.get(code, own[k])) for k, code in enumerate(sorted(labels))}
+    colours = [hex_colour(colour) for colour in palette(len(labels))]
+    return {code: (labels[code], table.get(code, colours[k])) for k, code in enumerate(sorted(labels))}
 
 
 def thumbnail(path: Path, top: float | None) -> str:

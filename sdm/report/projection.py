@@ -54,8 +54,8 @@ class StoredCase:
     @property
     def title(self) -> str:
         """The title of the case."""
-        found = self.numbers.get("title")
-        return REFERENCE if self.is_reference and not found else str(found or "scenario")
+        title = self.numbers.get("title")
+        return REFERENCE if self.is_reference and not title else str(title or "scenario")
 
     @property
     def fields(self) -> dict[str, str]:
@@ -64,10 +64,10 @@ class StoredCase:
 
     def raster(self, key: str) -> Path | None:
         """Return the path of a map; None without it. `presence` has the threshold of the projection."""
-        found = tree_of(self.numbers, "files").get(key)
-        if isinstance(found, dict):
-            found = found.get(self.rule) if self.rule in found else None
-        return inside(self.folder, found)
+        name = tree_of(self.numbers, "files").get(key)
+        if isinstance(name, dict):
+            name = name.get(self.rule) if self.rule in name else None
+        return inside(self.folder, name)
 
     @property
     def novelty(self) -> str | None:
@@ -100,15 +100,15 @@ class StoredCase:
     @property
     def centroid(self) -> tuple[float, float] | None:
         """The centroid of the suitable area, in the coordinates of the raster."""
-        own = self.tree("centroid")
-        x, y = number(own.get("x")), number(own.get("y"))
+        point = self.tree("centroid")
+        x, y = number(point.get("x")), number(point.get("y"))
         return None if x is None or y is None else (x, y)
 
     def outside_by_variable(self) -> dict[str, float]:
         """Return the share of cells outside the training range by variable, including new categories."""
-        found = self.tree("outside")
-        parts = {**tree_of(found, "variables"), **tree_of(found, "unseen_categories")}
-        shares = {str(name): number(own.get("share")) for name, own in parts.items() if isinstance(own, dict)}
+        outside = self.tree("outside")
+        parts = {**tree_of(outside, "variables"), **tree_of(outside, "unseen_categories")}
+        shares = {str(name): number(part.get("share")) for name, part in parts.items() if isinstance(part, dict)}
         return {name: share for name, share in shares.items() if share is not None}
 
 
@@ -177,8 +177,8 @@ class StoredProjection:
         number that 99 % of the cells below 0 (of all cells if none is below 0) do not exceed."""
         paths = [path for case in self.cases if (path := case.raster("mess"))]
         values = [read_picture(path, MESS_PIXELS).values.ravel() for path in paths]
-        known = np.concatenate([part[np.isfinite(part)] for part in values]) if values else np.empty(0)
-        sizes = -known[known < 0.0] if np.any(known < 0.0) else known
+        finite = np.concatenate([part[np.isfinite(part)] for part in values]) if values else np.empty(0)
+        sizes = -finite[finite < 0.0] if np.any(finite < 0.0) else finite
         most = float(np.percentile(sizes, 99)) if sizes.size else MOST_MESS
         return next((step for step in (LEAST_MESS, 2.0, 5.0, 10.0, 20.0, 50.0) if step >= most), MOST_MESS)
 
@@ -190,9 +190,9 @@ class StoredProjection:
         """Return the fields with more than one value over the scenarios, and their values in order."""
         named = self.numbers.get("fields")
         listed = map(str, named) if isinstance(named, list) else ()
-        known = dict.fromkeys([*listed, *(name for case in self.scenarios for name in case.fields)])
-        values = {name: list(dict.fromkeys(case.fields.get(name, "") for case in self.scenarios)) for name in known}
-        return {name: found for name, found in values.items() if len(found) > 1}
+        names = dict.fromkeys([*listed, *(name for case in self.scenarios for name in case.fields)])
+        values = {name: list(dict.fromkeys(case.fields.get(name, "") for case in self.scenarios)) for name in names}
+        return {name: listed_values for name, listed_values in values.items() if len(listed_values) > 1}
 
 
 def has_species_titles(numbers: Numbers) -> bool:
@@ -249,8 +249,8 @@ def worst_change(cases: Sequence[StoredCase]) -> float | None:
 
 def mean_change(cases: Sequence[StoredCase]) -> float | None:
     """Return the mean change of the suitable area over scenarios, in percent of the reference."""
-    known = [value for case in cases if (value := case.net_percent) is not None]
-    return math.fsum(known) / len(known) if known else None
+    changes = [value for case in cases if (value := case.net_percent) is not None]
+    return math.fsum(changes) / len(changes) if changes else None
 
 
 def most_outside(cases: Sequence[StoredCase]) -> float | None:

@@ -180,8 +180,8 @@ class Results:
     @property
     def classes(self) -> list[str]:
         """The labels of the classes; empty for other models."""
-        found = self.numbers.get("classes")
-        return [str(label) for label in found] if isinstance(found, list) else []
+        labels = self.numbers.get("classes")
+        return [str(label) for label in labels] if isinstance(labels, list) else []
 
     @property
     def tested(self) -> bool:
@@ -271,11 +271,11 @@ def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Result
     `class_of` returns the class of a kind."""
     place = Path(place)
     if place.is_dir():
-        found = stored_numbers(place)
-        if len(found) != 1:
-            many = f"{len(found)} models" if found else "no results of `sdm fit`"
+        paths = stored_numbers(place)
+        if len(paths) != 1:
+            many = f"{len(paths)} models" if paths else "no results of `sdm fit`"
             raise DataError(f"{place} has {many}: expected the folder of one model, or its model file")
-        return _read(found[0], class_of)
+        return _read(paths[0], class_of)
     path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
         raise DataError(f"{place} has no {path.name} in its folder: the HTML report needs the complete results folder")
@@ -289,10 +289,10 @@ def find_results(place: Path) -> list[Path]:
         raise DataError(f"{place} does not exist: expected a results folder of sdm, or a model file in one")
     if not place.is_dir():
         return [place]
-    found = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
-    if not found:
+    paths = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
+    if not paths:
         raise DataError(f"{place} has no results of `sdm fit`: expected its output folder, or a model file")
-    return found
+    return paths
 
 
 def species_folders(place: Path) -> list[Path]:
@@ -317,8 +317,8 @@ def read_rows(path: Path) -> list[Row]:
 def add_rows(path: Path, rows: Sequence[Numbers]) -> Path:
     """Add rows to a table and create it if necessary; skip rows that it contains."""
     earlier: list[Numbers] = [*read_rows(path)] if path.exists() else []
-    known = [{key: value for key, value in row.items() if value != ""} for row in earlier]
-    fresh = [row for row in rows if {key: value for key, value in row.items() if value != ""} not in known]
+    present = [{key: value for key, value in row.items() if value != ""} for row in earlier]
+    fresh = [row for row in rows if {key: value for key, value in row.items() if value != ""} not in present]
     return write_text(path, table_text([*earlier, *fresh]), overwrite=True)
 
 
@@ -365,16 +365,16 @@ def rows_by(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
 
 def stored_numbers(folder: Path, *kinds: str) -> list[Path]:
     """Return the files of numbers in a folder, of some kinds or of all."""
-    found = []
+    paths = []
     for path in sorted(folder.glob("*.json")):
         try:
             tree = load_json(path)
         except (OSError, ValueError):
             continue
-        own = _kind(path, tree)
-        if own is not None and (not kinds or own in kinds):
-            found.append(path)
-    return found
+        kind = _kind(path, tree)
+        if kind is not None and (not kinds or kind in kinds):
+            paths.append(path)
+    return paths
 
 
 def _kind(path: Path, tree: object) -> str | None:

@@ -45,11 +45,11 @@ def _column(values: list[Any]) -> "pyarrow.Array":
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     plain = [None if _missing(value) else value for value in plain]
     try:
-        found = pyarrow.array(plain)
+        column = pyarrow.array(plain)
     except (pyarrow.ArrowException, OverflowError):
-        found = None
-    if found is not None and str(found.type) in TYPES:
-        return found
+        column = None
+    if column is not None and str(column.type) in TYPES:
+        return column
     return pyarrow.array([None if value is None else str(value) for value in plain], pyarrow.string())
 
 
@@ -91,14 +91,14 @@ class FailureGroup:
 def group_failures(rows: Iterable[Row]) -> list[FailureGroup]:
     """Return the failures of a run by reason, in decreasing frequency; messages that differ only in the name of the
     species or in numbers have one reason."""
-    found: dict[str, tuple[dict[str, None], list[str]]] = {}
+    by_reason: dict[str, tuple[dict[str, None], list[str]]] = {}
     for row in rows:
         if error := str(row.get("error") or ""):
-            said = without_name(error, str(row.get("species", "")))
-            texts, species = found.setdefault(_NUMBER.sub("…", said), ({}, []))
-            texts[said] = None
+            message = without_name(error, str(row.get("species", "")))
+            texts, species = by_reason.setdefault(_NUMBER.sub("…", message), ({}, []))
+            texts[message] = None
             species.append(str(row.get("species", "")))
-    groups = [FailureGroup(_common(texts), species) for texts, species in found.values()]
+    groups = [FailureGroup(_common(texts), species) for texts, species in by_reason.values()]
     return sorted(groups, key=lambda group: -len(group.species))
 
 
@@ -116,5 +116,5 @@ def _common(texts: Iterable[str]) -> str:
 def without_name(error: str, species: str) -> str:
     """Return a message without the name of the species before it, and with `the species` in place of the name inside
     it."""
-    said = error.removeprefix(f"{species}: ")
-    return re.sub(rf"(?<!\w){re.escape(species)}(?!\w)", "the species", said) if species else said
+    message = error.removeprefix(f"{species}: ")
+    return re.sub(rf"(?<!\w){re.escape(species)}(?!\w)", "the species", message) if species else message

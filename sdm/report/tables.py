@@ -49,9 +49,9 @@ def _cells(column: "pd.Series") -> "Sequence[str]":
         cells = [text.removesuffix(".0") for text in texts]
     else:
         code, words = pd.factorize(column)
-        known = np.array([*(_in_marks(quoted(str(word))) for word in words), ""], dtype=object)
-        return list(known[code])  # the code of missing values is -1, the last
-    return ["" if gone else cell for gone, cell in zip(missing, cells)] if missing.any() else cells
+        shown = np.array([*(_in_marks(quoted(str(word))) for word in words), ""], dtype=object)
+        return list(shown[code])  # the code of missing values is -1, the last
+    return ["" if is_missing else cell for is_missing, cell in zip(missing, cells)] if missing.any() else cells
 
 
 def _in_marks(text: str) -> str:

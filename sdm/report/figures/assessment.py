@@ -111,18 +111,18 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
     places = np.unique([row["multiplier"] for row in rows])
     gaps = np.diff(np.log(places)) if len(places) > 1 and places[0] > 0 else np.array([0.2])
     apart = min(0.16 * float(gaps.min()), 0.05)  # shifts that separate the whiskers of the lines
-    for k, (label, own) in enumerate(list(groups.items())[:MOST_LINES]):
-        own = sorted(own, key=lambda row: row["multiplier"])
+    for k, (label, settings) in enumerate(list(groups.items())[:MOST_LINES]):
+        settings = sorted(settings, key=lambda row: row["multiplier"])
         shift = np.exp(apart * (k - (min(len(groups), MOST_LINES) - 1) / 2))
-        x, y = np.array([row["multiplier"] for row in own]) * shift, [row[by] for row in own]
-        error = [standard_error(row, by) for row in own]
-        known = None if all(e is None for e in error) else [e or 0.0 for e in error]
-        ways: dict[str, Any] = {"fmt": "o-" if k < len(COLOURS) else "s--", "color": COLOURS[k % len(COLOURS)]}
-        ways |= {"ms": 3, "lw": 1.0, "capsize": 1.5, "elinewidth": 0.7}
-        axes.errorbar(x, y, yerr=known, label=drawable(label or "model", 30), **ways)
+        x, y = np.array([row["multiplier"] for row in settings]) * shift, [row[by] for row in settings]
+        error = [standard_error(row, by) for row in settings]
+        whiskers = None if all(e is None for e in error) else [e or 0.0 for e in error]
+        style: dict[str, Any] = {"fmt": "o-" if k < len(COLOURS) else "s--", "color": COLOURS[k % len(COLOURS)]}
+        style |= {"ms": 3, "lw": 1.0, "capsize": 1.5, "elinewidth": 0.7}
+        axes.errorbar(x, y, yerr=whiskers, label=drawable(label or "model", 30), **style)
     chosen = rows[best]
-    at = list(groups).index(chosen["label"])
-    shift = np.exp(apart * (at - (min(len(groups), MOST_LINES) - 1) / 2)) if at < MOST_LINES else 1.0
+    line = list(groups).index(chosen["label"])
+    shift = np.exp(apart * (line - (min(len(groups), MOST_LINES) - 1) / 2)) if line < MOST_LINES else 1.0
     ring: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": "black", "mew": 1.2, "ls": "none"}
     axes.plot(chosen["multiplier"] * shift, chosen[by], "o", label="selected", **ring)
     if len(places) > 1:
@@ -133,8 +133,8 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
     axes.grid(alpha=0.3, lw=0.5)
     bars = any(standard_error(row, by) is not None for row in rows)
     tidy(axes, x="Regularisation multiplier", y=f"{measure_name(by)} (± standard error)" if bars else measure_name(by))
-    left = len(groups) - MOST_LINES
-    title = f"{MOST_LINES} of {len(groups)} settings" if left > 0 else None
+    omitted = len(groups) - MOST_LINES
+    title = f"{MOST_LINES} of {len(groups)} settings" if omitted > 0 else None
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
     axes.legend(fontsize=SMALL, title=title, title_fontsize=SMALL, **place)
     return axes
@@ -143,8 +143,8 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
 def standard_error(row: Numbers, by: str) -> float | None:
     """Return the standard error of a mean over folds; None if it is unknown."""
     spread, folds = row.get(f"{by.removesuffix('.avg')}.sd"), row.get("folds")
-    known = by.endswith(".avg") and isinstance(spread, (int, float)) and np.isfinite(spread) and bool(folds)
-    return float(spread) / float(np.sqrt(folds)) if known and spread is not None and folds is not None else None
+    is_mean = by.endswith(".avg") and isinstance(spread, (int, float)) and np.isfinite(spread) and bool(folds)
+    return float(spread) / float(np.sqrt(folds)) if is_mean and spread is not None and folds is not None else None
 
 
 def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str = "", paper: Paper = PLAIN) -> Path:
@@ -156,12 +156,12 @@ def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str 
     groups: dict[tuple[str, int], list[CurvePoint]] = {}
     for point in points:
         groups.setdefault((point.label, 0 if kind == "learning" else point.presences), []).append(point)
-    several = len({size for _, size in groups}) > 1
-    for k, ((label, size), own) in enumerate(groups.items()):
-        x = np.array([p.presences if kind == "learning" else p.multiplier for p in own], dtype=float)
-        loss = np.array([p.loss for p in own])
-        spread = np.array([p.loss_sd for p in own])
-        text = f"{label}, {size} presences" if several else label
+    many_sizes = len({size for _, size in groups}) > 1
+    for k, ((label, size), points_of_line) in enumerate(groups.items()):
+        x = np.array([p.presences if kind == "learning" else p.multiplier for p in points_of_line], dtype=float)
+        loss = np.array([p.loss for p in points_of_line])
+        spread = np.array([p.loss_sd for p in points_of_line])
+        text = f"{label}, {size} presences" if many_sizes else label
         colour = COLOURS[k % len(COLOURS)]
         axes.plot(x, loss, "o-", ms=2.5, lw=1.1, color=colour, label=text)
         if np.isfinite(spread).all():
@@ -184,7 +184,7 @@ def draw_surface(surface: Surface, scale: str, path: Path, paper: Paper = PLAIN)
     figure, axes = one_plot(COLUMN, 68.0, paper)
     top = 1.0 if scale in ("cloglog", "logistic") else None
     values = zip(surface.classes, (surface.x, surface.y))
-    sides = [np.arange(len(names)) if names else own for names, own in values]
+    sides = [np.arange(len(names)) if names else numbers for names, numbers in values]
     image = axes.pcolormesh(*sides, surface.z.T, cmap="viridis", vmin=0, vmax=top, shading="nearest")
     for axis, names, mark in zip((axes.xaxis, axes.yaxis), surface.classes, (axes.axvline, axes.axhline)):
         if names:
@@ -249,8 +249,8 @@ def plot_stored_folds(results: Results, ax: Axes | None = None) -> Axes:
 
 def _stored_places(results: Results) -> FoldPlaces:
     folds, land = stored_folds(results), main_picture(results)
-    rows = [row for own in folds.values() for row in own]
-    group = np.repeat(np.arange(len(folds)), [len(own) for own in folds.values()])
+    rows = [row for fold in folds.values() for row in fold]
+    group = np.repeat(np.arange(len(folds)), [len(fold) for fold in folds.values()])
     places = np.array(column(rows, "X")), np.array(column(rows, "Y"))
     return FoldPlaces(places, group, list(folds), geographic=land is not None and land.geographic, land=land)
 

@@ -85,8 +85,8 @@ def draw_corner(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
     traits, features = (list(dict.fromkeys(sorted(str(row[key]) for row in rows))) for key in ("trait", "feature"))
     weight, unsure = np.zeros((len(traits), len(features))), np.zeros((len(traits), len(features)), dtype=bool)
     for row in rows:
-        at = traits.index(str(row["trait"])), features.index(str(row["feature"]))
-        weight[at], unsure[at] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
+        cell = traits.index(str(row["trait"])), features.index(str(row["feature"]))
+        weight[cell], unsure[cell] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
     text = "Interactions of traits and features", "negative – interaction – positive (pale: 95 % interval includes 0)"
     return save(_table_figure(weight, unsure, traits, features, *text, paper), path)
 
@@ -214,12 +214,12 @@ def hang(forest: Forest) -> list[TreeRow]:
         for s in reversed(list(parent)):
             if parent[s][0] >= 0:
                 below[parent[s][0]] += below[s]
-        at: dict[int, int] = {-1: -1}
+        row_of: dict[int, int] = {-1: -1}
         todo = [(middle, 0)]
         while todo:
             s, depth = todo.pop()
-            at[s] = len(rows)
-            rows.append(TreeRow(s, at[parent[s][0]], parent[s][1], depth))
+            row_of[s] = len(rows)
+            rows.append(TreeRow(s, row_of[parent[s][0]], parent[s][1], depth))
             children = [t for t in parent if parent[t][0] == s]
             todo += [(t, depth + 1) for t in sorted(children, key=lambda t: -below[t])]
     return rows
@@ -258,8 +258,8 @@ def _draw_tree(
         if row.edge >= 0:
             x = rows[row.parent].depth
             axes.plot([x, x], [row.parent, y], color="#bbbbbb", lw=0.8, zorder=1)
-            known = (edges[row.edge][key] for key in ("weight", "sd"))
-            style = link_style(*(float("nan") if value is None else float(value) for value in known))
+            values = (edges[row.edge][key] for key in ("weight", "sd"))
+            style = link_style(*(float("nan") if value is None else float(value) for value in values))
             axes.plot([x, row.depth], [y, y], zorder=2, **style)
         text = safe_text(str(species[row.species]), 30)
         italic: dict[str, Any] = {"fontsize": SMALL, "fontstyle": "italic"}
@@ -275,15 +275,15 @@ def _draw_weights(axes: Axes, rows: Sequence[TreeRow], edges: Sequence[Numbers])
     linked = [y for y, row in enumerate(rows) if row.edge >= 0]
     weights = np.array([edges[rows[y].edge]["weight"] for y in linked])
     spread = np.array([edges[rows[y].edge]["sd"] for y in linked], dtype=np.float64)
-    known = np.isfinite(spread)
-    if known.any():
-        axes.errorbar(weights, linked, xerr=np.where(known, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
+    finite = np.isfinite(spread)
+    if finite.any():
+        axes.errorbar(weights, linked, xerr=np.where(finite, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
     for sure in (True, False):
-        at = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
-        colours = [_colour(weights[k]) for k in at]
+        part = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
+        colours = [_colour(weights[k]) for k in part]
         faces = colours if sure else "white"
-        axes.scatter(weights[at], np.array(linked)[at], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
-    wide = np.where(known, spread, 0.0)
+        axes.scatter(weights[part], np.array(linked)[part], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
+    wide = np.where(finite, spread, 0.0)
     low, high = float(np.min(weights - wide, initial=0.0)), float(np.max(weights + wide, initial=0.0))
     room = 0.04 * (high - low)  # at least ten floors to each side, so that negligible weights look negligible
     axes.set_xlim(min(low - room, -10 * FLOOR), max(high + room, 10 * FLOOR))
@@ -291,14 +291,14 @@ def _draw_weights(axes: Axes, rows: Sequence[TreeRow], edges: Sequence[Numbers])
     axes.tick_params(axis="x", labelsize=SMALL)
     axes.tick_params(axis="y", left=False, labelleft=False)
     axes.grid(axis="x", alpha=0.3)
-    for weight, what in ((FULL, "co-occurrence"), (-FULL, "avoidance")):
-        axes.plot([], [], label=what, **{**link_style(weight, float("nan")), "lw": 2.5})
+    for weight, label in ((FULL, "co-occurrence"), (-FULL, "avoidance")):
+        axes.plot([], [], label=label, **{**link_style(weight, float("nan")), "lw": 2.5})
     axes.plot([], [], label=f"weight below {FLOOR:g}", **link_style(0.0, float("nan")))
-    if known.any():
+    if finite.any():
         axes.plot([], [], label="below its standard deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=SMALL, handlelength=3.2, frameon=False)
     text = "Association with the parent on the left"
-    axes.set_xlabel(f"{text} (± standard deviation)" if known.any() else text, fontsize=SMALL)
+    axes.set_xlabel(f"{text} (± standard deviation)" if finite.any() else text, fontsize=SMALL)
 
 
 def link_style(weight: float, sd: float) -> Numbers:

@@ -74,12 +74,12 @@ def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, l
     places = np.arange(len(names), dtype=float)
     thick = 0.38 if len(chart.groups) > 1 else 0.7
     for k, bars in enumerate(chart.groups):
-        at = places + (k - (len(chart.groups) - 1) / 2) * 0.4
+        positions = places + (k - (len(chart.groups) - 1) / 2) * 0.4
         values = [np.nan if v is None else v - chart.low for v in bars.values[:MOST_BARS]]
         colour = BAR_COLOURS[k % len(BAR_COLOURS)]
         error = None if bars.spread is None else [s or 0.0 for s in bars.spread[:MOST_BARS]]
         whisker: dict[str, Any] = {"xerr": error, "ecolor": WHISKER, "error_kw": {"lw": 0.8}}
-        _edge(axes.barh(at, values, thick, chart.low, color=colour, label=bars.name, **whisker))
+        _edge(axes.barh(positions, values, thick, chart.low, color=colour, label=bars.name, **whisker))
     if chart.rule is not None:
         axes.axvline(chart.rule[1], color=colour_of(RULE), lw=1.0, ls="--", label=chart.rule[0])
     axes.set_yticks(places, [safe_text(text, letters) for text in names], style="italic" if chart.species else "normal")
@@ -185,10 +185,10 @@ def _columns(axes: Axes, chart: ColumnChart) -> None:
     width = 0.8 if chart.stacked else 0.8 / len(chart.groups)
     for k, bars in enumerate(chart.groups):
         values = np.array([v or 0.0 for v in bars.values])
-        at = places if chart.stacked else places + (k - (len(chart.groups) - 1) / 2) * width
+        positions = places if chart.stacked else places + (k - (len(chart.groups) - 1) / 2) * width
         colour = colour_of(k if bars.colour is None else bars.colour)
         error = None if bars.spread is None else [s or 0.0 for s in bars.spread]
-        _edge(axes.bar(at, values, width, below, color=colour, yerr=error, ecolor=WHISKER, label=bars.name))
+        _edge(axes.bar(positions, values, width, below, color=colour, yerr=error, ecolor=WHISKER, label=bars.name))
         below = below + values if chart.stacked else below
     if any(v is not None and v < 0 for bars in chart.groups for v in bars.values):
         axes.axhline(0.0, color=GREY, lw=0.6)
@@ -219,9 +219,9 @@ def _biplot_figure(chart: Biplot, paper: Paper) -> Sheet:
     edge = np.full(len(points), -chart.reach)
     axes.plot(points[:, 0], edge, "|", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
     axes.plot(edge, points[:, 1], "_", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
-    known = {tip.arrow for tip in chart.named}
+    labelled = {tip.arrow for tip in chart.named}
     for k, (x, y) in enumerate(chart.tips):
-        colour, width = (INK, 1.2) if k in known else (FAINT, 0.7)
+        colour, width = (INK, 1.2) if k in labelled else (FAINT, 0.7)
         axes.plot([0.0, x], [0.0, y], color=colour, lw=width, zorder=2)
         axes.plot([x], [y], "o", color=colour, ms=3.5, zorder=2)
     for tip in chart.named:

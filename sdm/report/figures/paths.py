@@ -85,8 +85,8 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     """Draw the mean held-out loss with its standard error along the path, and mark the two selected tolerances."""
     tolerance = _tolerances(np.append(0.0, validation.nu[np.isfinite(validation.nu)]))
     losses = validation.at(1.0 / tolerance)
-    known = np.all(np.isfinite(losses), axis=0)
-    tolerance, losses = tolerance[known], losses[:, known]
+    has_loss = np.all(np.isfinite(losses), axis=0)
+    tolerance, losses = tolerance[has_loss], losses[:, has_loss]
     mean = losses.mean(axis=0)
     error = losses.std(axis=0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else np.zeros_like(mean)
     figure, axes = one_plot(1.5 * COLUMN, 85.0, paper)

@@ -46,7 +46,7 @@ def dark_charts() -> str:
     priority over attributes.
     """
     turned = {**NEUTRAL, **{colour.lower(): on_dark(colour) for colour in COLOURS}}
-    rules = [f'.chart [{what}="{old}"]{{{what}:{new}}}' for old, new in turned.items() for what in ("stroke", "fill")]
+    rules = [f'.chart [{name}="{old}"]{{{name}:{new}}}' for old, new in turned.items() for name in ("stroke", "fill")]
     return "@media screen and (prefers-color-scheme:dark){" + "".join(rules) + "}\n"
 
 
@@ -130,13 +130,13 @@ def page_text(results: Results, page: Page) -> str:
 def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
     """Render a template. The page allows its own scripts by their digest, and no others."""
     code = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in (SCRIPT, *scripts))
-    own = {
+    assets = {
         # files of this package, not of the user
         "style": Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + dark_charts()),  # noqa: S704
         "script": Markup(code),  # noqa: S704
         "digest": base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii"),
     }
-    page = _environment().get_template(template).render(context | own)
+    page = _environment().get_template(template).render(context | assets)
     return page.encode(errors="backslashreplace").decode()  # file names can contain surrogates
 
 

@@ -134,9 +134,9 @@ def _name_width(rows: Sequence[Row]) -> float:
     return round(min(max(14.0, 0.66 * longest + 1.0), 30.0), 1)
 
 
-def _against(known: Iterable[str]) -> str | None:
+def _against(columns: Iterable[str]) -> str | None:
     """Return the comparison data of the AUC in the table; None without an AUC."""
-    keys = set(known)
+    keys = set(columns)
     if not any(key.startswith("auc") for key in keys):
         return None
     return "absences" if "training_presences" not in keys else "background"
@@ -144,9 +144,9 @@ def _against(known: Iterable[str]) -> str | None:
 
 def _columns(rows: Sequence[Row]) -> list[Numbers]:
     """Return the columns between name and status: the predefined ones first, then all others."""
-    there = dict.fromkeys(key for row in rows for key, value in row.items() if value != "")
-    keys = [key for key in COLUMNS if key in there]
-    keys += [key for key in there if key not in (*COLUMNS, *HEAD, *TAIL, *IN_TABLE_ALONE)]
+    filled = dict.fromkeys(key for row in rows for key, value in row.items() if value != "")
+    keys = [key for key in COLUMNS if key in filled]
+    keys += [key for key in filled if key not in (*COLUMNS, *HEAD, *TAIL, *IN_TABLE_ALONE)]
     columns = []
     for key in keys:
         title, kind, digits = COLUMNS.get(key, (key, "figure", 4))
@@ -164,8 +164,8 @@ def _data(
     lists.
     """
     statuses = list(dict.fromkeys(row.get("status", "") for row in rows))
-    said = [row.get("error", "").removeprefix(f"{row.get('species')}: ") for row in rows]
-    errors = list(dict.fromkeys(text for text in said if text))
+    reports = [row.get("error", "").removeprefix(f"{row.get('species')}: ") for row in rows]
+    errors = list(dict.fromkeys(text for text in reports if text))
     code, message = ({text: k for k, text in enumerate(texts)} for texts in (statuses, errors))
     group_of = {species: k for k, group in enumerate(groups) for species in group}
     return {
@@ -177,9 +177,9 @@ def _data(
         ],
         "status": [code[row.get("status", "")] for row in rows],
         "statuses": statuses,
-        "error": [message[text] if text else -1 for text in said],
+        "error": [message[text] if text else -1 for text in reports],
         "errors": errors,
-        "reason": [group_of[row.get("species", "")] if text else -1 for row, text in zip(rows, said)],
+        "reason": [group_of[row.get("species", "")] if text else -1 for row, text in zip(rows, reports)],
         "reasons": reasons,
         "columns": columns,
         "values": [[_value(row.get(column["key"], ""), column["kind"]) for row in rows] for column in columns],
@@ -204,10 +204,10 @@ def _value(text: str, kind: str) -> float | int | str | None:
     """Return a cell of the table: text, or a rounded number; None if it is empty."""
     if kind == "text":
         return text or None
-    found = number(text)
-    if found is None:
+    finite = number(text)
+    if finite is None:
         return None
-    short = float(f"{found:.{DIGITS}g}") if kind != "whole" else found
+    short = float(f"{finite:.{DIGITS}g}") if kind != "whole" else finite
     return int(short) if short.is_integer() else short
 
 
@@ -274,8 +274,8 @@ def _shown(stored: StoredProjection) -> tuple[StoredCase, Path, str] | None:
         case = stored.scenarios[min(changed)[1]]
         if path := case.raster("change"):
             return case, path, "change"
-    found = [(case, path) for case in stored.cases if (path := case.raster("suitability"))]
-    return (*found[0], "suitability") if found else None
+    maps = [(case, path) for case in stored.cases if (path := case.raster("suitability"))]
+    return (*maps[0], "suitability") if maps else None
 
 
 def _largest(values: list[float | None]) -> float | None:

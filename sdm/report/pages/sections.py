@@ -90,40 +90,40 @@ def tuning(results: Results) -> Context | None:
 
 def variable_section(results: Results) -> Context | None:
     """Return the dropped variables with their reasons, and the figures of correlations and backward elimination."""
-    found = results.tree("variable_selection")
-    if not found:
+    selection = results.tree("variable_selection")
+    if not selection:
         return None
     pictures = {name: results.plot(f"{name}.png") for name in ("correlation", "reduction")}
     return {
-        "candidates": found.get("candidates"),
-        "kept": found.get("kept") if isinstance(found.get("kept"), list) else [],
-        "dropped": rows_of(found.get("dropped")),
-        "constant": found.get("constant") if isinstance(found.get("constant"), list) else [],
-        "points": found.get("points"),
-        "over": found.get("over"),
-        "steps": rows_of(found.get("steps")),
+        "candidates": selection.get("candidates"),
+        "kept": selection.get("kept") if isinstance(selection.get("kept"), list) else [],
+        "dropped": rows_of(selection.get("dropped")),
+        "constant": selection.get("constant") if isinstance(selection.get("constant"), list) else [],
+        "points": selection.get("points"),
+        "over": selection.get("over"),
+        "steps": rows_of(selection.get("steps")),
         **{name: None if path is None else shown_picture(path) for name, path in pictures.items()},
     }
 
 
 def validation(results: Results) -> Context | None:
     """Return the table of folds, the means with their standard deviations, and the map of folds."""
-    found = results.tree("cross_validation")
-    rows = rows_of(found.get("rows") or found.get("folds"))
+    folds = results.tree("cross_validation")
+    rows = rows_of(folds.get("rows") or folds.get("folds"))
     if not rows:
         return None
-    mean = found["mean"] if isinstance(found.get("mean"), dict) else {}
+    mean = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
     averages = [
         {"name": key.removesuffix(".avg"), "mean": value, "sd": mean.get(f"{key.removesuffix('.avg')}.sd")}
         for key, value in mean.items()
         if not key.endswith(".sd")
     ]
     columns = [key for key in rows[0] if not isinstance(rows[0][key], (dict, list))]
-    blocks, picture = found.get("blocks"), results.plot("variograms.png")
-    context = {"method": found.get("method"), "places": fold_map(results)}
+    blocks, picture = folds.get("blocks"), results.plot("variograms.png")
+    context = {"method": folds.get("method"), "places": fold_map(results)}
     if isinstance(blocks, dict):
         context |= {"blocks": blocks.get("text"), "variograms": None if picture is None else shown_picture(picture)}
-    return {**context, "background": found.get("background"), "rows": rows, "columns": columns, "averages": averages}
+    return {**context, "background": folds.get("background"), "rows": rows, "columns": columns, "averages": averages}
 
 
 def fold_map(results: Results) -> Markup | None:
@@ -134,8 +134,8 @@ def fold_map(results: Results) -> Markup | None:
     step = -(-sum(map(len, folds.values())) // MOST_DOTS)
     groups = []
     for (label, rows), colour in zip(folds.items(), charts.fold_colours(len(folds))):
-        own = rows[::step]
-        places = [(x, y) for x, y in zip(column(own, "X"), column(own, "Y")) if math.isfinite(x) and math.isfinite(y)]
+        part = rows[::step]
+        places = [(x, y) for x, y in zip(column(part, "X"), column(part, "Y")) if math.isfinite(x) and math.isfinite(y)]
         name = f"fold {label} ({len(rows):,})"
         groups.append(charts.Line(name, [x for x, _ in places], [y for _, y in places], colour))
     if not any(group.x for group in groups):
@@ -151,23 +151,23 @@ def fold_map(results: Results) -> Markup | None:
 
 def _survey(results: Results) -> Context | None:
     """Return the measures at presence and absence sites, and the calibration curve."""
-    found = results.tree("presence_absence")
-    rows = rows_of(found.get("calibration") or results.numbers.get("calibration"))
-    if not found and not rows:
+    stored = results.tree("presence_absence")
+    rows = rows_of(stored.get("calibration") or results.numbers.get("calibration"))
+    if not stored and not rows:
         return None
     measures = [
         (name, value)
-        for name, value in found.items()
+        for name, value in stored.items()
         if name not in ("presences", "absences") and isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    sites = {key: found.get(key) for key in ("presences", "absences", "of")}
+    sites = {key: stored.get(key) for key in ("presences", "absences", "of")}
     return {**sites, "measures": measures, "chart": svg(charts.calibration_chart(rows)) if rows else None}
 
 
 def null_model_section(results: Results) -> Context | None:
     """Return the tests against null models."""
-    found = results.tree("null_models")
-    return {"iterations": found.get("iterations"), "tests": rows_of(found.get("tests"))} if found else None
+    stored = results.tree("null_models")
+    return {"iterations": stored.get("iterations"), "tests": rows_of(stored.get("tests"))} if stored else None
 
 
 def roc_section(results: Results) -> Context | None:
@@ -183,11 +183,11 @@ def thresholds(results: Results) -> Context | None:
     rows = {key: row for key, row in results.tree("thresholds").items() if isinstance(row, dict)}
     if not rows:
         return None
-    known = {"cumulative": "Cumulative", "cloglog": "Cloglog", "probability": "Probability"}
+    titles = {"cumulative": "Cumulative", "cloglog": "Cloglog", "probability": "Probability"}
     return {
         "rows": rows,
         "area_key": results.area_key,
-        "scales": [(title, key) for key, title in known.items() if any(key in row for row in rows.values())],
+        "scales": [(title, key) for key, title in titles.items() if any(key in row for row in rows.values())],
         "binomial": any(number(row.get("binomial")) is not None for row in rows.values()),
         "chosen": results.option("predict.threshold"),
     }
@@ -273,29 +273,29 @@ ODMAP = PageSection("odmap", "ODMAP", lambda results: {"protocol": protocol(resu
 def curves(results: Results) -> Numbers | None:
     """Return the response curves with their limits over replicates, the effects on the score, and the surfaces."""
     rugs, bands = rugs_of(results), results.table("bands")
-    found = {
+    charts_by_kind = {
         "responses": [svg(chart) for chart in response_charts(results, rugs).values()],
         "effects": [svg(chart) for chart in effect_charts(results, rugs).values()],
         "surfaces": _surfaces(results),
     }
-    return {**found, "banded": bool(bands), "rugged": bool(rugs)} if any(found.values()) else None
+    return {**charts_by_kind, "banded": bool(bands), "rugged": bool(rugs)} if any(charts_by_kind.values()) else None
 
 
 def _surfaces(results: Results) -> list[dict[str, str]]:
     """Return the figures of responses to two variables."""
     pairs = dict.fromkeys((row.get("first", ""), row.get("second", "")) for row in results.table("surfaces"))
-    found = [(pair, results.plot(f"surface_{safe_name(pair[0])}_{safe_name(pair[1])}.png")) for pair in pairs]
+    paths = [(pair, results.plot(f"surface_{safe_name(pair[0])}_{safe_name(pair[1])}.png")) for pair in pairs]
     return [
         {"picture": shown_picture(path), "text": f"Response to {first} and {second}"}
-        for (first, second), path in found
+        for (first, second), path in paths
         if path is not None
     ]
 
 
 def class_curves(results: Results) -> Numbers | None:
     """Return the response curves of presence, or the probabilities of all classes in their colours."""
-    found, shares = curves(results) or {}, share_charts(results)
-    if found.get("responses") or not shares:
-        return found or None
+    context, shares = curves(results) or {}, share_charts(results)
+    if context.get("responses") or not shares:
+        return context or None
     legend = [(row.get("class", ""), row.get("colour", "")) for row in results.table("classes")]
-    return {**found, "responses": [svg(chart) for chart in shares.values()], "legend": legend}
+    return {**context, "responses": [svg(chart) for chart in shares.values()], "legend": legend}

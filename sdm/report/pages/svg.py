@@ -78,13 +78,13 @@ def svg(chart: Chart) -> Markup:
 
 def svg_file(charts: Sequence[Chart]) -> str:
     """Return the text of an SVG file with charts side by side, in the colours of a light page."""
-    made = [_drawn(chart) for chart in charts]
-    across = min(3, len(made))
-    wide, high = (max(size[k] for _, size in made) for k in (0, 1))
-    size = f"{wide * across:g} {high * -(-len(made) // across):g}"
+    drawings = [_drawn(chart) for chart in charts]
+    across = min(3, len(drawings))
+    wide, high = (max(size[k] for _, size in drawings) for k in (0, 1))
+    size = f"{wide * across:g} {high * -(-len(drawings) // across):g}"
     parts = [
         f'<g transform="translate({k % across * wide:g} {k // across * high:g})">{drawn}</g>'
-        for k, (drawn, _) in enumerate(made)
+        for k, (drawn, _) in enumerate(drawings)
     ]
     letters = f'font-family="{LETTERS}" font-size="13" fill="{INK}"'
     width, height = size.split()
@@ -121,8 +121,8 @@ def _lines(chart: LineChart) -> Drawn:
         if line.limits is not None:
             sides = [[(frame.x(a), frame.y(b)) for a, b in zip(line.x, side)] for side in line.limits]
             around = [place for place in [*sides[0], *sides[1][::-1]] if all(map(math.isfinite, place))]
-            told = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
-            parts.append(f'<polygon points="{told}" fill="{colour}" fill-opacity=".18"/>')
+            outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
+            parts.append(f'<polygon points="{outline}" fill="{colour}" fill-opacity=".18"/>')
         points = [(frame.x(a), frame.y(b)) for a, b in zip(line.x, line.y)]
         parts.append(_path(points, colour, DASHES[line.dash % len(DASHES)], 2.0))
         if line.sizes is not None:
@@ -139,9 +139,9 @@ def _rug(rug: Rug, frame: Frame) -> str:
     low, high = frame.x_range
     places = sorted({round(frame.x(v), 1) for v in rug.values if low <= v <= high})
     y, down = (frame.top, "v7") if rug.top else (frame.size[1] - frame.bottom, "v-7")
-    told = "".join(f"M{x:g} {y:g}{down}" for x in places)
+    ticks = "".join(f"M{x:g} {y:g}{down}" for x in places)
     colour = escape(colour_of(rug.colour))
-    return f'<path d="{told}" fill="none" stroke="{colour}" stroke-opacity=".55"/>' if told else ""
+    return f'<path d="{ticks}" fill="none" stroke="{colour}" stroke-opacity=".55"/>' if ticks else ""
 
 
 def _columns(chart: ColumnChart) -> Drawn:
@@ -235,10 +235,10 @@ def _biplot(chart: Biplot) -> Drawn:
     spots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in places)
     rug = "".join(f"M{x:.1f} {floor:.1f}v-6M{frame.left:.1f} {y:.1f}h6" for x, y in places)
     parts.append(f'<g fill="#9aa5ac" fill-opacity=".55">{spots}</g><path d="{rug}" stroke="#9aa5ac" fill="none"/>')
-    known = {tip.arrow for tip in chart.named}
+    labelled = {tip.arrow for tip in chart.named}
     for k, (x, y) in enumerate(chart.tips):
         tip = frame.x(x), frame.y(y)
-        colour, width = (colour_of(0), 1.4) if k in known else ("#8fa3b0", 0.9)
+        colour, width = (colour_of(0), 1.4) if k in labelled else ("#8fa3b0", 0.9)
         parts.append(_path([middle, tip], colour, "", width))
         parts.append(f'<circle cx="{tip[0]:.1f}" cy="{tip[1]:.1f}" r="2.6" fill="{colour}"/>')
     for one in chart.named:
@@ -305,8 +305,8 @@ def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: 
     parts.append(_text(centre, high - 6, short(x_label, int(2 * min(centre, wide - centre) / _NARROW)), "middle"))
     if y_label:
         middle = (frame.top + floor) / 2
-        said = escape(short(y_label, int(high / _NARROW) - 2))
-        parts.append(f'<text transform="translate(13 {middle:.1f}) rotate(-90)" text-anchor="middle">{said}</text>')
+        text = escape(short(y_label, int(high / _NARROW) - 2))
+        parts.append(f'<text transform="translate(13 {middle:.1f}) rotate(-90)" text-anchor="middle">{text}</text>')
     return "".join(parts)
 
 
@@ -316,8 +316,8 @@ def _legend(entries: Sequence[Key], width: float) -> tuple[str, float]:
         return "", 12.0
     x, y, parts = 10.0, 14.0, []
     for name, colour, dash in entries:
-        said = short(name, 44)
-        room = 30 + _LETTER * len(said) + 14
+        text = short(name, 44)
+        room = 30 + _LETTER * len(text) + 14
         if x + room - 14 > width and x > 10:
             x, y = 10.0, y + 17
         tint = escape(colour_of(colour))
@@ -325,20 +325,20 @@ def _legend(entries: Sequence[Key], width: float) -> tuple[str, float]:
             parts.append(f'<circle cx="{x + 11:.1f}" cy="{y - 4:.1f}" r="4" fill="{tint}"/>')
         else:
             parts.append(_path([(x, y - 4), (x + 24, y - 4)], tint, DASHES[dash % len(DASHES)], 3.0))
-        parts.append(_text(x + 30, y, said, "start"))
+        parts.append(_text(x + 30, y, text, "start"))
         x += room
     return "".join(parts), y + 12
 
 
 def _path(points: Sequence[tuple[float, float]], colour: str, dash: str, width: float) -> str:
     """Draw a line through points, with gaps at values that are not finite."""
-    told, pen = [], "M"
+    steps, pen = [], "M"
     for x, y in points:
-        known = math.isfinite(x) and math.isfinite(y)
-        told += [f"{pen}{x:.1f} {y:.1f}"] if known else []
-        pen = "L" if known else "M"
+        finite = math.isfinite(x) and math.isfinite(y)
+        steps += [f"{pen}{x:.1f} {y:.1f}"] if finite else []
+        pen = "L" if finite else "M"
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<path d="{"".join(told)}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
+    return f'<path d="{"".join(steps)}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
 
 
 def _rect(x: float, y: float, width: float, height: float, colour: str) -> str:

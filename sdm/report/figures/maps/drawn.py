@@ -88,11 +88,11 @@ def label_axes(axes: Axes, frame: MapFrame, *, names: bool = True) -> None:
         tidy(axes, x="Easting (km)", y="Northing (km)")
 
 
-def add_scale_bar(axes: Axes, frame: MapFrame, there: NDArray[np.bool_] | None = None) -> None:
+def add_scale_bar(axes: Axes, frame: MapFrame, mask: NDArray[np.bool_] | None = None) -> None:
     """Draw a scale bar in the corner with the fewest data, if distances are known."""
     if frame.scale_bar is not None:
         letters = FontProperties(size=SMALL)
-        bar = AnchoredSizeBar(axes.transData, *frame.scale_bar, emptiest(there), borderpad=0.3, fontproperties=letters)
+        bar = AnchoredSizeBar(axes.transData, *frame.scale_bar, emptiest(mask), borderpad=0.3, fontproperties=letters)
         bar.patch.set(alpha=0.6, lw=0)
         bar.set_in_layout(False)
         axes.add_artist(bar)
@@ -153,8 +153,8 @@ def class_keys(
     labels: Sequence[str], colours: Sequence[str], amounts: Sequence[float], longest: int = LONGEST
 ) -> list[Patch]:
     """Return the legend of the most frequent classes, with the number of others."""
-    there, more = most_frequent(amounts)
-    keys = [Patch(color=colours[k], label=safe_text(labels[k], longest)) for k in there]
+    codes, more = most_frequent(amounts)
+    keys = [Patch(color=colours[k], label=safe_text(labels[k], longest)) for k in codes]
     return [*keys, Patch(alpha=0.0, label=more)] if more else keys
 
 
@@ -241,12 +241,12 @@ def draw_colours(raster: Path, titles: Sequence[str], path: Path, paper: Paper =
     frame = MapFrame.of(first)
     figure, axes = one_plot(COLUMN, min(max(COLUMN * frame.tall * 0.86 + 14.0, 40.0), 220.0), paper)
     values = np.stack([np.nan_to_num(band.values) / 255.0 for band in bands], axis=-1)
-    there = np.isfinite(first.values)
-    image = np.concatenate([values, there[..., None].astype(values.dtype)], axis=-1)
+    mask = np.isfinite(first.values)
+    image = np.concatenate([values, mask[..., None].astype(values.dtype)], axis=-1)
     show(axes, image, first)
     axes.set_facecolor(NOWHERE)
     label_axes(axes, frame)
-    add_scale_bar(axes, frame, there)
+    add_scale_bar(axes, frame, mask)
     keys = [Patch(color=colour, label=safe_text(title, 50)) for colour, title in zip(PRIMARIES, titles)]
     figure.legend(handles=keys, loc="outside upper center", ncols=1, fontsize=SMALL, frameon=False)
     return save(figure, path)

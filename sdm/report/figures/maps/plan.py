@@ -133,11 +133,11 @@ def round_below(value: float) -> float:
     return max((f * power for f in (1, 2, 5) if f * power <= value * (1 + 1e-9)), default=power)
 
 
-def emptiest(there: NDArray[np.bool_] | None) -> str:
+def emptiest(mask: NDArray[np.bool_] | None) -> str:
     """Return the corner of a north-up map with the fewest data."""
     corners = ("lower left", "lower right", "upper left", "upper right")
-    if there is None or there.size == 0:
+    if mask is None or mask.size == 0:
         return corners[0]
-    high, wide = (max(1, round(0.2 * there.shape[0])), max(1, round(0.35 * there.shape[1])))
-    parts = (there[-high:, :wide], there[-high:, -wide:], there[:high, :wide], there[:high, -wide:])
+    high, wide = (max(1, round(0.2 * mask.shape[0])), max(1, round(0.35 * mask.shape[1])))
+    parts = (mask[-high:, :wide], mask[-high:, -wide:], mask[:high, :wide], mask[:high, -wide:])
     return corners[int(np.argmin([np.count_nonzero(part) for part in parts]))]

@@ -79,28 +79,28 @@ def draw_scenarios(
         return None
     frame = MapFrame.of(panels[0].picture)
     aspect = min(max(1 / frame.tall, 0.4), 3.0)
-    found = spanned(projection, [panel.case for panel in scenarios], aspect)
-    places = _below(found, len(reference)) if found else _wrapped(len(panels), aspect)
+    layout = spanned(projection, [panel.case for panel in scenarios], aspect)
+    places = _below(layout, len(reference)) if layout else _wrapped(len(panels), aspect)
     width = paper.width or (COLUMN if len(panels) == 1 else PAGE)
     wide = min(width / places.columns, 85.0)
     high = min(max(wide / aspect, 22.0), 215.0 / places.rows)
     shades = _shades(projection, panels, what)
     # space for the headings and the caption
-    extra = 20.0 if (found and reference) or len(panels) == 1 else 31.0
-    figure = new_figure(width, (high + (1.5 if found else 5.5)) * places.rows + extra, paper)
+    extra = 20.0 if (layout and reference) or len(panels) == 1 else 31.0
+    figure = new_figure(width, (high + (1.5 if layout else 5.5)) * places.rows + extra, paper)
     grid = figure.add_gridspec(places.rows, places.columns)
     drawn: list[Axes] = []
     letters = max(8, int(wide / 1.9))
     for panel, place in zip(panels, places.of):
         axes = figure.add_subplot(grid[place])
         image = _map(axes, panel, shades, frame, (wide / INCH, high / INCH))
-        if found is None or panel.case.is_reference:
+        if layout is None or panel.case.is_reference:
             axes.set_title(safe_text(panel.case.title, letters), fontsize=SMALL, pad=3)
         drawn.append(axes)
-    if found is not None:
+    if layout is not None:
         drawn += _name_fields(figure, grid, places, dict(zip(places.of, drawn)), len(reference), letters)
     key = None
-    if found is not None and reference:
+    if layout is not None and reference:
         key = figure.add_subplot(grid[0, 1:])
         key.set_axis_off()
     _explain(figure, drawn, key, image, shades, projection, panels, len(mapped) - len(scenarios))
@@ -255,13 +255,13 @@ def _hatch_key(panels: Sequence[Panel], short: bool) -> list[Patch]:
     """Return the legend of the stripes, or the reason why there are none."""
     measure = " or ".join(dict.fromkeys(NOVELTY[one][0] for panel in panels if (one := panel.case.novelty)))
     if any(panel.novel is not None and panel.novel.any() for panel in panels):
-        said = f"hatched: extrapolation (outside the training range: {measure})"
-        said = f"outside the training range ({measure})" if short else said
-        return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=said)]
+        text = f"hatched: extrapolation (outside the training range: {measure})"
+        text = f"outside the training range ({measure})" if short else text
+        return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=text)]
     if short:
         return []
     if all(panel.novel is not None for panel in panels if not panel.case.is_reference):
-        said = f"no cell of a scenario is outside the training range ({measure})"
+        text = f"no cell of a scenario is outside the training range ({measure})"
     else:
-        said = "extrapolation is not marked: there is no map of MESS, ExDet or MOP"
-    return [Patch(alpha=0, label=said)]
+        text = "extrapolation is not marked: there is no map of MESS, ExDet or MOP"
+    return [Patch(alpha=0, label=text)]

@@ -30,11 +30,11 @@ def draw_projection(folder: Path, numbers: Numbers, target: Path, name: str, pap
     """Draw the maps of all scenarios, change and novelty into a folder; return the names of the files."""
     ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}
     drawn = {
-        what: draw_scenarios(folder, numbers, target / f"{name}_{end}.png", kind, paper)
-        for what, (end, kind) in ends.items()
+        key: draw_scenarios(folder, numbers, target / f"{name}_{end}.png", kind, paper)
+        for key, (end, kind) in ends.items()
     }
     drawn["change"] = draw_change(folder, numbers, target / f"{name}_change.png", paper)
-    return {what: path.name for what, path in drawn.items() if path is not None}
+    return {key: path.name for key, path in drawn.items() if path is not None}
 
 
 def draw_change(folder: Path, numbers: Numbers, path: Path, paper: Paper = PLAIN) -> Path | None:
@@ -43,15 +43,15 @@ def draw_change(folder: Path, numbers: Numbers, path: Path, paper: Paper = PLAIN
     Without a reference, draw the suitable areas and their centroids; return None without a threshold.
     """
     projection = StoredProjection(Path(folder), numbers)
-    known = [case for case in projection.scenarios if case.km2 is not None or case.tree("change")]
-    cases = known[:MOST_BARS]
+    with_area = [case for case in projection.scenarios if case.km2 is not None or case.tree("change")]
+    cases = with_area[:MOST_BARS]
     if not cases:
         return None
-    beside = len(cases) <= BESIDE
-    figure = new_figure(PAGE, 95.0 if beside else 200.0, paper)
+    has_map = len(cases) <= BESIDE
+    figure = new_figure(PAGE, 95.0 if has_map else 200.0, paper)
     named = [f"{k} {case.title}" for k, case in enumerate(cases, start=1)]
-    shape = (1, 2) if beside else (2, 1)
-    bars, arrows = figure.subfigures(*shape, squeeze=False, height_ratios=None if beside else (1.15, 1)).ravel()
+    shape = (1, 2) if has_map else (2, 1)
+    bars, arrows = figure.subfigures(*shape, squeeze=False, height_ratios=None if has_map else (1.15, 1)).ravel()
     if projection.has_change:
         high, low = bars.subplots(2, 1, sharex=True, height_ratios=(3, 1.6))
         _gains(high, cases)
@@ -60,9 +60,9 @@ def draw_change(folder: Path, numbers: Numbers, path: Path, paper: Paper = PLAIN
     _areas(low, cases, projection.reference)
     low.set_xticks(range(len(cases)), [safe_text(text, 24) for text in named], rotation=90, size=SMALL)
     _arrows(arrows.subplots(), projection, cases)
-    left = len(known) - len(cases)
-    if left:
-        bars.suptitle(f"the first {len(cases)} of {len(known)} scenarios", fontsize=TEXT)
+    omitted = len(with_area) - len(cases)
+    if omitted:
+        bars.suptitle(f"the first {len(cases)} of {len(with_area)} scenarios", fontsize=TEXT)
     figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle=projection.title_style)
     return save(figure, path)
 
@@ -79,9 +79,9 @@ def _gains(axes: Axes, cases: Sequence[StoredCase]) -> None:
     axes.plot(places, net, "D", ms=5, mfc="white", mec="black", mew=1, ls="none", label="net change")
     for x, (case, high) in enumerate(zip(cases, (a + b for a, b in zip(gain, reach)))):
         if case.net_percent is not None:
-            said = f"{case.net_percent:+.0f}%".replace("-", "−")
+            percent = f"{case.net_percent:+.0f}%".replace("-", "−")
             spot: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": SMALL}
-            axes.annotate(said, (x, max(high, 0.0)), (0, 3), **spot)
+            axes.annotate(percent, (x, max(high, 0.0)), (0, 3), **spot)
     axes.axhline(0, color="black", lw=0.8)
     ends = (-max(loss), max(a + b for a, b in zip(gain, reach)))
     room = 0.14 * ((ends[1] - ends[0]) or 1.0)  # space for the percentages
@@ -165,7 +165,7 @@ def _coloured_by(projection: StoredProjection, cases: Sequence[StoredCase]) -> t
     """Return the field that defines the colours, and its values; no field if every scenario can have its own colour."""
     if len(cases) <= len(COLOURS):
         return "", [case.title for case in cases]
-    fitting = {name: found for name, found in projection.varying().items() if len(found) <= len(COLOURS)}
+    fitting = {name: values for name, values in projection.varying().items() if len(values) <= len(COLOURS)}
     name = min(fitting, key=lambda key: len(fitting[key]), default="")
     return name, fitting.get(name, [])
 

@@ -110,8 +110,8 @@ def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS) -> str:
 
 def pack_steps(steps: NDArray[np.floating]) -> str:
     """Return integers up to 65535 as text: two bytes each, all high bytes first, deflated, in base 64."""
-    whole = steps.astype(np.uint16)
-    planes = np.stack([whole >> 8, whole & 255]).astype(np.uint8)
+    integers = steps.astype(np.uint16)
+    planes = np.stack([integers >> 8, integers & 255]).astype(np.uint8)
     return base64.b64encode(zlib.compress(planes.tobytes(), EFFORT)).decode("ascii")
 
 
@@ -120,11 +120,11 @@ def live_map(results: Results) -> Numbers | None:
     layers = results.map_layers()
     if not layers:
         return None
-    main, top, told = _pack_layers(results, layers)
+    main, top, packed = _pack_layers(results, layers)
     names = _legend_names(results)
-    for layer in told:
+    for layer in packed:
         layer["classes"] = {code: (names.get(label, label), tint) for code, (label, tint) in layer["classes"].items()}
-    fine = told[0]["fine"]
+    fine = packed[0]["fine"]
     shown_cells = main.values.shape if fine is None else (fine["height"], fine["width"])
     records, reasons = _records(results, main)
     return {
@@ -133,7 +133,7 @@ def live_map(results: Results) -> Numbers | None:
         "nothing": NOTHING,
         "geographic": main.geographic,
         "unit": main.metres,
-        "layers": told,
+        "layers": packed,
         "left_out": [layer.name for layer in layers[MOST_LAYERS:]],
         "reduced": shown_cells != main.cells,
         "shown_cells": shown_cells,
@@ -162,26 +162,26 @@ def _pack_layers(results: Results, layers: list[MapLayer]) -> tuple[Picture, flo
     shown = [(layers[0], main), *((layer, read_picture(layer.path, pixels, layer.band)) for layer in others)]
     same = [picture.highest for layer, picture in shown if not layer.apart and not picture.legend]
     top = TOP.get(results.scale) or max(same, default=1.0)
-    told = [_layer(layer, picture, top) for layer, picture in shown]
-    for k in range(1, len(told)):
-        _refine(told[k], *shown[k], None if full else int(room))
-        if not full and told[k]["fine"] is None:  # the rest of the budget allows a larger overview
+    packed = [_layer(layer, picture, top) for layer, picture in shown]
+    for k in range(1, len(packed)):
+        _refine(packed[k], *shown[k], None if full else int(room))
+        if not full and packed[k]["fine"] is None:  # the rest of the budget allows a larger overview
             fitting = read_picture(others[k - 1].path, reduced_pixels(main, room), others[k - 1].band)
-            told[k] = _layer(others[k - 1], fitting, top) | {"fine": None}
-    left = BUDGET - sum(map(_letters, told[1:]))
-    _refine(told[0], *shown[0], None if full else left)
-    return main, top, told
+            packed[k] = _layer(others[k - 1], fitting, top) | {"fine": None}
+    rest = BUDGET - sum(map(_letters, packed[1:]))
+    _refine(packed[0], *shown[0], None if full else rest)
+    return main, top, packed
 
 
-def _refine(told: Numbers, layer: MapLayer, picture: Picture, room: int | None) -> None:
+def _refine(data: Numbers, layer: MapLayer, picture: Picture, room: int | None) -> None:
     """Add a finer level to a layer, so that both levels have at most `room` characters; None allows all cells."""
-    left = None if room is None else max(room - len(told["values"]), 1)
-    told["fine"] = fine_level(layer.path, layer.band, picture, partial(_packed, picture, told["top"]), left)
+    budget = None if room is None else max(room - len(data["values"]), 1)
+    data["fine"] = fine_level(layer.path, layer.band, picture, partial(_packed, picture, data["top"]), budget)
 
 
-def _letters(told: Numbers) -> int:
+def _letters(data: Numbers) -> int:
     """Return the number of characters of a layer."""
-    return len(told["values"]) + sum(map(len, told["fine"]["tiles"] if told["fine"] else ()))
+    return len(data["values"]) + sum(map(len, data["fine"]["tiles"] if data["fine"] else ()))
 
 
 def _packed(picture: Picture, top: float, values: NDArray[np.float32]) -> str:
@@ -230,21 +230,21 @@ def _records(results: Results, main: Picture) -> tuple[list[Numbers], list[str]]
         rows = sites.get(group.label, [])
         parts.append((f"class-{k}", group.name, group.colour, len(rows), _points(rows)))
     surveyed = _survey_sites(results, main) if results.shows_survey else []
-    lost, reasons = _left_out(results, main)
+    dropped, reasons = _left_out(results, main)
     parts.append(("sites", "sites", TRAIN_COLOUR, len(surveyed), surveyed[:MOST_POINTS]))
-    parts.append(("lost", "dropped", LOST_COLOUR, len(lost), lost[:MOST_POINTS]))
-    found = [
+    parts.append(("lost", "dropped", LOST_COLOUR, len(dropped), dropped[:MOST_POINTS]))
+    groups = [
         {"id": key, "name": name, "colour": colour, "count": count, "places": places, "cross": key == "lost"}
         for key, name, colour, count, places in parts
         if places
     ]
-    return found, reasons
+    return groups, reasons
 
 
 def _fates(results: Results, main: Picture) -> list[Row]:
     """Return the rows of the record log; an empty list if its coordinate system is not that of the map."""
-    own = str(results.option("occurrences.crs") or results.option("sites.crs") or "EPSG:4326")
-    return results.table("fate of records") if main.crs in ("", own) else []
+    crs = str(results.option("occurrences.crs") or results.option("sites.crs") or "EPSG:4326")
+    return results.table("fate of records") if main.crs in ("", crs) else []
 
 
 def _survey_sites(results: Results, main: Picture) -> list[list[float]]:
@@ -273,8 +273,8 @@ def _folds(results: Results) -> list[Numbers]:
     folds = stored_folds(results)
     colours = fold_colours(len(folds))
     return [
-        {"name": f"fold {label} ({len(own):,})", "colour": colour, "places": _points(own)}
-        for (label, own), colour in zip(folds.items() if 1 < len(folds) <= LEGEND else (), colours)
+        {"name": f"fold {label} ({len(fold_rows):,})", "colour": colour, "places": _points(fold_rows)}
+        for (label, fold_rows), colour in zip(folds.items() if 1 < len(folds) <= LEGEND else (), colours)
     ]
 
 
@@ -305,6 +305,6 @@ def _thresholds(results: Results) -> list[Numbers]:
 
 def _chosen(results: Results) -> float | None:
     """Return the initial threshold of a page: the threshold of the run, else `maxsss`."""
-    own = number(results.numbers.get("map_threshold"))
+    threshold = number(results.numbers.get("map_threshold"))
     common = results.tree("thresholds").get("maxsss")
-    return own if own is not None or not isinstance(common, dict) else number(common.get(results.scale))
+    return threshold if threshold is not None or not isinstance(common, dict) else number(common.get(results.scale))

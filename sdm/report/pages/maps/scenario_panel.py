@@ -96,9 +96,9 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
             break
         pixels = max(FEWEST, int(0.95 * pixels * sqrt(coarse / size)))
     while size > budget and len(shown) > reference + 1:
-        gone = len(shown) - 1
-        size -= sum(map(len, packed[gone].values()))
-        del shown[gone], entries[gone], packed[gone]
+        last = len(shown) - 1
+        size -= sum(map(len, packed[last].values()))
+        del shown[last], entries[last], packed[last]
         left_out += 1
     grids: list[Numbers] = []
     fine = _finer(entries, kinds, budget - size)
@@ -119,17 +119,17 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
     }
 
 
-def _finer(entries: Sequence[Entry], kinds: Mapping[str, Numbers], left: int) -> list[Numbers]:
+def _finer(entries: Sequence[Entry], kinds: Mapping[str, Numbers], budget: int) -> list[Numbers]:
     """Return finer levels of the suitability maps with at most `left` characters."""
-    found: list[Numbers] = []
+    levels: list[Numbers] = []
     for k, entry in enumerate(entries):
-        path, room = entry.paths.get(MAIN), max(left, 0) // (len(entries) - k)
+        path, room = entry.paths.get(MAIN), max(budget, 0) // (len(entries) - k)
         level = None
         if path is not None and room:
             level = fine_level(path, 1, entry.pictures[MAIN], partial(_pack, kind=kinds[MAIN]), room)
-        found.append({} if level is None else {MAIN: level})
-        left -= 0 if level is None else sum(map(len, level["tiles"]))
-    return found
+        levels.append({} if level is None else {MAIN: level})
+        budget -= 0 if level is None else sum(map(len, level["tiles"]))
+    return levels
 
 
 def told_case(case: StoredCase) -> str:
@@ -171,9 +171,9 @@ def _group(projection: StoredProjection, group: Numbers, shown: Sequence[Entry],
         if path := projection.group_raster(group, key):
             entry.paths[kind], entry.pictures[kind] = path, read_picture(path, pixels)
     fields = {str(key): str(value) for key, value in (group.get("fields") or {}).items()}
-    known = {one.title: one for one in shown}
-    own = [case for case in projection.scenarios if fields.items() <= case.fields.items()]
-    parts = [known.get(case.title) or _case(case, pixels) for case in own]
+    by_title = {one.title: one for one in shown}
+    cases = [case for case in projection.scenarios if fields.items() <= case.fields.items()]
+    parts = [by_title.get(case.title) or _case(case, pixels) for case in cases]
     measures = {one.hatched for one in parts}
     measure = measures.pop() if len(measures) == 1 else None
     if measure is not None:
@@ -189,12 +189,12 @@ def _group(projection: StoredProjection, group: Numbers, shown: Sequence[Entry],
 def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, Numbers]:
     """Return the available kinds of maps, each with its colours: a range and a palette, or classes."""
     scale = projection.scale
-    found: dict[str, list[Picture]] = {}
+    maps: dict[str, list[Picture]] = {}
     for entry in entries:
         for key, picture in entry.pictures.items():
-            found.setdefault(key, []).append(picture)
-    tops = {key: max(picture.highest for picture in own) for key, own in found.items()}
-    legends = {key: {str(a): b for picture in own for a, b in picture.legend.items()} for key, own in found.items()}
+            maps.setdefault(key, []).append(picture)
+    tops = {key: max(picture.highest for picture in group) for key, group in maps.items()}
+    legends = {key: {str(a): b for picture in group for a, b in picture.legend.items()} for key, group in maps.items()}
     most = int(tops.get("agreement", 0))
     variables = {key: {"0": NO_VARIABLE, **legends.get(key, {})} for key in OF_VARIABLES}
     label = SCALES.get(scale, scale)
@@ -213,7 +213,7 @@ def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, 
         "sd": _range("Standard deviation over scenarios", 0, tops.get("sd", 1.0), MAGMA),
         "agreement": _classes("Agreement: number of scenarios that are suitable", _steps(most)),
     }
-    return {key: kind for key, kind in kinds.items() if key in found}
+    return {key: kind for key, kind in kinds.items() if key in maps}
 
 
 def _range(name: str, low: float, high: float, palette: Sequence[str]) -> Numbers:
