@@ -1,4 +1,4 @@
-"""The commands of `sdm`. Only the standard library and typer are imported here; a command when it is called."""
+"""The commands of `sdm`. Only the standard library and typer are imported here; commands are imported when called."""
 
 import signal
 import sys
@@ -94,21 +94,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
-    help="""Species distribution models by maximum entropy, each with a proof of how near it is to the optimum.
+    help="""Fit, test and map species distribution models by maximum entropy.
 
-    Start with:  sdm fit records.csv layers/ -o results
+    Examples:
 
-    Without data of your own:  sdm example, then  sdm fit run.yaml
-
-    How to do something, page by page:  sdm help
-
-    Before a long run:  sdm check records.csv layers/
-
-    Which variables to keep:  sdm variables records.csv layers/
-
-    How far a run over many species is:  sdm status results/
-
-    Other climates and places:  sdm project results/ --scenarios 'future/{gcm}_{ssp}/' --reference layers/ -o out
+      sdm example
+      sdm fit occurrences.csv layers/ --categorical landcover -o results
+      sdm project results --scenarios warmer/ --reference layers/ -o future
     """,
 )
 

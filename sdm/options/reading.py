@@ -6,6 +6,7 @@ the spellings that users of other programs know (`betamultiplier`).
 
 import difflib
 import os
+import textwrap
 from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from keyword import iskeyword
@@ -332,12 +333,12 @@ def _without_secrets(value: Any) -> Any:
 
 
 def template() -> str:
-    """Write a commented YAML file with every option and its default."""
+    """Return a commented run file with every option and its default."""
     import yaml
 
     lines = [
-        "# Options of `sdm fit`. Every line is optional but occurrences.file, layers.files and output.folder.",
-        "# Relative paths are relative to this file. Any option can be overridden: sdm fit run.yaml --fit.multiplier 2",
+        "# Run file of sdm. Only occurrences.file, layers.files and output.folder are required.",
+        "# Paths are relative to this file. Options of the command line override it: sdm fit run.yaml --multiplier 2",
     ]
     section = None
     for leaf in sorted(leaves(), key=lambda leaf: "." not in leaf.dotted):
@@ -346,9 +347,11 @@ def template() -> str:
             section = group
             lines += ["", f"{group}:"] if group else [""]
         indent = "  " if group else ""
+        mark = f"{indent}# "
         default = yaml.safe_dump(leaf.field.get_default(), default_flow_style=True).strip().removesuffix("...").strip()
-        choices = f" ({', '.join(leaf.choices)})" if leaf.choices else ""
-        lines += [f"{indent}# {leaf.field.description}{choices}", f"{indent}{name}: {default}"]
+        choices = f" Values: {', '.join(leaf.choices)}." if leaf.choices else ""
+        lines += textwrap.wrap(f"{leaf.field.description}{choices}", 110, initial_indent=mark, subsequent_indent=mark)
+        lines.append(f"{indent}{name}: {default}")
     return "\n".join(lines) + "\n"
 
 
