@@ -99,8 +99,8 @@ app = typer.Typer(
     Examples:
 
       sdm example
-      sdm fit occurrences.csv layers/ --categorical landcover -o results
-      sdm project results --scenarios warmer/ --reference layers/ -o future
+      sdm fit run.yaml
+      sdm fit occurrences.csv layers/ --categorical landcover -o species
     """,
 )
 

@@ -20,7 +20,8 @@ def look_up(name: str, glossary: Path) -> list[str]:
     exact = [entry for entry in entries if key in entry[0]]
     others = [each for each in entries if each not in exact and key and any(f"_{key}" in f"_{one}" for one in each[0])]
     exact, others = (exact, others) if exact or len(others) > 1 else (others, [])
-    whole = [f"{title}\n{textwrap.fill(text, WIDTH - 2)}".replace("\n", "\n  ") + "\n" for _, title, text in exact]
+    wrapper = textwrap.TextWrapper(WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    whole = [f"{title}\n{wrapper.fill(text)}\n" for _, title, text in exact]
     return whole + [f"{title}: {first_sentence(text)}" for _, title, text in others]
 
 

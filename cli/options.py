@@ -210,11 +210,9 @@ def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
 
 
 def option_text(leaf: Leaf) -> str:
-    """Return the description of an option with its values, other names and default."""
-    notes = [f"values: {', '.join(leaf.choices)}"] if len(value_words(leaf)) > WIDEST else []
-    if others := [f"--{alias.replace('_', '-')}" for alias in leaf.aliases if alias != leaf.shown]:
-        notes.append(f"also {', '.join(others)}")
-    text = str(leaf.field.description) + (f" ({'; '.join(notes)})" if notes else "")
+    """Return the description of an option with its other names and default."""
+    others = [f"--{alias.replace('_', '-')}" for alias in leaf.aliases if alias != leaf.shown]
+    text = leaf.text + (f" (also {', '.join(others)})" if others else "")
     default = leaf.field.get_default()
     if leaf.flag or default in (None, [], {}):
         return text

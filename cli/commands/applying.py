@@ -48,14 +48,14 @@ def predict(
     novelty: Annotated[
         list[str] | None,
         typer.Option(
-            help="Also map novelty: mess, exdet, mop, clamping or limiting, or several with commas. The map clamping "
+            help="Also map novelty: mess, exdet, mop, clamping, limiting, or several. The map clamping "
             "shows the effect of clamping, and limiting the variable that limits suitability.",
             metavar="NAME,…",
         ),
     ] = None,
     known: Annotated[
         Path | None,
-        _joint(metavar="FILE", help="Survey of some species (1, 0 or blank), to predict the other species from."),
+        _joint(metavar="FILE", help="Survey of some species (1, 0 or blank) that informs the others."),
     ] = None,
     communities: Annotated[
         bool,
@@ -188,7 +188,7 @@ def project(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Models (.npz, .lambdas), results, a pattern such as 'runs/{multiplier}/sp.npz', or a run file.",
+            help="Models, results, a pattern such as 'runs/{multiplier}/sp.npz', or a run file.",
             metavar="MODELS | RUN.YAML",
         ),
     ] = None,

@@ -31,13 +31,14 @@ def fit(
 
     Examples:
 
-      sdm fit occurrences.csv layers/ --categorical landcover -o results
+      sdm fit occurrences.csv layers/ --categorical landcover -o species
+      sdm fit run.yaml
       sdm fit occurrences.csv layers/ --preset best -o best
       sdm fit occurrences.csv layers/ --features lqh --multiplier 2 -o smooth
       sdm fit presence_absence.csv layers/ --response presence -o survey
       sdm fit run.yaml --multiplier 2 -o results2
 
-    Names of run files and of Java Maxent work too: --fit.multiplier 2, --betamultiplier 2.
+    Names of run files (--fit.multiplier 2) and of Java Maxent (--betamultiplier 2) work too.
     """
     do_run(console, inputs, given)
 
@@ -121,7 +122,7 @@ def joint(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Sites with their species, and layers or a table, or a run file. Sites have a 0/1 column per species "
+            help="Sites with species, and layers or a table, or a run file. Sites have a 0/1 column per species "
             "(blank: not surveyed), or a row per species and site with a column 'presence'. Their table may contain "
             "the environment.",
             metavar="SITES [LAYERS | TABLE] | RUN.YAML",

@@ -106,7 +106,7 @@ def simulate(
         int,
         typer.Option(
             metavar="K",
-            help="Number of combinations of layers that all species respond to (0: independent niches). The "
+            help="Number of hidden combinations of layers for all species (0: none). The "
             "combinations and the slopes of the species are written to truth/.",
         ),
     ] = 0,

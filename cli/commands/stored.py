@@ -52,8 +52,8 @@ def status(
 
     Examples:
 
-      sdm status results
-      watch -n 10 sdm status results
+      sdm status species
+      watch -n 10 sdm status species
     """
     from sdm.run.status import read_status
 

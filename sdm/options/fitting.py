@@ -190,10 +190,11 @@ class TestOptions(Section):
         "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own"
     ] = option(
         "random",
-        "Division of the records into folds: random, block, environment, and others. In leave-one-out, each record is "
-        "a fold. In block, folds consist of squares. In equal-blocks, four blocks have equal counts. In checkerboard, "
-        "folds alternate in squares. In buffer, each record is a fold, and records around it are not used for "
-        "training. In environment, folds are clusters in the environment. In own, a column contains the folds.",
+        "Division of the records into folds: random, block, environment, and others. With leave-one-out, each record "
+        "is a fold. With block, folds consist of squares. With equal-blocks, four blocks have equal counts. With "
+        "checkerboard, folds alternate in squares. With buffer, each record is a fold, and records around it are not "
+        "used for training. With environment, folds are clusters in the environment. With own, --fold-column contains "
+        "the folds.",
     )
     validation_background: Literal["full", "partition"] = option(
         "full", "Background for the validation of a fold: all of it, or its part in the area of the fold."
@@ -216,8 +217,8 @@ class TestOptions(Section):
     replicates: int = option(0, "Number of replicates (0 and 1: none).", ge=0)
     replicate_kind: Literal["crossvalidate", "bootstrap", "subsample"] = option(
         "crossvalidate",
-        "Kind of replicates: folds, samples with replacement, or subsamples. In subsample, --test-percent of the "
-        "records are held out (by default 25).",
+        "Kind of replicates: folds, samples with replacement, or subsamples. With subsample, --test-percent of the "
+        "records are held out (25 by default).",
         "replicatetype",
     )
     importance: bool = option(True, "Compute permutation importance, and percent contribution for species.")

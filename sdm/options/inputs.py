@@ -66,7 +66,7 @@ class OccurrenceOptions(Section):
         "allowpartialdata",
     )
     thin_distance: float = option(
-        0.0, "Thinning: minimum distance between records, in km (0: none). The largest set is kept.", ge=0
+        0.0, "Thinning: minimum distance between records, in km (0: none), for as many records as possible.", ge=0
     )
     thin_bins: int = option(
         0, "Thinning: bins per variable (0: none). One record is kept per combination of bins.", ge=0, le=10_000
@@ -139,7 +139,10 @@ class LayerOptions(Section):
     )
     align: str | None = option(None, "Resample all layers to the grid of this layer, or of the first layer ('first').")
     drop_correlated: float | None = option(
-        None, "Drop collinear continuous variables: limit of |r|, often 0.7. The largest gain is kept.", gt=0, lt=1
+        None,
+        "Drop collinear continuous variables: limit of |r|, often 0.7. The one of larger gain is kept.",
+        gt=0,
+        lt=1,
     )
     drop_vif: float | None = option(
         None, "Drop collinear continuous variables, one by one: limit of the variance inflation factor, often 10.", ge=1

@@ -52,6 +52,13 @@ class Leaf:
         self.shown = [*telling, *self.spellings][0]
 
     @property
+    def text(self) -> str:
+        """The description, with the values of the option if it does not name them."""
+        text = str(self.field.description)
+        named = all(word in text for word in self.choices)
+        return text if named else f"{text} Values: {', '.join(self.choices)}."
+
+    @property
     def multiple(self) -> bool:
         """Whether the option takes several values."""
         return get_origin(self.field.annotation) in (list, dict)
@@ -349,8 +356,7 @@ def template() -> str:
         indent = "  " if group else ""
         mark = f"{indent}# "
         default = yaml.safe_dump(leaf.field.get_default(), default_flow_style=True).strip().removesuffix("...").strip()
-        choices = f" Values: {', '.join(leaf.choices)}." if leaf.choices else ""
-        lines += textwrap.wrap(f"{leaf.field.description}{choices}", 110, initial_indent=mark, subsequent_indent=mark)
+        lines += textwrap.wrap(mark + leaf.text, 110, subsequent_indent=mark, break_on_hyphens=False)
         lines.append(f"{indent}{name}: {default}")
     return "\n".join(lines) + "\n"
 

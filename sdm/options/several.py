@@ -27,7 +27,7 @@ class ClassOptions(Section):
     raster: str | None = option(
         None, "Raster of classes to sample points from, instead of a file.", "classes", "class_raster"
     )
-    raster_points: Count = option(5000, "Number of points to sample from the raster; also --points.")
+    raster_points: Count = option(5000, "Number of points to sample from the raster (also --points).")
     select: Places = option({}, "Use only records with a value in a column, such as year=2020.")
     least: Count | None = option(
         None, "Exclude classes with fewer than N records. Default: none; a class with one record is an error."
@@ -102,7 +102,8 @@ class TuneOptions(Section):
         min_length=1,
     )
     choose_rule: Literal["best", "one_se"] = option(
-        "best", "Choice: best, or the simplest within one standard error of it. It has the fewest coefficients."
+        "best",
+        "Choice: best, or the simplest within one standard error of it. The simplest has the fewest coefficients.",
     )
 
 

@@ -45,7 +45,7 @@ class PredictOptions(Section):
         1.0, "Divisor of the scores. Below 1, the map has more contrast, and with an entropy above 1 more zeros."
     )
     range: bool = option(True, "Also write the area without exact zeros as polygons (.gpkg), for entropies above 1.")
-    min_patch: NotNegative = option(0.0, "Area of the smallest patch of this range, in km².")
+    min_patch: NotNegative = option(0.0, "Smallest patch in the polygons of the range, in km².")
     prevalence: float = option(0.5, "Prevalence of the logistic scale.", "defaultprevalence", gt=0, lt=1)
     unseen: Literal["zero", "error"] = option("zero", "Effect of categories without training data: zero, or an error.")
 
