@@ -147,7 +147,7 @@ class FitOptions(Section):
         "newton", "Optimisation algorithm."
     )
     tolerance: Positive | None = option(
-        None, "Largest optimality gap, in nats. Default: 1e-6; 1e-4 if structural or shared.", "convergencethreshold"
+        None, "Largest duality gap, in nats. Default: 1e-6; 1e-4 if structural or shared.", "convergencethreshold"
     )
     max_iterations: Count | None = option(None, "Maximum number of iterations of the solver.", "maximumiterations")
     add_presences: Literal["all", "distinct", "none"] | None = option(

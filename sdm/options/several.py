@@ -129,7 +129,7 @@ class PathOptions(Section):
     strata: str | None = option(
         None, "Strata of an exact path: a layer of categories, or squares (grid:50km). Default: the path of the model."
     )
-    epsilon: Positive = option(1e-3, "Path of the model: largest optimality gap, also between fits, in nats.")
+    epsilon: Positive = option(1e-3, "Path of the model: largest duality gap, also between fits, in nats.")
     smallest: Positive = option(0.1, "Path of the model: smallest multiplier.")
     choice: Literal["best", "one_se"] = option(
         "best", "Fit to choose: best, or the strongest regularisation within one standard error."
