@@ -87,7 +87,7 @@ def with_console(
         with console.guard():
             function(console, **values)
 
-    command.settings = settings or {}  # type: ignore[attr-defined]
+    command.settings = {"help_option_names": ["-h", "--help"]} | (settings or {})  # type: ignore[attr-defined]
     return _signed(command, function, parameters)
 
 

@@ -140,7 +140,7 @@ def test_short_help_of_a_command_has_its_own_options(command: str, own: str) -> 
 def test_all_options_are_explained_in_full() -> None:
     """Also values that do not fit beside the name, other names, and the default."""
     text = rows("fit", "--help-all")["--split KIND"]
-    assert "leave-one-out, block" in text
+    assert "With leave-one-out, each record is a fold." in text
     assert "--fold-column contains the folds" in text
     assert text.endswith("[default: random]")
     assert "(also --rm, --betamultiplier)" in rows("fit", "--help-all")["--multiplier auto|NUMBER"]
