@@ -16,16 +16,16 @@ from sdm_cli.plain import plain
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Model": {
-        "fit": ("runs", "Fit a model: map, response curves, measures, model file."),
-        "tune": ("runs", "Choose settings by cross-validation, then fit the chosen one."),
-        "path": ("runs", "Follow a model over all penalties or tolerances."),
+        "fit": ("runs", "Fit a model: map, response curves, accuracy, model file."),
+        "tune": ("runs", "Choose settings by cross-validation, and fit the best."),
+        "path": ("runs", "Fit a path over the multiplier, or over strata."),
         "classify": ("runs", "Model classes, such as habitats, from labelled sites."),
-        "joint": ("runs", "Model several species at the same sites together."),
-        "curve": ("runs", "Draw learning curves, or sensitivity to the penalty."),
+        "joint": ("runs", "Fit a joint model of several species."),
+        "curve": ("runs", "Draw learning curves, or the sensitivity to the penalty."),
     },
     "Prepare": {
         "check": ("runs", "List the problems of a run before fitting."),
-        "variables": ("runs", "Correlate the variables, and suggest which to keep."),
+        "variables": ("runs", "Compute correlations, and suggest variables to keep."),
         "example": ("starting", "Copy sample data and a run file to a folder."),
         "init": ("starting", "Write a commented run file with every option."),
         "simulate": ("starting", "Simulate a landscape and a species with a known niche."),
@@ -33,10 +33,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Project and test": {
         "project": ("applying", "Project models to other climates, times and places."),
         "predict": ("applying", "Map a model on other layers."),
-        "evaluate": ("applying", "Measure a model on independent records."),
+        "evaluate": ("applying", "Measure the accuracy of a model on independent records."),
     },
     "Results": {
-        "report": ("stored", "Make the HTML report again from stored results."),
+        "report": ("stored", "Write the HTML report again from stored results."),
         "status": ("stored", "Show the progress of a run over several species."),
         "info": ("stored", "Show the contents of a model file."),
     },
@@ -46,7 +46,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "schema": ("starting", "Print the JSON Schema of run files or answers."),
     },
     "Help": {
-        "help": ("starting", "Show a page of the documentation."),
+        "help": ("starting", "Show a page, an option or a term."),
         "cite": ("starting", "Print how to cite sdm."),
         "version": ("starting", "Print the version."),
     },

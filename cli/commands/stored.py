@@ -142,7 +142,7 @@ def maxent(
       sdm maxent -e layers -s occurrences.csv -o out -t landcover
       sdm maxent environmentallayers=layers samplesfile=occurrences.csv outputdirectory=out2 betamultiplier=2
       sdm maxent -e layers -s occurrences.csv -o out3 -j warmer -r replicates=4 logistic
-      sdm maxent --shim bin
+      sdm maxent --shim .
     """
     if words == ["-h"]:
         console.say(context.get_help())
