@@ -33,7 +33,7 @@ def _options() -> Iterator[Entry]:
 
 def _terms(glossary: str) -> Iterator[Entry]:
     plain = re.sub(r"\[(.*?)\]\(.*?\)|[`*]", r"\1", glossary)
-    for term, meaning, others in re.findall(r"^\| (.+?) \| (.+?) \|(.*)\|$", plain, re.MULTILINE):
+    for term, meaning, others in re.findall(r"^\| (?!term \|)(.+?) \| (.+?) \|(.*)\|$", plain, re.MULTILINE):
         yield {_plain(word) for word in re.split("[,;]", f"{term},{others}")} - {""}, f"{term} (glossary)", meaning
 
 
