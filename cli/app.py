@@ -94,7 +94,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
-    help="""Species distribution models by maximum entropy, each with a proof of how near it is to the optimum.
+    help="""Species distribution models by maximum entropy.
 
     Start with:  sdm fit records.csv layers/ -o results
 

@@ -1,4 +1,4 @@
-"""`python -m tools.api_reference` writes docs/api.md from the docstrings and annotations of the public names."""
+"""`python -m tools.api_reference` writes docs/reference/api.md from the docstrings and annotations of public names."""
 
 import ast
 import inspect
@@ -17,7 +17,7 @@ from sdm.estimators.species import SpeciesEstimator
 ROOT = Path(__file__).parents[1]
 WIDTH = 110
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-# Members that are there for those who add a kind of model (CONTRIBUTING.md), not for users.
+# Members that are there for those who add a kind of model (docs/development/adding_a_kind.md), not for users.
 INNER = {
     "changed", "fit_again", "warm_start", "for_fold", "settings", "check_numbers", "used_seed",
     "array_names", "optional_names", "to_file", "from_file",
@@ -33,8 +33,8 @@ features, `C` classes, `S` species. A table is an array `(n, V)` or a data frame
 
 
 def main() -> None:
-    """Write the reference into a folder, by default `docs`."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    """Write the reference into a folder, by default `docs/reference`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "reference"
     (folder / "api.md").write_text(reference(), encoding="utf-8")
 
 

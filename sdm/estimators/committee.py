@@ -1,4 +1,4 @@
-"""`Committee`: the mean of a few certified models of different shape, folded into one (docs/accuracy.md)."""
+"""`Committee`: the mean of five models of different shape, stored as one."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Self
@@ -11,12 +11,13 @@ from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import auto_classes
 from sdm.features.feature_set import FeatureSet
+from sdm.maxent.certificate import MEMBERS
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
-from sdm.types import Progress
+from sdm.types import Numbers, Progress
 
 # The shapes of the first four count a sixth each, the smooth one a third.
 WEIGHTS = (1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 3)
@@ -29,9 +30,9 @@ class Committee(SpeciesEstimator):
 
     Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
     Java Maxent's penalties; and a smooth one, with few knots and a squared penalty, which counts twice as much as each
-    of the others. Each is fitted to the certified optimum of its own problem, on one domain. The mean of
-    scores is a score over all their features, so the committee is one model: it predicts, maps and is saved like any
-    other.
+    of the others. Each is fitted to a duality gap of `tolerance` for its own objective, on one domain. The mean of
+    scores is a score over all their features, so the committee predicts, maps and is saved like any other model. The
+    mean has no objective, and no certificate.
 
     Parameters
     ----------
@@ -90,6 +91,11 @@ class Committee(SpeciesEstimator):
         record = {"classes": "".join(sorted(classes, key="lqphtc".index)), "members": len(self.members_)}
         self.model_ = self._problem_model(self.problem_, record)
         return self
+
+    def _certificate(self, features: int) -> Numbers:
+        """Return what the duality gaps of the members cover; their mean has no objective."""
+        text = f"{len(self.members_)} models, largest duality gap {self.solution_.gap:.2g} nats"
+        return {"covers": MEMBERS, "text": f"certified members, not their mean: {text}"}
 
     def _members(self, size: float) -> list[Maxent]:
         """Return the models, yet to be fitted."""

@@ -26,6 +26,7 @@ from sdm.joint.levels import Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
 from sdm.joint.traits import Traits, corner_rows
+from sdm.maxent.certificate import certified
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Numbers, Progress, Row, TableLike
 
@@ -91,7 +92,7 @@ class JointModel(Classifier):
     folds : int
         Of the cross-validation.
     tolerance : float, optional
-        Largest certified gap to accept, in the learner's loss (nats, or wrong labels) per site. By default 1e-4 nats
+        Largest duality gap to accept, in the learner's loss (nats, or wrong labels) per site. By default 1e-4 nats
         per species for a CRF, 1e-3 wrong labels per species for the others; ten times as much in fits that choose.
     max_iterations : int
     seed : int
@@ -244,6 +245,7 @@ class JointModel(Classifier):
             "C": float(learner.c),
             "lambda": float(learner.lam),
             "gap": solution.gap,
+            "certificate": certified(solution.gap, "all weights of all species and edges", f"{learner.unit} per site"),
             "status": solution.status,
             "iterations": solution.iterations,
             "sites": sites.n,

@@ -22,6 +22,7 @@ from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import PRODUCT
+from sdm.maxent.certificate import certified_group
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.models.group import GroupModel
 from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
@@ -63,7 +64,7 @@ class SharedMaxent(Estimator):
     categorical : sequence of str or int
         Columns whose values are classes.
     tolerance : float
-        Largest certified gap to accept, in nats per record.
+        Largest duality gap to accept, in nats per record of the group.
     strengths : sequence of float, optional
         Those that ``strength="auto"`` tries.
     prevalence : float
@@ -227,6 +228,7 @@ class SharedMaxent(Estimator):
             "version": __version__,
             "status": fit.status,
             "gap": fit.gap,
+            "certificate": certified_group(fit.gap),
             "loss": fit.state.loss,
             "iterations": len(fit.history),
             "presences": round(float(group.counts.sum())),

@@ -155,7 +155,7 @@ class FitOptions(Section):
     )
     tolerance: Positive | None = option(
         None,
-        "Largest certified distance from the optimum, in nats (default: 1e-6; structural and shared axes: 1e-4).",
+        "Largest duality gap, in nats (default: 1e-6; structural and shared axes: 1e-4).",
         "convergencethreshold",
     )
     max_iterations: Count | None = option(None, "Stop after N rounds at the latest.", "maximumiterations")

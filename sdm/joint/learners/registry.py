@@ -39,7 +39,7 @@ class Learner:
     lam: float = 25.0  # λ of the Laplace prior
     method: str = "variational"  # of Laplace MEDN: "variational" or "exact"
     rounds: int | None = None  # of Algorithm 1 of Zhu & Xing 2009; None: until the gap is small enough
-    tolerance: float | None = None  # largest certified gap to accept, in the learner's loss per site
+    tolerance: float | None = None  # largest duality gap to accept, in the learner's loss per site
     max_iterations: int = 300
 
     @property
@@ -76,6 +76,11 @@ class Learner:
                     method=self.method, rounds=self.rounds, limits=Limits(**limits),
                 )  # fmt: skip
         return replace(solution, gap=solution.gap * share)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the loss."""
+        return "nats" if self.is_crf else "wrong labels"
 
     def largest_gap(self, labels: float) -> float:
         """Return the largest gap per site to accept, for a number of labels per site."""

@@ -5,12 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
-from documents.commands import ROOT, blocks, indented, understood
+from documents.commands import ROOT, blocks, indented, page_of, understood
 
 from benchmarks.__main__ import FOLDERS
 from sdm.options.reading import leaves
@@ -18,23 +19,31 @@ from sdm.storage.written_files import LISTED
 from sdm_cli.app import whole_app
 from sdm_cli.options import normalize
 from tools import api_reference, message_reference, option_reference
-from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
+from tools.docs_figures import COPIED, DRAWN, NOTES, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
 
 DOCS = ROOT / "docs"
-FROM_CODE = {"api.md": api_reference, "messages.md": message_reference, "options.md": option_reference}
-WRITTEN = [ROOT / "README.md", *(path for path in sorted(DOCS.glob("*.md")) if path.name not in FROM_CODE)]
-OUTPUTS = (DOCS / "outputs.md").read_text(encoding="utf-8")
+FROM_CODE = {
+    "reference/api.md": api_reference,
+    "reference/messages.md": message_reference,
+    "reference/options.md": option_reference,
+}
+WRITTEN = [
+    ROOT / "README.md",
+    *(path for path in sorted(DOCS.rglob("*.md")) if path.relative_to(DOCS).as_posix() not in FROM_CODE),
+]
+OUTPUTS = page_of("outputs").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of documentation as `make docs` has it: with the pages that are made from the code."""
     folder: Path = tmp_path_factory.mktemp("docs")
-    for path in DOCS.iterdir():
-        if path.name not in FROM_CODE:
-            (folder / path.name).symlink_to(path)
-    for name, tool in FROM_CODE.items():
-        (folder / name).write_text(tool.reference(), encoding="utf-8")
+    for path in DOCS.rglob("*"):
+        if path.is_file() and (name := path.relative_to(DOCS).as_posix()) not in FROM_CODE:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).symlink_to(path)
+    for name in FROM_CODE:
+        (folder / name).write_text(text_from_code(name), encoding="utf-8")
     return folder
 
 
@@ -43,7 +52,7 @@ def test_the_tutorial_says_what_a_newcomer_sees(tutorial) -> None:
     """The block of its third step is what the program prints, but for last digits."""
     (fitted,) = (said for line, said in tutorial.said.items() if line == "sdm fit run.yaml")
     numbers = re.compile(r"\d[\d.,e+-]*")
-    shown = [line for line in blocks(DOCS / "first_model.md", "text") if line.startswith(("Virtualis", "  "))]
+    shown = [line for line in blocks(page_of("first_model"), "text") if line.startswith(("Virtualis", "  "))]
     printed = {numbers.sub("#", line): line for line in fitted.splitlines()}
     assert len(shown) == 6
     for line in shown:
@@ -105,7 +114,7 @@ def test_every_file_and_every_column_of_a_run_is_in_the_reference(tutorial, fold
 
 
 def test_every_option_is_in_the_reference(site: Path) -> None:
-    text = (site / "options.md").read_text(encoding="utf-8")
+    text = (site / "reference" / "options.md").read_text(encoding="utf-8")
     for leaf in leaves():
         (row,) = (line for line in text.splitlines() if f"<br>`{leaf.dotted}` |" in line)
         assert f"`--{leaf.shown.replace('_', '-')}`" in row
@@ -121,13 +130,13 @@ def test_pages_have_the_present_names_of_options(site: Path) -> None:
     former = {word for leaf in leaves() for word in (leaf.field.json_schema_extra or {}).get("formerly", [])}
     assert "price_grid" in former
     words = [word for name in former for word in (f"--{name.replace('_', '-')}", f"`{name}`")]
-    for page in (ROOT / "README.md", *site.glob("*.md")):
+    for page in (ROOT / "README.md", *site.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         assert not [word for word in words if re.search(rf"{re.escape(word)}(?![\w-])", text)], page.name
 
 
-OTHERS = {"part", "setting", "summary", "nworkers", "name", "no-name", "help"}
-"""Options that pages speak of and that are not those of our commands: of benchmarks, of Dask; a name for all."""
+OTHERS = {"break-system-packages", "part", "setting", "summary", "nworkers", "name", "no-name", "help"}
+"""Options on pages that are not options of our commands: of benchmarks, of Dask, of pip; a name for all."""
 
 
 def test_options_that_pages_speak_of_exist(site: Path) -> None:
@@ -139,15 +148,15 @@ def test_options_that_pages_speak_of_exist(site: Path) -> None:
         known |= {word for each in command.params for word in (*each.opts, *each.secondary_opts)}
     for leaf in leaves():
         known |= {f"--{sign}{word.replace('_', '-')}" for word in leaf.spellings for sign in ("", "no-")}
-    for page in (ROOT / "README.md", *site.glob("*.md")):
+    for page in (ROOT / "README.md", *site.rglob("*.md")):
         spoken = re.findall(r"`(--[a-z][\w.-]*)", page.read_text(encoding="utf-8"))
         assert not [word for word in spoken if word not in known], page.name
 
 
 def test_every_class_of_errors_is_explained() -> None:
     """Whoever catches an error in a script, or reads its class in a report, finds what it is."""
-    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
-    table = page.partition("## Which kind")[2].partition("\n## ")[0]
+    text = page_of("troubleshooting").read_text(encoding="utf-8")
+    table = text.partition("## Which kind")[2].partition("\n## ")[0]
     assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(message_reference.error_classes())
 
 
@@ -158,7 +167,7 @@ def test_commands_in_blocks_are_understood(page: Path) -> None:
 
 
 def test_examples_of_the_reference_of_commands_are_understood(site: Path) -> None:
-    understand_commands(site / "options.md")
+    understand_commands(site / "reference" / "options.md")
 
 
 def understand_commands(page: Path) -> None:
@@ -178,18 +187,18 @@ def source_text() -> str:
 
 def test_messages_that_are_explained_are_those_of_the_program() -> None:
     """Whoever searches the page for a message finds it, because it is the message."""
-    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    text = page_of("troubleshooting").read_text(encoding="utf-8")
     code = source_text()
-    tables = page.partition("## Records")[2].partition("## It works")[0]
+    tables = text.partition("## Records")[2].partition("## It works")[0]
     messages = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
     assert len(messages) > 30
-    assert not [text for text in messages if not all(part.strip() in code for part in text.split("…"))]
+    assert not [each for each in messages if not all(part.strip() in code for part in each.split("…"))]
 
 
 def test_names_of_other_programs_are_understood() -> None:
     """The left columns of the table of Java Maxent: every name of an option of a run works."""
-    page = (DOCS / "coming_from.md").read_text(encoding="utf-8")
-    table = page.partition("## Java Maxent")[2].partition("```")[0]
+    text = page_of("coming_from").read_text(encoding="utf-8")
+    table = text.partition("## Java Maxent")[2].partition("```")[0]
     rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
     pairs = [(row[k], row[k + 1]) for row in rows for k in (1, 3)]
     assert len(pairs) == 28
@@ -198,22 +207,45 @@ def test_names_of_other_programs_are_understood() -> None:
             assert normalize(old) == new
 
 
-def test_the_readme_is_short_and_begins_with_a_picture() -> None:
+def test_the_readme_begins_with_a_picture() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 120
-    assert "![" in "".join(lines[:8])
+    assert "![" in "".join(lines[:12])
+
+
+def words_in(text: str) -> int:
+    """The number of words, as `wc -w` counts them."""
+    return len(text.split())
+
+
+@pytest.mark.parametrize(("page", "limit"), [("README.md", 600), ("CONTRIBUTING.md", 700)])
+def test_a_first_page_is_short(page: str, limit: int) -> None:
+    assert words_in((ROOT / page).read_text(encoding="utf-8")) <= limit
+
+
+def test_the_changelog_is_short() -> None:
+    """The first version in a paragraph of each topic, the versions after it in lines: old detail is in git."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    later, _, first = text.partition("\n## 0.1.0")
+    assert 0 < words_in(first) <= 300
+    assert later.count("\n## ") > 1 or words_in(text) <= 400, "until the next version"
+    items = re.findall(r"^- (.+(?:\n  .+)*)", later, re.MULTILINE)
+    assert items
+    assert not [item for item in items if words_in(item) > 15]
 
 
 def test_every_picture_of_the_site_can_be_made_again() -> None:
     """A picture that no command makes shows, one day, a page that no longer looks so."""
-    there = {path.name for path in PICTURES.iterdir() if not path.name.startswith("notebook_")}
+    folders = {DOCS: PICTURES, ROOT / "benchmarks" / "notes": NOTES}
+    there = {each.name for one in folders.values() for each in one.iterdir() if not each.name.startswith("notebook_")}
     assert there == {*COPIED, *DRAWN, *OF_BENCHMARKS, *OF_COMMANDS, *PHOTOGRAPHED}
     for picture, name in OF_BENCHMARKS.items():
         folder = ROOT / "benchmarks" / FOLDERS.get(name, "").rstrip(".")
         sources = (folder / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
         assert picture in sources, f"python -m benchmarks {name}"
-    text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.glob("*.md")])
-    assert not [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
+    for pages, pictures in folders.items():
+        text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *pages.rglob("*.md")])
+        assert not [path.name for path in pictures.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
+    text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.rglob("*.md")])
     for picture in {*COPIED, *DRAWN, *PHOTOGRAPHED}:
         assert re.search(rf"pictures/{picture}", text)
     for picture, page in OF_COMMANDS.items():
@@ -226,13 +258,20 @@ def links(page: Path) -> list[str]:
     return [link for link in re.findall(r"\]\(([^)\s]+)", text) if "://" not in link]
 
 
+@cache
+def text_from_code(name: str) -> str:
+    """A page that is made from the code, as it is now."""
+    return str(FROM_CODE[name].reference())
+
+
 def leads_somewhere(page: Path, link: str) -> bool:
     """Whether the file of a link is there, and in it the title or the mark that the link names."""
     name, _, place = link.partition("#")
     target = page.parent / name if name else page
-    if not target.exists() or not place:
-        return target.exists() or target.name in FROM_CODE
-    text = target.read_text(encoding="utf-8")
+    made = f"{target.parent.name}/{target.name}"
+    if not place or not (target.exists() or made in FROM_CODE):
+        return target.exists() or made in FROM_CODE
+    text = text_from_code(made) if made in FROM_CODE else target.read_text(encoding="utf-8")
     titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     slugs = {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
     return place in slugs or f'id="{place}"' in text
@@ -269,16 +308,18 @@ def test_the_site_is_built_without_a_warning(site: Path, tmp_path: Path) -> None
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (tmp_path / "site" / "future.html").is_file()
+    assert (tmp_path / "site" / "tutorials" / "future.html").is_file()
+
+
+def pages_in(part: object) -> list[str]:
+    """The pages that a part of the navigation names."""
+    if isinstance(part, str):
+        return [part]
+    inner = part.values() if isinstance(part, dict) else part
+    return [name for each in inner for name in pages_in(each)]
 
 
 def test_every_page_is_in_the_navigation_of_the_site(site: Path) -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("!!python/object/apply:pymdownx.slugs.slugify", "")
-    parts = yaml.safe_load(text)["nav"]
-    named = [
-        page
-        for each in parts
-        for value in each.values()
-        for page in ([{"": value}] if isinstance(value, str) else value)
-    ]
-    assert sorted(name for each in named for name in each.values()) == sorted(path.name for path in site.glob("*.md"))
+    named = pages_in(yaml.safe_load(text)["nav"])
+    assert sorted(named) == sorted(path.relative_to(site).as_posix() for path in site.rglob("*.md"))
