@@ -220,7 +220,7 @@ def test_losses_are_means_over_the_sites_that_were_held_out(monkeypatch) -> None
 
 
 def test_the_table_of_a_search_has_the_losses_of_its_multipliers() -> None:
-    """What a user reads to see how flat the choice was: losses, errors of the differences, and the chosen one."""
+    """The table shows how clear the choice was: losses, standard errors of their differences, the chosen multiplier."""
     x, y = survey()
     found = ConditionalMaxent("lq").fit(x, y)
     rows, each = pd.DataFrame(found.multiplier_search_.rows()), found.multiplier_search_.log_losses

@@ -105,7 +105,7 @@ def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do() -> None:
 
 
 def test_after_a_worker_was_killed_another_does_the_next_tasks() -> None:
-    """One species that takes too much memory costs no other species of the batch."""
+    """A species that takes too much memory must not end the other species of a batch."""
     pool = LocalProcesses(1)
     try:
         with pytest.raises(BrokenExecutor):

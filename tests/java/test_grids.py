@@ -31,8 +31,8 @@ def test_the_most_dissimilar_variable_has_javas_number():
 
 
 @pytest.mark.parametrize("ending", [".asc", ".tif"])
-def test_the_sea_has_no_value_in_any_map(ending, tmp_path: Path):
-    """Averages of replicates and maps above a threshold have no data where the layers have none, not zero."""
+def test_cells_without_data_have_no_value_in_any_map(ending, tmp_path: Path):
+    """Averages of replicates and thresholded maps have nodata where the layers have nodata, not zero."""
     place = CRS.from_epsg(4326), from_origin(10, 50, 0.5, 0.5)
     one, two = (GridValues(np.array([[0.0, low, np.nan], [np.nan, 0.5, 1.0]]), *place) for low in (0.2, 0.4))
     writer = GridWriter(tmp_path, ending, PredictionSettings())

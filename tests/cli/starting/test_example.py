@@ -60,7 +60,7 @@ def test_without_a_folder_the_sample_is_put_here(tmp_path: Path, monkeypatch: py
 
 
 def test_layers_of_the_user_are_not_mixed_with_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`layers` may hold layers of the user: a fit would take those of the sample with them."""
+    """The user's folder `layers` would get more layers, and a fit would use both."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "layers").mkdir()
     (tmp_path / "layers" / "heat.tif").write_text("mine")

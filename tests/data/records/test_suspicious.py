@@ -176,7 +176,7 @@ def test_what_is_named_is_dropped_and_counted(stack):
 
 
 def test_a_record_with_two_faults_is_counted_under_the_first(stack):
-    """At equal and whole degrees: equal comes first in the documentation, and a record is counted once."""
+    """A record at equal and whole degrees counts once, under the reason that the documentation lists first."""
     found = records([20.0, 21.0, 33.1234, 22.2222], [20.0, 30.0, 33.1234, 30.1111])
     for drop, equal, whole in ((["all"], 2, 1), (["equal"], 2, 0), (["whole"], 0, 2)):
         count = clean(found, stack, suspicion=Suspicion.of(drop))[1].counts["a"]
