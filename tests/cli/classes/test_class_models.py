@@ -399,8 +399,8 @@ def test_a_page_leaves_out_what_is_not_there(run: Path, tmp_path: Path) -> None:
 
 def test_help_teaches_it() -> None:
     for command, example in (
-        ("predict", "sdm predict results/habitat.npz"),
-        ("evaluate", "sdm evaluate results/habitat.npz --sites"),
+        ("predict", "sdm predict habitats/landcover.npz"),
+        ("evaluate", "sdm evaluate classes/presence.npz --sites"),
         ("report", "sdm report habitats community"),
     ):
         assert example in " ".join(sdm(command, "--help").output.split())
