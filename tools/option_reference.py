@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sdm.java.flags import FLAGS
+from sdm.java.flags import ACTS, FLAGS, IGNORED, WARNED
 from sdm.options.applies import APPLIES, applies
 from sdm.options.reading import SECTIONS, Leaf, leaves
 from sdm_cli.app import whole_app
@@ -47,6 +47,10 @@ MESSAGES = """Most commands also have `--quiet` (`-q`: say only what went wrong)
 (one machine-readable result), `--debug` (show where an error came from), `--log-file FILE`, `--help`, and `--help-all`
 where there are many options.
 """
+FLAGS_OF_JAVA = """## Flags of Java Maxent
+
+`sdm maxent` accepts all flags of `maxent.jar` 3.4 ([Java Maxent](maxent.md)).
+"""
 
 
 def main() -> None:
@@ -63,7 +67,18 @@ def reference() -> str:
         own = [leaf for leaf in leaves() if leaf.section == section]
         parts.append(f"### {PANELS[section]}\n")
         parts.append(f"{_section_text(section)}\n\n{option_table(own)}\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, FLAGS_OF_JAVA, flag_table()])
+
+
+def flag_table() -> str:
+    """Return the table of the flags of maxent.jar."""
+    lines = ["| flag | short | default | effect in `sdm maxent` |", "|---|---|---|---|"]
+    for flag in FLAGS.values():
+        short = " ".join(f"`-{letter}`" for letter in flag.short)
+        default = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
+        before = {ACTS: "", IGNORED: "no effect: ", WARNED: "no effect, with a warning: "}[flag.does]
+        lines.append(f"| `{flag.name}` | {short} | {default and f'`{default}`'} | {before}{flag.text} |")
+    return "\n".join(lines) + "\n"
 
 
 def command_parts(command: Any, name: str) -> Iterator[list[str]]:
