@@ -68,7 +68,7 @@ def test_the_page_says_what_the_tables_hold(shared: Path) -> None:
     assert "The strength was chosen by the loss of records in blocks" in found["path"]
     near = read_rows(shared / "relatives.csv")[0]
     assert near["relative"] in found["each"]
-    assert "within 2e−05 nats per record" in found["fit"]
+    assert "duality gap 2e−05 nats per record" in found["fit"]
 
 
 def test_species_are_linked_by_their_folders_and_names_are_escaped(shared: Path) -> None:

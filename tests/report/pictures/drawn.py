@@ -266,7 +266,7 @@ def _multipliers() -> tuple[Any]:
 
 def _structure() -> Structure:
     tried = [PenaltySetting(lam, beta, -lam * beta, 0.1, ()) for lam in (0.01, 0.1, 1.0) for beta in (0.1, 1.0)]
-    return Structure(1.0, 1.0, "bound", [], [], [], 1e-5, "", tried)
+    return Structure(1.0, 1.0, "bound", [], [], [], 1e-5, tried)
 
 
 def _autocorrelation() -> Autocorrelation:
