@@ -226,7 +226,7 @@ def inside(folder: Path, name: object) -> Path | None:
     if not isinstance(name, str):
         return None
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"the projection in {folder} names '{name}', which is no file in it: make the results again")
+        raise DataError(f"the projection in {folder} lists '{name}', not a file in it: run the projection again")
     path = folder / name
     return path if path.is_file() else None
 

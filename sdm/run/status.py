@@ -1,4 +1,4 @@
-"""How far a run over several species is, read from its folder while it is at work or after it has ended."""
+"""Progress of a run over several species, read from its folder during the run or after its end."""
 
 import time
 from dataclasses import dataclass, field
@@ -74,11 +74,11 @@ class BatchStatus:
         """How long the run took, or will take."""
         over, lasted = self.done + self.broken >= self.planned, duration_text(self.since)
         if self.ended:
-            return f"finished after {lasted}" if over else f"interrupted after {lasted}: go on with --resume"
+            return f"finished after {lasted}" if over else f"interrupted after {lasted}: continue with --resume"
         if over:
             return f"{lasted} so far, writing the summary"
         if not self.seconds:
-            return f"{lasted} so far; the time left is known when the first species is finished"
+            return f"{lasted} so far; remaining time unknown until the first species is finished"
         mean = sum(self.seconds) / len(self.seconds)
         # Every species that is not over takes the mean, less the time for which those that are running have run.
         work = mean * (self.planned - self.done - self.broken) - sum(min(so_far, mean) for _, so_far in self.running)

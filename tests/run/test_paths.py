@@ -11,6 +11,7 @@ import rasterio
 from affine import Affine
 from naive import ellipsoid_km2
 from rasterio.crs import CRS
+from relaxation import solve_relaxation
 
 from sdm.assess.fits import fit_table
 from sdm.assess.paths.multiplier import follow_table, validate_multipliers
@@ -26,7 +27,6 @@ from sdm.kinds.species.fit import plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.methods.method import species_estimator
 from sdm.kinds.splitting import RecordPlan, with_default_folds
-from sdm.maxent.paths.homotopy import solve_relaxation
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.run.job import Chosen

@@ -87,6 +87,8 @@ def test_the_times_of_other_programs_are_the_stored_ones() -> None:
         whole,
     ]
     assert f"take {whole} s; Java Maxent takes {java} s" in text
+    limited, converged = (row["regularised_gain"] for row in json.loads(PEERS.read_text(encoding="utf-8"))["fit"])
+    assert f"stopped {converged - limited:.3f} nats below its own optimum" in text
     assert all(f"{row['megabytes']} MB" in text for row in peers() if f"{row['seconds']:.1f}" in (java, whole))
 
 
