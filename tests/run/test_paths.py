@@ -246,6 +246,19 @@ def test_squares_of_degrees_have_the_area_that_they_say(world) -> None:
     assert strata.cells.sum() == np.count_nonzero(~world.band("layers/elevation.tif").mask)
 
 
+def test_strata_have_the_same_area_however_the_layers_are_cut(world, monkeypatch) -> None:
+    """Large layers are read in windows; the area of a cell in degrees depends on its row in the whole layer."""
+    stack = open_stack(world.folder / "layers" / "landcover.tif", categorical=["landcover"])
+    division = make_division("landcover", stack)
+    whole = survey_strata(stack, division)
+    cut = stack.tiles(7, 11)
+    monkeypatch.setattr(Stack, "windows", lambda self, rows=None: cut)
+    parts = survey_strata(stack, division)
+    assert parts.cells.tolist() == whole.cells.tolist()
+    np.testing.assert_allclose(parts.area, whole.area, rtol=1e-12)
+    np.testing.assert_allclose(parts.prior, whole.prior, rtol=1e-12)
+
+
 def test_sizes_of_squares_are_read_with_their_units() -> None:
     assert square_km("grid:50km") == 50
     assert square_km("GRID: 2.5 km") == 2.5
