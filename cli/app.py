@@ -51,23 +51,23 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "version": ("starting", "Print the version."),
     },
 }
-"""Every command: its module, and its line in the help of all."""
+"""Commands by group: the module, and the line in the first help."""
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
 class Commands(PlainGroup):
-    """All commands; a command is loaded when it is called."""
+    """The group of all commands; each is imported when it is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = cast(Any, dict.fromkeys(COMMANDS))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by its name; None where there is none."""
+        """Return a command by its name, or None."""
         return _command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options before a command, and all commands, group by group."""
+        """Write the options before a command, and the commands by group."""
         PlainHelp.format_options(self, ctx, formatter)
         for title, commands in GROUPS.items():
             with formatter.section(bold(title)):
@@ -76,7 +76,7 @@ class Commands(PlainGroup):
 
 @cache
 def _command(name: str) -> Any:
-    """Make a command of its function (or group of them)."""
+    """Return the command of a function, or of a group of functions."""
     function = getattr(import_module(f"sdm_cli.commands.{COMMANDS[name]}"), name)
     if not isinstance(function, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -106,7 +106,7 @@ app = typer.Typer(
 
 
 def whole_app() -> Commands:
-    """Return the commands with all of them loaded, for those who read them rather than run one."""
+    """Return the group with all commands imported, for documentation and tests."""
     group = cast(Commands, get_command(app))
     group.commands = {name: _command(name) for name in COMMANDS}
     return group
@@ -124,27 +124,27 @@ def _options(
         bool, typer.Option("--version", help="Print the version, and exit.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
-    """What comes before a command."""
+    """Options before a command."""
 
 
 def run_app() -> int:
-    """Run the command line; a command that cannot be understood is one line too, and exit code 2."""
+    """Run the command line. An invalid command prints one line, and has exit code 2."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
         return int(app(prog_name="sdm", standalone_mode=False) or 0)
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # typer's way to end then
+        if isinstance(stop.__context__, BrokenPipeError):  # the end of typer after it
             raise stop.__context__ from None
         raise
     except Exception as error:
-        # typer's own errors; their classes have moved between its versions.
+        # Errors of typer; the module of their classes depends on its version.
         if not hasattr(error, "format_message"):
             raise
         return _explain(error)
 
 
 def _terminate(*_: object) -> None:
-    """End as after Ctrl-C: tidily."""
+    """End as after Ctrl-C."""
     raise Terminated
 
 

@@ -1,4 +1,4 @@
-"""Progress on a terminal: one bar for every stage that is going on."""
+"""Progress on a terminal: one bar for each active stage."""
 
 from rich.console import Console as Terminal
 from rich.progress_bar import ProgressBar
@@ -13,13 +13,13 @@ WIDTH = 30  # of a bar
 
 
 class Bars:
-    """The stages as rows of a table: name, bar, count, rate, time left. Short ones are not shown."""
+    """Stages as rows of a table: name, bar, count, rate, time left. Short stages are not shown."""
 
     def __init__(self, stages: Stages, terminal: Terminal) -> None:
         self.stages, self.terminal = stages, terminal
 
     def table(self) -> Table:
-        """Return what to show now. A row says that work goes on, when no stage does for long enough."""
+        """Return the table of now. Without a stage that is long enough, one row shows that work continues."""
         now = self.stages.clock()
         shown = [one for one in self.stages.active() if one.upper or one.seconds(now) >= SHORT]
         out = Table.grid(padding=(0, 2), pad_edge=False)
@@ -38,7 +38,7 @@ class Bars:
         return Text(plain(stage.name)), self._bar(stage if stage.counts else None, now), *words
 
     def _bar(self, stage: Stage | None, now: float) -> ProgressBar:
-        """Return the bar of a stage; of one without a count, a bar that pulses."""
+        """Return the bar of a stage, which pulses if the stage has no count."""
         width = max(6, min(WIDTH, self.terminal.width - 62))
         if stage is None:
             return ProgressBar(total=None, width=width, pulse=True, animation_time=now)

@@ -1,11 +1,11 @@
-"""How the process ends, for scripts that ask."""
+"""Exit codes of the process, for scripts."""
 
 INTERRUPTED, TERMINATED, CUT_OFF = 130, 143, 141
-"""Exit codes after Ctrl-C, after SIGTERM, and where whoever read our output, such as `head`, had seen enough."""
+"""Exit codes after Ctrl-C, after SIGTERM, and after the reader of the output, such as `head`, has ended."""
 
 
 class Terminated(KeyboardInterrupt):
-    """The system asked the process to end, as a queue does when the time of a job is over."""
+    """The process received SIGTERM, for example at the time limit of a job."""
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:

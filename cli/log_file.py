@@ -1,4 +1,4 @@
-"""The log of a command (`--log-file`): what is said, line by line, each with the time."""
+"""The log of a command (`--log-file`): messages line by line, each with the time."""
 
 import logging
 import os
@@ -16,8 +16,10 @@ _OURS = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d(:\d\d)? sdm ")
 
 
 class LogFile(logging.Handler):
-    """A log to append to. It is opened at once: what cannot be written is refused before work begins. A log that can be
-    written no more, as on a full disk, is given up with a warning, and the command goes on."""
+    """A log to append to, which is opened before work begins.
+
+    If it cannot be written later, for example on a full disk, there is a warning, and the command continues.
+    """
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         super().__init__(logging.DEBUG)
@@ -40,7 +42,7 @@ class LogFile(logging.Handler):
             raise OptionError(f"--log-file {path} exists and is no log of sdm: choose another name")
 
     def refuse_inside(self, output: Path) -> None:
-        """Raise if the log lies in the folder of results, or is a result: they are replaced as a whole."""
+        """Raise OptionError if the log is in the folder of results, which is replaced as a whole."""
         place, results = (Path(os.path.realpath(path)) for path in (self.path, output))
         if not place.is_relative_to(results):
             return
@@ -50,7 +52,7 @@ class LogFile(logging.Handler):
         raise OptionError(f"--log-file {self.path} lies in the results ({output}): choose a place outside of them")
 
     def line(self, text: str) -> None:
-        """Write a text, every line of it with the time."""
+        """Write a text with the time before each line."""
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         lines = "".join(f"{now} {line}\n" for line in plain(text).split("\n") if line.strip())
         with self._writing:
@@ -69,11 +71,11 @@ class LogFile(logging.Handler):
         self._warn(f"the log {self.path} cannot be written any more ({reason}): the command goes on without it")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write what was logged."""
+        """Write a record of the logger."""
         self.line(self.format(record))
 
     def close(self) -> None:
-        """Close the file; what is said later is not written."""
+        """Close the file; later messages are not written."""
         with self._writing:
             if self._file is not None:
                 os.close(self._file)

@@ -1,6 +1,6 @@
-"""The command `sdm` as a process: signals, streams and how it ends. `sdm_cli.app` does the work.
+"""The command `sdm` as a process: signals, streams and exit codes. The commands are in `sdm_cli.app`.
 
-Only modules that Python has loaded already are imported here, and `signal`, so that Ctrl-C soon finds our handler.
+Only modules that Python imports at its start are imported here, and `signal`, so that Ctrl-C is handled early.
 """
 
 import gc
@@ -15,25 +15,24 @@ from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, exit_code
 
 
 def main() -> None:
-    """Run the command line. However it ends, there is no traceback and the exit code says how."""
+    """Run the command line, without a traceback at its end, and set the exit code."""
     _on_ctrl_c(_leave)  # nothing is open yet
     _use_utf8()
     code = 1
     gc.set_threshold(100_000, 20, 100)  # modules that are imported are no garbage: a fit is a tenth quicker
-    # One thread of linear algebra, as in every worker, whatever the user has set: results depend on how many there are,
-    # in the last digits.
+    # One thread of linear algebra, as in every worker: the last digits of results depend on the number of threads.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
     for name in [name for name in os.environ if name.startswith("NUMBA_")]:
-        del os.environ[name]  # numba prints tracebacks for values that it cannot read
+        del os.environ[name]  # numba prints tracebacks for invalid values
     os.environ["NUMBA_NUM_THREADS"] = "1"
     os.environ["CPL_LOG"] = os.devnull  # GDAL and PROJ print no errors: sdm reports them
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # Arrow prints an error where threads cannot start
     if not sys.warnoptions:  # warnings of libraries are for programmers
         os.environ["PYTHONWARNINGS"] = "ignore"
         warnings.simplefilter("ignore")
-    os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the user's notebooks show them in
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every installed package
+    os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the environment of the user is
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would search every installed package
     try:
         from sdm_cli.app import run_app
 
@@ -57,20 +56,20 @@ def main() -> None:
     finally:
         _on_ctrl_c(_leave)
     _discard_rest()
-    if code:  # what was open is closed, but threads may still import or read: Python would wait for them
+    if code:  # files are closed; threads that still import or read would delay the exit
         os._exit(code)
     sys.exit()
 
 
 def _use_utf8() -> None:
-    """Start Python again in its UTF-8 mode where the locale has only ASCII: names and records are UTF-8 everywhere."""
+    """Restart Python in UTF-8 mode if the locale has only ASCII: names and records are UTF-8."""
     if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1":
         os.environ["PYTHONUTF8"] = "1"
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - Python itself, as it was started
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the same Python
 
 
 def _on_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> None:
-    """Set what Ctrl-C does, unless whoever started us wants it to be ignored."""
+    """Set the handler of Ctrl-C, unless the parent process ignores it."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, handler)
 
@@ -82,13 +81,13 @@ def _leave(*_: object) -> None:
 def _say(message: str) -> int:
     from contextlib import suppress
 
-    with suppress(OSError):  # it may not be writable either
+    with suppress(OSError):  # it may be closed
         print(message, file=sys.stderr, flush=True)
     return 1
 
 
 def _discard_rest() -> None:
-    """Keep Python from complaining, when it closes them, of streams that cannot be written."""
+    """Prevent errors of Python when it closes streams that cannot be written."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

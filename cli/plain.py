@@ -1,4 +1,4 @@
-"""Text that may be shown anywhere: nothing that a terminal obeys, and no secrets."""
+"""Text without control characters of a terminal, and without secrets."""
 
 import re
 
@@ -8,6 +8,5 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u206
 
 
 def plain(text: str) -> str:
-    """Show what a terminal would obey (colours, moves of the cursor, text turned round) as \\x1b and the like, and no
-    secrets of addresses."""
+    """Return a text with control characters escaped as \\x1b, and without secrets in addresses."""
     return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), hide_secrets(text))

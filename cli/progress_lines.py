@@ -1,4 +1,4 @@
-"""Progress as lines of text, where nobody watches a bar: in a log, or in the output of a job."""
+"""Progress as lines of text, for logs and the output of jobs."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,31 +11,31 @@ TICK = 0.5  # seconds
 
 
 class ProgressLines:
-    """Writes how far every stage is, at most once per interval, and less often while it does not move.
+    """Writes the progress of each stage, at most once per interval, and less often while it does not move.
 
-    With `starts` there is a line when a stage begins; with `ends`, one when a stage ends that was written about.
+    With `starts`, the start of a stage is written too; with `ends`, the end of each stage that has a line.
     """
 
     def __init__(self, write: Callable[[str], None], every: float, *, starts: bool = False, ends: bool = False) -> None:
         self.write, self.every, self.starts, self.ends = write, every, starts, ends
         self._lock = threading.Lock()
-        self._last: dict[tuple[str, float], tuple[float, float, int]] = {}  # when, seconds to the next, steps done
+        self._last: dict[tuple[str, float], tuple[float, float, int]] = {}  # time, seconds to the next line, steps done
 
     def began(self, stage: Stage) -> None:
-        """Write that a stage begins; one of several models' stages must last a while first."""
+        """Write the start of a stage, except a stage of one of several models, which may be short."""
         with self._lock:
             if self.starts and not stage.inner:
                 self._tell(stage, stage.told)
 
     def ended(self, stage: Stage) -> None:
-        """Write that a stage is done."""
+        """Write the end of a stage."""
         with self._lock:
             known = self._last.pop((stage.name, stage.began), None)
             if self.ends and known is not None:
                 self.write(stage.line(stage.told))
 
     def tick(self, stages: Sequence[Stage], now: float) -> None:
-        """Write what is due of all that is going on."""
+        """Write the lines of active stages that are due."""
         with self._lock:
             here = {(stage.name, stage.began) for stage in stages}
             self._last = {key: known for key, known in self._last.items() if key in here}  # some never end
@@ -60,7 +60,7 @@ class ProgressLines:
 
 @contextmanager
 def ticking(stages: Stages, lines: Sequence[ProgressLines]) -> Iterator[None]:
-    """Have lines written while work goes on, also where it says nothing for long."""
+    """Write lines in a thread, so that long work without a message has lines too."""
     over = threading.Event()
 
     def tick() -> None:

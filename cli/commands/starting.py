@@ -18,7 +18,7 @@ from sdm_cli.options import BRIEF, Overwrite, with_console
 _HERE = Path(__file__).parents[1]
 _CHECKOUT = Path(sdm.__file__).parents[1]
 SAMPLE, GUIDE = "sample", "guide"
-# Installed, they are folders of this package; in a checkout, folders of the project (pyproject.toml, package-dir).
+# Folders of the installed package; in a checkout, folders of the project (pyproject.toml, package-dir).
 _HOMES = {SAMPLE: "sample_data", GUIDE: "docs"}
 
 
@@ -62,7 +62,7 @@ def example(
     files = sorted(path for each in _names() for path in (place / each, *(place / each).rglob("*")) if path.is_file())
     console.say(f"records      {place / 'occurrences.csv'} (three species)")
     console.say(f"layers       {place / 'layers'} (today), {place / 'warmer'} (two degrees warmer)")
-    console.say(f"survey       {place / 'presence_absence.csv'} (where each species was found and not found)")
+    console.say(f"survey       {place / 'presence_absence.csv'} (presence and absence of each species)")
     console.say(f"read first   {place / 'README.md'}, or: sdm help first_model")
     console.say(f"\nnow: sdm fit {place / 'run.yaml'}")
     console.answer(folder=str(place), files=[str(path) for path in files])
@@ -74,7 +74,7 @@ def _names() -> list[str]:
 
 
 def _refuse_taken(place: Path) -> None:
-    """Raise if this folder has something under one of the names already: nothing is replaced, nothing is mixed."""
+    """Raise OutputError if this folder contains a name of the sample data."""
     from sdm.errors import OutputError
 
     taken = [name for name in _names() if (place / name).exists()]
@@ -147,7 +147,7 @@ def simulate(
     console.say(f"truth        {made.truth_json}")
     if made.axis_tables:
         loadings, slopes = made.axis_tables
-        console.say(f"shared axes  {loadings} (what they are made of), {slopes} (how species respond)")
+        console.say(f"shared axes  {loadings} (their variables), {slopes} (the slopes of the species)")
     console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
     console.answer(folder=str(made.folder), files=[str(path) for path in made.files])
 

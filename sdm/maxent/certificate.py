@@ -38,7 +38,7 @@ def certified_group(gap: float) -> Numbers:
 def certified_map(p: Array, q0: Array, gap: float) -> Numbers:
     """Return what a gap implies for the map."""
     largest, mean = cloglog_bounds(p, q0, gap)
-    text = f"cloglog at background points differs from the optimum by at most {largest:.2g}, on average {mean:.2g}"
+    text = f"cloglog at background points differs from the optimum by at most {largest:.2g} (mean: {mean:.2g})"
     return {"cloglog": {"largest": largest, "mean": mean}, "map": text}
 
 

@@ -1,4 +1,4 @@
-"""Which options apply to which kind of model; one that was chosen and does not apply is refused, never ignored."""
+"""Options that apply to each kind of model. Other options are refused if the user sets them."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -6,7 +6,7 @@ from sdm.errors import OptionError
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import Leaf, leaves
 
-# The word of a whole section ends with a dot; a word after a minus is an exception.
+# The name of a section ends with a dot; a name after a minus is an exception.
 _EVERY = {
     "kind", "seed", "threads", "processes", "cluster.", "retries",
     "layers.", "occurrences.file", "occurrences.species", "occurrences.crs",
@@ -51,10 +51,10 @@ REASONS = {
     **{("community", f"fit.beta_{name}"): _TABLES for name in ("lqp", "hinge", "threshold", "categorical")},
     ("community", "output.replicate_maps"): "its replicates are measured, and have no maps",
 }
-"""Why an option does not apply to a kind of model, where that is not plain."""
+"""Reasons why an option does not apply to a kind of model."""
 
 
-# Those that say how records and layers are read, for commands that take a model and no run.
+# Options for reading records and layers, for commands with a model instead of a run.
 READING = (
     "occurrences.crs", "occurrences.x_column", "occurrences.y_column", "occurrences.layer",
     "occurrences.drop_suspicious", "occurrences.uncertainty_column", "occurrences.max_uncertainty",
@@ -62,7 +62,7 @@ READING = (
     "occurrences.max_bad_rows", "layers.nodata", "layers.align", "layers.rename",
 )  # fmt: skip
 
-# Those of `sdm project`.
+# Options of `sdm project`.
 PROJECTING = (
     "project.models", "project.scenarios", "project.reference", "project.thresholds", "project.novelty",
     "project.dispersal", "project.over", "project.area", "predict.scale", "predict.threshold", "predict.extrapolation",
@@ -73,12 +73,11 @@ PROJECTING = (
 )  # fmt: skip
 
 STUDIES = ("tune", "curve", "path")
-"""Sections of one command each, which no other uses; a run file may have those of several commands."""
+"""Sections of one command each. A run file may contain sections of several commands."""
 
 
 def refuse_other_studies(typed: Iterable[str], used: Collection[str], command: str) -> None:
-    """Raise OptionError if an option, in any of its spellings, was typed for a command that does not use it; those of
-    the sections `used` it does."""
+    """Raise OptionError if the user typed an option of a study that a command does not use, except sections `used`."""
     known = {word: leaf for leaf in leaves() if leaf.section in STUDIES for word in leaf.spellings}
     for name in typed:
         word = name.lstrip("-").replace("-", "_")
@@ -89,13 +88,13 @@ def refuse_other_studies(typed: Iterable[str], used: Collection[str], command: s
 
 
 def applies(leaf: Leaf, kind: str) -> bool:
-    """Tell whether an option applies to a kind of model."""
+    """Return whether an option applies to a kind of model."""
     words = APPLIES[kind]
     return (leaf.dotted in words or f"{leaf.section}." in words) and f"-{leaf.dotted}" not in words
 
 
 def misplaced(options: RunOptions, kind: str, called: str) -> Iterator[str]:
-    """Yield a sentence per option that was chosen and does not apply to this kind of model (`called` so)."""
+    """Yield a sentence per option that is set and does not apply to a kind of model, with the name `called`."""
     for leaf in leaves():
         value = getattr(getattr(options, leaf.section) if leaf.section else options, leaf.name)
         if not applies(leaf, kind) and value != leaf.field.get_default():

@@ -1,7 +1,7 @@
 """Options of a run: one definition for the command line, the YAML file and Python.
 
-A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it. An option whose default depends
-on the kind of model has none here (None): the estimator's default counts, and the text says which that is.
+A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it. If a default depends on the
+kind of model, it is None here: the default of the estimator is used, and the description states it.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from sdm.options.writing import ClusterOptions, OutputOptions, PredictOptions, P
 
 
 class RunOptions(Section):
-    """Everything about a run."""
+    """All options of a run."""
 
     kind: Literal["species", "classes", "community"] | None = option(
         None,
@@ -55,12 +55,12 @@ class RunOptions(Section):
     retries: int = option(2, "Number of retries of a species or scenario after its worker has died.", ge=0, le=100)
 
     def with_values(self, **sections: Mapping[str, object]) -> "RunOptions":
-        """Return the options with other values in some sections."""
+        """Return the options with other values in sections."""
         changed = {name: getattr(self, name).model_copy(update=values) for name, values in sections.items()}
         return self.model_copy(update=changed)
 
     def alone(self) -> "RunOptions":
-        """Return the options without what does not change results: who does the work, and whether a run goes on."""
+        """Return the options that change results: without workers, resuming and overwriting."""
         plain = RunOptions()
         workers = {"processes": 1, "cluster": plain.cluster, "retries": plain.retries}
         return self.with_values(output={"resume": False, "overwrite": False}).model_copy(update=workers)

@@ -1,4 +1,4 @@
-"""Kinds of options: what may be written for each, and what it means."""
+"""Types of options, with their validators and JSON Schemas."""
 
 import re
 from pathlib import Path
@@ -20,19 +20,19 @@ def _several(value: object) -> bool:
 
 
 def _list(value: Any) -> Any:
-    """Let one word or number stand for a list of it."""
+    """Return a list for one word or number."""
     parts = [value] if isinstance(value, (str, int, float)) and not isinstance(value, bool) else value
     return [str(part) if isinstance(part, (int, float)) else part for part in parts] if _several(parts) else parts
 
 
 def _words(value: Any) -> Any:
-    """Let one word, or several with commas between, stand for a list."""
+    """Return a list for one word, or for words with commas."""
     parts = _list(value)
     return [w.strip() for part in parts for w in str(part).split(",") if w.strip()] if _several(parts) else value
 
 
 def read_formats(text: str) -> list[str]:
-    """Return the formats of figures, given with commas between."""
+    """Return the formats of figures from words with commas."""
     formats = [word.strip() for word in text.split(",") if word.strip()]
     if not formats or not {*formats} <= {*FORMATS}:
         raise OptionError(f"--figures={text}: expected {', '.join(FORMATS)}, or several of them with commas")
@@ -40,7 +40,7 @@ def read_formats(text: str) -> list[str]:
 
 
 def read_places(value: Any) -> Any:
-    """Let `name=folder`, or a folder called by its own name, stand for an entry of a dictionary."""
+    """Return a dictionary from `name=folder`, or from folders, which are called by their names."""
     parts = [value] if isinstance(value, str) else value
     if not _several(parts):
         return value
@@ -52,7 +52,7 @@ def read_places(value: Any) -> Any:
 
 
 def _named_place(text: str) -> tuple[str, str]:
-    """Return name and place of `name=folder`, or of a place alone; an address may hold a '=' of its own."""
+    """Return name and place from `name=folder`, or from a place alone. An address may contain '='."""
     name, sign, place = text.partition("=")
     if sign and not is_remote(name):
         return name, place
@@ -60,8 +60,7 @@ def _named_place(text: str) -> tuple[str, str]:
 
 
 def _classes(value: Any) -> Any:
-    """Check feature classes, with random features or growing families among them, given as text or as a list of
-    names."""
+    """Check feature classes, which may include random features or growing families; a text or a list of names."""
     value = ",".join(map(str, value)) if _several(value) else value
     if isinstance(value, str):
         parse_families(value, 1) if has_growing(value) else parse_features(value, 1)
@@ -76,7 +75,7 @@ def _families(value: Any) -> Any:
 
 
 def _class_sets(value: Any) -> Any:
-    """Check sets of feature classes, given as words: l, lq, lqh; a set may have its own multiplier, as in t:1."""
+    """Check sets of feature classes, such as l, lq, lqh. A set may have its own multiplier, such as t:1."""
     sets = _words(value)
     for word in sets if _several(sets) else ():
         classes, colon, multiplier = word.partition(":")
@@ -94,7 +93,7 @@ def _positive(text: str) -> bool:
 
 
 def _nodata(value: Any) -> Any:
-    """Check values that mean "no data"; numbers are kept as text, as they were written."""
+    """Check nodata values; numbers remain texts."""
     words = _words(value)
     if _several(words):
         NodataCodes.read(words)
@@ -116,7 +115,7 @@ def _width(value: str) -> str:
 
 
 def _bounds(value: Any) -> Any:
-    """Let four numbers with commas between stand for a list of them."""
+    """Return a list for numbers with commas."""
     return value.split(",") if isinstance(value, str) and "," in value else value
 
 
@@ -133,10 +132,10 @@ def _folds(value: int) -> int:
 
 
 def _checked(reader: str) -> Any:
-    """Return a validator that lets a function of the filters of records read a text, and keeps the text."""
+    """Return a validator of a text with a function of the filters of records; the text is unchanged."""
 
     def check(value: Any) -> Any:
-        from sdm.data.records import filters  # it needs pandas, which options do without
+        from sdm.data.records import filters  # it imports pandas, which options do not need
 
         if value is not None:
             getattr(filters, reader)(str(value))
@@ -145,7 +144,7 @@ def _checked(reader: str) -> Any:
     return BeforeValidator(check)
 
 
-# Far beyond any honest value, and far below where products of such numbers overflow.
+# Above any sensible value; products of such numbers do not overflow.
 _MOST = 1e12
 Positive = Annotated[float, Field(gt=0, le=_MOST)]
 NotNegative = Annotated[float, Field(ge=0, le=_MOST)]
@@ -206,12 +205,12 @@ Count = Annotated[int, Field(ge=1)]
 def option(
     default: Any, text: str, *aliases: str, formerly: str | None = None, was: float | str | None = None, **limits: Any
 ) -> Any:
-    """Declare an option: its default, what it does, other spellings of its name; the name and default of old files."""
+    """Declare an option: default, description, other spellings; its name and default in old files."""
     known: Schema = {"aliases": list(aliases), "formerly": [formerly] if formerly else [], "was": was}
     return Field(default, description=text, json_schema_extra=known, **limits)
 
 
 class Section(BaseModel):
-    """A group of options; a misspelt name is an error."""
+    """A group of options. A misspelt name is an error."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False, defer_build=True)

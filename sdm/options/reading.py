@@ -1,7 +1,7 @@
-"""Options read, merged, checked and written: from the command line, a YAML file or Python.
+"""Read, merge, check and write options from the command line, YAML files and Python.
 
-Every leaf of the tree has a dotted name (`fit.multiplier`), a short one (`multiplier`) where that is unambiguous, and
-the spellings that users of other programs know (`betamultiplier`).
+Each leaf of the tree has a dotted name (`fit.multiplier`), a short name (`multiplier`) if it is unambiguous, and the
+spellings of other programs (`betamultiplier`).
 """
 
 import difflib
@@ -46,8 +46,8 @@ class Leaf:
         self.was: Any = known["was"]
         short = [] if name in ambiguous or name == self.dotted else [name]
         self.spellings = [*short, self.dotted, *self.aliases, *known["formerly"]]
-        # The spelling to show: one of several words, or the section's own, says more than one that is short.
-        # (and a word that Python keeps for itself is the proper name of what Python must call otherwise).
+        # The spelling to show: a name of several words, the name of the section, or a keyword of Python (lambda), which
+        # cannot be a field; otherwise the first.
         telling = [word for word in self.aliases if "_" in word or word == section or iskeyword(word)]
         self.shown = [*telling, *self.spellings][0]
 
@@ -119,7 +119,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def _located(name: str, value: Any, folder: Path) -> Any:
-    """Return the value of an option of a run file that lies in a folder."""
+    """Return the value of an option of a run file in a folder."""
     if name == "project.scenarios":
         try:
             value = read_places(value)
@@ -133,7 +133,7 @@ def _located(name: str, value: Any, folder: Path) -> Any:
 
 
 def rebase(value: Any, folder: Path) -> Any:
-    """Make paths relative to a folder absolute; what GDAL alone understands (URLs, subdatasets) stays."""
+    """Make paths relative to a folder absolute. URLs and subdatasets of GDAL are unchanged."""
     if isinstance(value, str):
         special = "://" in value or value.startswith("/vsi") or value.count(":") > 1
         special |= value in (*AREA_WORDS, GROUP_WORD, *GRAPH_WORDS)
@@ -151,11 +151,11 @@ _CLAMP |= {"false": "free", "no": "free", "off": "free", "0": "free"}
 
 
 def make_options(*sources: Mapping[str, Any]) -> RunOptions:
-    """Merge sources, later ones first, and check them all at once.
+    """Merge sources, of which later ones have priority, and check all values.
 
-    A source is a tree of sections (as from a YAML file), or holds options under any of their spellings
-    (`{"multiplier": 2, "fit.features": "lq"}`). None stands for the default. The `OptionError` says everything that is
-    wrong, and the nearest names for unknown ones.
+    A source is a tree of sections (as from a YAML file), or a mapping of options in any spelling
+    (`{"multiplier": 2, "fit.features": "lq"}`). None is the default. The `OptionError` lists all problems, with the
+    nearest names of unknown options.
     """
     flags = {leaf.dotted: leaf.flag for leaf in leaves()}
     chosen: dict[str, Any] = {}
@@ -183,7 +183,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
 
 
 def _storable(value: object, path: bool) -> bool:
-    """Return whether all texts of a value can be names of files (which need not be UTF-8), or written to a file."""
+    """Return whether all texts of a value can be written to a file, or are names of files (not always UTF-8)."""
     if isinstance(value, Mapping):
         return all(_storable(item, path) for pair in value.items() for item in pair)
     if isinstance(value, list | tuple):
@@ -197,8 +197,7 @@ def _storable(value: object, path: bool) -> bool:
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value as options take it: paths, also those in lists and mappings, as texts, and numpy's numbers as
-    Python's."""
+    """Return a value with texts for paths, also in lists and mappings, and with numbers of Python for numpy."""
     if isinstance(value, Mapping):
         return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -209,7 +208,7 @@ def plain_values(value: Any) -> Any:
 
 
 def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the options of a source by their dotted names; what is not known keeps its own."""
+    """Yield the options of a source by their dotted names; unknown names are unchanged."""
     for key, value in source.items():
         if key in SECTIONS and isinstance(value, Mapping):
             for name, inner in value.items():
@@ -222,7 +221,7 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the options of a source, `predict.clamp` as the extrapolation that it stands for."""
+    """Yield the options of a source, with `predict.extrapolation` for `predict.clamp`."""
     for name, value in source.items():
         word = _CLAMP.get(str(value).lower()) if name == "predict.clamp" else None
         if word is None:
@@ -235,7 +234,7 @@ def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str,
 
 
 def _settle_points(chosen: dict[str, Any]) -> None:
-    """Read the word `points` where a raster of classes is given: as many points are drawn from it."""
+    """Read `points` as the number of points from the raster of classes, if there is one."""
     points = chosen.get("background.points")
     default = SECTIONS["background"].model_fields["points"].get_default()
     if chosen.get("classes.raster") is not None and points not in (None, default):  # a default that a run file has
@@ -253,7 +252,7 @@ def _tree(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(name: str, value: object) -> str:
-    """Say what an unknown option may have meant."""
+    """Return the message of an unknown option, with the nearest name."""
     section, _, last = name.rpartition(".")
     if name in SECTIONS:
         example = next(iter(SECTIONS[name].model_fields))
@@ -269,7 +268,7 @@ def _unknown(name: str, value: object) -> str:
     return f"unknown option '{name}' (there are {', '.join(model.model_fields)})"
 
 
-# What pydantic calls the kinds of mistakes, and what a person would say.
+# Messages for the kinds of errors of pydantic.
 _EXPECTED = {
     "int": "a whole number",
     "float": "a number",
@@ -285,7 +284,7 @@ _EXPECTED = {
 
 
 def explain(error: ValidationError) -> list[str]:
-    """Say in one sentence for each option what is wrong with it."""
+    """Return one sentence about the error of each option."""
     wrong: dict[str, list[str]] = {}
     for item in error.errors():
         place = [str(part) for part in item["loc"]]
@@ -301,15 +300,15 @@ def explain(error: ValidationError) -> list[str]:
 
 
 def shortened(value: object) -> str:
-    """Return a value as it is shown in messages."""
+    """Return the text of a value in messages."""
     text = hide_secrets(repr(value))
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 
 def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
-    """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results.
+    """Return options as YAML, to repeat a run from any folder, without the options that replace results.
 
-    `wanted` are the dotted names to write, all by default; whatever was chosen is written too.
+    `wanted` are the dotted names to write, by default all; values other than defaults are always written.
     """
     import yaml
 
@@ -331,7 +330,7 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
 
 
 def _without_secrets(value: Any) -> Any:
-    """Return options in which addresses have no secrets."""
+    """Return options without secrets in addresses."""
     if isinstance(value, dict):
         return {key: _without_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -362,7 +361,7 @@ def template() -> str:
 
 
 def run_file_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a run file, for editors; it knows every spelling."""
+    """Return the JSON Schema of a run file, with every spelling of the options."""
     tree = RunOptions.model_json_schema()
     for leaf in leaves():
         home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree

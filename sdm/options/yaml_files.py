@@ -1,4 +1,4 @@
-"""YAML files as people write them: read safely, with one sentence for what is wrong."""
+"""Safe reading of YAML files, with one sentence about an error."""
 
 from contextlib import suppress
 from functools import cache
@@ -17,8 +17,7 @@ INT = "tag:yaml.org,2002:int"
 
 
 def load_yaml(path: str | Path, expected: str) -> Any:
-    """Return the content of a YAML file; `expected` says what it should be. An OptionError if it cannot be read, or
-    unfolds to more than a run file could mean."""
+    """Return the content of a YAML file, or raise OptionError. The text `expected` describes the file."""
     try:
         return _load(read_limited(path))
     except FileNotFoundError:
@@ -30,8 +29,7 @@ def load_yaml(path: str | Path, expected: str) -> Any:
 
 
 def _load(text: str | bytes) -> Any:
-    """Read YAML: in a sixth of the time by libyaml. Where that fails, or is not there, by yaml's own loader, which says
-    what is wrong and knows letters that libyaml does not."""
+    """Read YAML by libyaml, which is faster, otherwise by yaml itself, which has better messages."""
     if yaml.__with_libyaml__:
         with suppress(yaml.YAMLError):
             return yaml.load(text, _quick_loader())  # noqa: S506 - a SafeLoader
@@ -39,7 +37,7 @@ def _load(text: str | bytes) -> Any:
 
 
 class _Limits(Composer, SafeConstructor):
-    """Refuses what is nested too deeply, holds itself, or has aliases that unfold to too much."""
+    """Refuses YAML that is nested too deeply, contains itself, or has aliases that unfold to too many entries."""
 
     depth = 0
 
@@ -76,7 +74,7 @@ _Loader.add_constructor(INT, _whole_number)
 
 @cache
 def _quick_loader() -> type[yaml.CSafeLoader]:
-    """Return a loader whose words are found by libyaml, and put together as by the other."""
+    """Return a loader that scans by libyaml and composes as `_Loader`."""
 
     class Quick(_Limits, yaml.CSafeLoader):
         def __init__(self, stream: Any) -> None:

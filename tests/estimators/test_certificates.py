@@ -32,7 +32,7 @@ def test_a_model_of_feature_classes_is_certified_over_all_of_them_and_so_is_its_
     assert found["covers"] == "model"
     assert found["text"].endswith(f"over all {model.coef_.size:,} features")
     assert 0.0 <= found["cloglog"]["mean"] <= found["cloglog"]["largest"] < 0.1
-    assert f"at most {found['cloglog']['largest']:.2g}, on average {found['cloglog']['mean']:.2g}" in found["map"]
+    assert f"at most {found['cloglog']['largest']:.2g} (mean: {found['cloglog']['mean']:.2g})" in found["map"]
 
 
 @pytest.mark.parametrize("changed", [{"entropy": 2.0}, {"temperature": 0.7}])

@@ -276,10 +276,11 @@ def status_text(results: Results) -> str:
 
 def certificate_text(results: Results) -> str:
     """Return what the duality gap of the fit covers, in sentences."""
-    certificate = results.tree("certificate")
-    texts = [str(certificate[key]) for key in ("text", "map") if key in certificate]
-    if not texts:
+    certificate, gap = results.tree("certificate"), number(results.numbers.get("gap"))
+    if gap is None:
         return "The results do not contain a certificate."
+    texts = [str(certificate[key]) for key in ("text", "map") if key in certificate]
+    texts = texts or [f"duality gap {figure(gap, 2)} {results.objective_unit}"]  # of an earlier version
     return " ".join([status_text(results), *(f"{text[0].upper()}{text[1:]}." for text in texts)])
 
 
