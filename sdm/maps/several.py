@@ -131,8 +131,8 @@ def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) ->
 _TITLES = {
     "richness": "expected number of species",
     COUNT: "number of species in the best joint labelling",
-    "stacked richness": "expected number of species, single-species models",
-    "richness difference": "expected number of species, joint minus single-species models",
+    "stacked richness": "expected number of species, stacked",
+    "richness difference": "expected number of species, joint minus stacked",
 }
 
 
