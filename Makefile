@@ -92,11 +92,12 @@ coverage-all: $(VENV)/.test  ## measure the lines and branches that `make test-a
 fuzz: $(VENV)/.test  ## run all commands on 500 damaged files and odd inputs (CASES=…, SEED=…)
 	$(BIN)/python tests/helpers/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
 
-check: $(VENV)/.test  ## check lint, format, types and layers; change nothing
+check: $(VENV)/.test  ## check lint, format, types, layers and words; change nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.words
 
 format: $(VENV)/.test  ## format the code
 	$(BIN)/ruff format .

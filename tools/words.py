@@ -25,7 +25,7 @@ _TEMPLATE = re.compile(r"<(script|style|code|pre)\b.*?</\1>|\{#.*?#\}|\{%.*?%\}"
 _ATTRIBUTE = re.compile(r"(?:title|alt|aria-label|placeholder)=\"([^\"<>]*)\"")
 _STRING = re.compile(r"\"([^\"\n]{12,})\"|'([^'\n]{12,})'|`([^`\n]{12,})`")
 _VALUE = re.compile(r"\{\{.*?\}\}|\$?\{[^{}]*\}|%\([^)]*\)\w|%[.\d]*[sdfg]\b", re.DOTALL)
-_SENTENCE = re.compile(r"(?<!\bal)(?<!\bvs)(?<!\bcf)(?<!\b\w)[.!?][\"')*_]*\s+|\n\s*\n|(?<=:)\s+(?=[A-Z])|¶")
+_SENTENCE = re.compile(r"(?<!\bal)(?<!\bvs)(?<!\bcf)(?<!\b[a-z])[.!?][\"')*_]*\s+|\n\s*\n|(?<=:)\s+(?=[A-Z])|¶")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -81,8 +81,11 @@ def markdown(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of every paragraph, heading, list item and table cell."""
     text = re.sub(r"`[^`\n]+`", "code", _blanked(_CODE, text))
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    start, block = 1, ""
+    start, block, nested = 1, "", False
     for line, words in enumerate([*text.splitlines(), ""], 1):
+        if words.startswith("    ") and not block and not nested:
+            continue  # code
+        nested = bool(_BLOCK.match(words)) or (nested and not words[:1].strip())
         if _BLOCK.match(words) or not words.strip():
             yield from ((start, cell) for cell in (block.split("|") if block.startswith("|") else [block]))
             start, block = line, _BLOCK.sub("", words)
