@@ -185,7 +185,8 @@ _VALUES = {
     "occurrences.record_weights": "COLUMN", "occurrences.response": "COLUMN", "joint.random_effect": "COLUMN",
     "joint.graph": "tree|chain|none|FILE", "path.strata": "LAYER|grid:LENGTH", "fit.axes": "FILE",
     "fit.features": "CLASSES", "fit.families": "FAMILIES", "layers.rename": "OLD=NEW", "output.figure_width": "LENGTH",
-    "cluster.address": "ADDRESS|slurm", "layers.bounds": "auto|X1,Y1,X2,Y2", "output.surfaces": "NAME:NAME,…",
+    "layers.nodata": "VALUE,…", "cluster.address": "ADDRESS|slurm", "layers.bounds": "auto|X1,Y1,X2,Y2",
+    "output.surfaces": "NAME:NAME,…",
 }  # fmt: skip
 """The values of options that have a word of their own for them."""
 WIDEST = 22  # values in the help of a command
