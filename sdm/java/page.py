@@ -1,4 +1,4 @@
-"""The page of a model of Java Maxent: made of its `.lambdas` file, and of the tables and maps beside it."""
+"""The page of a model of Java Maxent, from its `.lambdas` file and the tables and maps in its folder."""
 
 import csv
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from sdm.report.results import number, read_rows
 from sdm.report.tables import curve_rows, write_rows
 from sdm.types import Numbers, Row
 
-_ENDING = "_sdm"  # of the page: Java Maxent's own has the name of the species
+_ENDING = "_sdm"  # suffix of the page: the page of Java Maxent has the name of the species
 _COLUMNS = {
     "training_presences": "#Training samples",
     "background_points": "#Background points",
@@ -45,13 +45,13 @@ _LETTERS = {
 
 
 def is_bare_lambdas(place: Path) -> bool:
-    """Tell whether a place is a model file of Java Maxent without results of sdm beside it."""
+    """Whether a path is a model file of Java Maxent without results of sdm."""
     return place.suffix == ".lambdas" and place.is_file() and not place.with_suffix(".json").is_file()
 
 
 def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
-    """Write the page of a model file of Java Maxent beside it, with its response curves as a table where the averages
-    at the records are known; return what was written, the page first.
+    """Write the page of a model file of Java Maxent into its folder, and its response curves as a table if the averages
+    at the records are known; return the files, the page first.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
 
 
 def _beside(path: Path) -> dict[str, str]:
-    """Return the names of the files that Java Maxent writes of a model, by what they are."""
+    """Return the names of the files that Java Maxent writes for a model, by content."""
     maps = [name for end in (".asc", ".tif", ".bil", ".grd") if (path.parent / (name := path.stem + end)).is_file()]
     found = {
         "model": path.name,
@@ -86,7 +86,7 @@ def _beside(path: Path) -> dict[str, str]:
 
 
 def _averages(path: Path, model: Model) -> np.ndarray | None:
-    """Return the averages of the variables at the records, as one row; None where they are not known."""
+    """Return the averages of the variables at the records, as one row; None if they are unknown."""
     place = path.with_name(f"{path.stem}_sampleAverages.csv")
     if not place.is_file():
         return None
@@ -97,7 +97,7 @@ def _averages(path: Path, model: Model) -> np.ndarray | None:
 
 
 def _numbers(path: Path, model: Model) -> Numbers:
-    """Return the numbers of a page, as far as the model and the row of maxentResults.csv tell them."""
+    """Return the numbers of a page from the model and its row of maxentResults.csv."""
     table = path.with_name("maxentResults.csv")
     rows = read_rows(table) if table.is_file() else []
     row = next((row for row in rows if row.get("Species") == path.stem), {})

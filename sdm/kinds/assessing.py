@@ -1,4 +1,4 @@
-"""How good a model is: cross-validation, jackknife and null models of every kind, bands and surfaces of responses."""
+"""Assessment of models of every kind: cross-validation, jackknife, null models, uncertainty bands and surfaces."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -34,9 +34,9 @@ FittedT = TypeVar("FittedT", bound=FittedModel)
 
 @dataclass
 class Assessed:
-    """What was measured of a model, as far as the options asked for it.
+    """The requested measures of a model.
 
-    `survey` are the measures at sites with presences and absences, with the calibration curve.
+    `survey` contains the measures at presence and absence sites, with the calibration curve.
     """
 
     validation: CrossValidation | None = None
@@ -48,11 +48,11 @@ class Assessed:
 
     @property
     def replicates(self) -> list[Any]:
-        """The models of the folds or replicates, where maps of their spread are wanted."""
+        """The models of the folds or replicates, if maps of their spread are requested."""
         return [] if self.validation is None else self.validation.models
 
     def as_dict(self) -> Numbers:
-        """Return it for the numbers of a model; what was not asked for is left out."""
+        """Return the numbers for the file of a model, without measures that were not requested."""
         numbers: Numbers = {}
         if self.validation is not None:
             split = self.validation.split
@@ -75,13 +75,13 @@ class Assessed:
 
 @dataclass(frozen=True)
 class AssessedFit(Generic[TableT, TestT, EstimatorT, FittedT]):
-    """A model with its certificate: all that maps depend on, and that measures begin with."""
+    """A model with its certificate: the input of maps and measures."""
 
     name: str  # the species, or the title of the classes
-    table: TableT  # what it was fitted to: the training part
+    table: TableT  # the training data
     test: TestT | None  # values at test records, or a sample of test sites
     split: Split | None
-    base: EstimatorT  # the estimator of the options, not fitted
+    base: EstimatorT  # the unfitted estimator of the options
     fitted: EstimatorT
     model: FittedT
     thresholds: list[Threshold]
@@ -92,19 +92,19 @@ FitT = TypeVar("FitT", bound=AssessedFit[Any, Any, Any, Any])
 
 @dataclass(kw_only=True)
 class AssessedModel(Generic[FitT]):
-    """A measured model, with what its tables and pictures of the assessment are made from."""
+    """A measured model, with the data of its assessment tables and figures."""
 
     fit: FitT
-    numbers: Numbers  # everything that was measured, for the file of numbers
+    numbers: Numbers  # all measures, for the file of numbers
     notes: list[str]
     assessed: Assessed
     scale: str  # of its surfaces
-    bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
+    bands: list[Band] = field(default_factory=list)  # responses over the replicates, if their models were stored
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
 
     @property
     def name(self) -> str:
-        """What the model is of."""
+        """The species or the title of the classes."""
         return self.fit.name
 
 
@@ -122,12 +122,12 @@ def assess(
     assessor: Assessor = PRESENCE_ONLY,
     start: Model | None = None,
 ) -> Assessed:
-    """Fit again to parts of the data, in every way that the options ask for, and measure.
+    """Run all requested tests of a model and return their measures.
 
-    The estimator of the options is fitted to folds, and chooses penalties in each of them; `single`, with the penalties
-    that were chosen, for the jackknife and null models. Where variables were chosen by the records, every
-    fold chooses among all of them (`chosen_in_folds`). Where settings were chosen by the same folds, `prepared` has
-    their measures. `start` is the model of the whole table, from which those of folds start.
+    The estimator of the options is fitted to folds and selects penalties in each of them; `single`, with fixed
+    penalties, is for the jackknife and null models. If variables were selected by the records, every fold repeats the
+    selection (`chosen_in_folds`). If settings were selected with the same folds, `prepared` has their measures. `start`
+    is the model of all data, the initial point of the fits to folds.
     """
     assessed, own, table, split = Assessed(), options.test, fit.table, fit.split
     validated = prepared.validated.get(fit.name)
@@ -153,9 +153,9 @@ def assess(
 def make_bands(
     model: ValueModel, replicates: Sequence[ValueModel], values: Array, scale: str, clamp: bool
 ) -> list[Band]:
-    """Return every variable's marginal response over the replicates; none if there are none.
+    """Return the marginal response of every variable over the replicates; empty without replicates.
 
-    A replicate need not have seen every category of the model.
+    A replicate need not include every category of the model.
     """
     if len(replicates) < 2:
         return []
@@ -168,8 +168,7 @@ def make_bands(
 
 
 def varying(model: ValueModel) -> list[int]:
-    """Return the variables with more than one value, so that there is a response to draw; where a place is, a map
-    shows."""
+    """Return the variables with more than one value, without coordinates."""
     return [
         v
         for v, variable in enumerate(model.variables)
@@ -184,7 +183,7 @@ def make_surfaces(model: ValueModel, words: Sequence[str], values: Array, scale:
 
 
 def read_pairs(words: Sequence[str], names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the places of pairs of variables."""
+    """Return the indices of pairs of variables."""
     pairs, known = [], without_place(names)
     for word in words:
         parts = [part.strip() for part in word.split(":")]

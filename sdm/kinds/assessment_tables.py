@@ -1,4 +1,4 @@
-"""What a run writes about how good a model is: the model with those of its replicates, tables, and pictures."""
+"""Files of an assessment: the models of the replicates, tables, and figures."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sdm.report.pictures import Picture
     from sdm.types import Index
 
-MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
+MOST_FOLDS = 20  # largest number of distinguishable colours on a map
 LAND_PIXELS = 400
 
 
 def importance_rows(model: AnyMeasured) -> list[Row]:
-    """Return one row per variable with both kinds of importance, the one that contributes most first.
+    """Return one row per variable with both kinds of importance, in decreasing order of contribution.
 
-    Classes have one kind: by how much the log loss rises when a variable is shuffled.
+    Classes have one kind: the increase of the log loss by permutation.
     """
     found = model.assessed
     if not found.contribution:
@@ -53,12 +53,12 @@ def importance_rows(model: AnyMeasured) -> list[Row]:
 
 
 def fold_rows(model: AnyMeasured) -> list[Row]:
-    """Return the fold of every presence, and of the background where it is divided; empty if folds overlap."""
+    """Return the fold of every presence, and of the background if it is divided; empty if folds overlap."""
     validation = model.assessed.validation
     split = None if validation is None else validation.split
     if split is None or split.group is None:
         return []
-    names = [*(fold.name for fold in split.folds), ""]  # the last is that of −1: never held out
+    names = [*(fold.name for fold in split.folds), ""]  # the last entry is for −1: never held out
     groups = [split.group, split.background_group]
     return [
         {"X": x, "Y": y, "kind": kind, "fold": names[k]}
@@ -69,7 +69,7 @@ def fold_rows(model: AnyMeasured) -> list[Row]:
 
 
 def variogram_rows(model: AnyMeasured) -> list[Row]:
-    """Return the variograms that the size of blocks comes from; none if it was given."""
+    """Return the variograms of the block size; empty if the user set it."""
     validation = model.assessed.validation
     blocks = None if validation is None else validation.split.blocks
     return [] if blocks is None else blocks.rows()
@@ -134,15 +134,15 @@ ASSESSMENT: tuple[Artefact[AnyMeasured], ...] = (
     Artefact("bands", "{name}_bands.csv", band_rows),
     Artefact("surfaces", "{name}_surfaces.csv", surface_rows),
 )
-"""The tables of how good a model is, of every kind that has an `Assessor`."""
+"""The assessment tables of every kind with an `Assessor`."""
 
 
 def write_assessment(measured: AnyMeasured, model: FittedModel, stack: "Stack | None", to: Destination) -> None:
-    """Write a model with those of its replicates, and the pictures of how good it is, and note their names."""
+    """Write a model with those of its replicates and the assessment figures, and register their names."""
     folder, files = to.folder, to.files
     name, replicates = safe_name(measured.name), measured.assessed.replicates
     files["model"] = save_model(model, folder / f"{name}.npz").name
-    if replicates:  # `sdm project` then tells how much of a variance is theirs
+    if replicates:  # for the variance partitioning of `sdm project`
         files[REPLICATES] = REPLICATES
         (folder / REPLICATES).mkdir()
         known = {key: model.meta[key] for key in ("species", "title") if key in model.meta}
@@ -152,7 +152,7 @@ def write_assessment(measured: AnyMeasured, model: FittedModel, stack: "Stack | 
 
 
 def _draw_assessment(measured: AnyMeasured, stack: "Stack | None", to: Destination) -> None:
-    """Draw the folds on a map, the variograms that the size of blocks comes from, and responses to two variables."""
+    """Draw the folds on a map, the variograms of the block size, and responses to two variables."""
     split = None if measured.assessed.validation is None else measured.assessed.validation.split
     blocks = None if split is None else split.blocks
     divided = split is not None and split.group is not None and len(split.folds) <= MOST_FOLDS
@@ -173,12 +173,12 @@ def _draw_assessment(measured: AnyMeasured, stack: "Stack | None", to: Destinati
 
 
 def _is_placed(points: tuple[str, AnyArray, AnyArray]) -> bool:
-    """Tell whether the coordinates of all points of a kind are known."""
+    """Whether the coordinates of all points of a type are known."""
     return all(bool(np.isfinite(part).all()) for part in points[1:])
 
 
 def _draw_folds(measured: AnyMeasured, split: Split, stack: "Stack | None", path: Path, paper: Paper) -> None:
-    """Draw the folds on a map, over the land, with the lines between blocks."""
+    """Draw the folds over a map, with the boundaries of blocks."""
     from sdm.report.figures.assessment import FoldPlaces, draw_folds
 
     points = measured.fit.table.points()
@@ -199,7 +199,7 @@ def _draw_folds(measured: AnyMeasured, split: Split, stack: "Stack | None", path
 
 
 def _land(stack: "Stack | None") -> "Picture | None":
-    """Return where the first layer that is a file of this machine has values, for a map of folds."""
+    """Return the mask of data of the first local layer, for a map of folds."""
     from sdm.report.pictures import read_picture
 
     for layer in () if stack is None else stack.layers:

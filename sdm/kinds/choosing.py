@@ -1,4 +1,4 @@
-"""Which variables a model of a run is fitted to, where the options leave some out; for every kind of model."""
+"""Selection of variables for the models of a run, for every kind."""
 
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -21,11 +21,11 @@ from sdm.report.model_figures import make_plots
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 
-LEAST = 2  # variables that there must be to leave some out
+LEAST = 2  # smallest number of variables for a selection
 
 
 def refuse_choice(options: RunOptions, what: str) -> None:
-    """Raise if variables are to be left out where there are none."""
+    """Raise if the options select variables of inputs without variables."""
     own = options.layers
     for name in ("drop_correlated", "drop_vif", "reduce", "reduce_to"):
         if getattr(own, name) not in (None, False):
@@ -35,9 +35,9 @@ def refuse_choice(options: RunOptions, what: str) -> None:
 def choose_variables(
     task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None = None
 ) -> Prepared:
-    """Return the inputs of a run with only the variables of one model that are kept, and the choice among `chosen`.
+    """Return the inputs with the selected variables of one model, and the selection among `chosen`.
 
-    Records that are set aside for testing take no part.
+    Test records are not used.
     """
     own = options.layers
     plan = task.plan(prepared, name, with_default_folds(options) if options.layers.reduces else options)
@@ -72,7 +72,7 @@ def uncorrelated(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> VariableChoice:
-    """Leave variables of a table out by their correlations, and then by their variance inflation factors."""
+    """Drop variables of a table by their correlations, then by their variance inflation factors."""
     own, (noun, values) = options.layers, table.environment()
     found = measure_collinearity(values, table.names, table.categorical)
     gains: dict[str, float] = {}
@@ -87,7 +87,7 @@ def uncorrelated(
 
 
 def foresee_choice(table: SampleTable | SiteSample, options: RunOptions) -> list[str]:
-    """Say what can be known of the choice without fitting: variables that are correlated, and large VIF."""
+    """Predict the selection without fitting: correlated variables, and large VIF."""
     own, (noun, values) = options.layers, table.environment()
     found = measure_collinearity(values, table.names, table.categorical)
     over, facts = f"over {found.n:,} {noun}", []
@@ -106,10 +106,11 @@ def foresee_choice(table: SampleTable | SiteSample, options: RunOptions) -> list
 def chosen_in_folds(
     task: AnyTask, prepared: Prepared, name: str, split: Split | None, options: RunOptions, progress: Progress | None
 ) -> tuple[Any, Split] | None:
-    """Return the training table with all variables, and folds that choose among them by their own training part.
+    """Return the training table with all variables, and folds that select among them with their own training records.
 
-    So the held-out records of a fold have no say in its variables. None where nothing was chosen by the records, where
-    the reduction, which needs all folds, chose, and where the folds' models are mapped, all on the same layers.
+    Held-out records then do not influence the variables of their fold. Return None if nothing was selected by records,
+    if the selection was backward elimination, which needs all folds, or if the models of the folds are mapped with
+    common layers.
     """
     choice = prepared.chosen.get(name)
     if choice is None or split is None or not nests(options):
@@ -123,12 +124,12 @@ def chosen_in_folds(
 
 
 def nests(options: RunOptions) -> bool:
-    """Tell whether every fold can choose its variables by itself."""
+    """Whether every fold can select its variables."""
     return options.layers.drop_correlated is not None and not options.layers.reduces and not options.output.uncertainty
 
 
 def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> list[str]:
-    """Say what was left out and why, and who had a say in it."""
+    """Describe the dropped variables, their reasons, and the data of the selection."""
     own, total = options.layers, len(choice.names)
     over = f"over {choice.found.n:,} {choice.noun}"
     limits = {"correlation": ("drop_correlated", own.drop_correlated), "vif": ("drop_vif", own.drop_vif)}
@@ -170,7 +171,7 @@ def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
 
 
 def write_choice(choice: VariableChoice, to: Destination) -> None:
-    """Write `variables.csv`, the steps of the reduction, and pictures of both."""
+    """Write `variables.csv`, the steps of the backward elimination, and figures of both."""
     from sdm.report.figures.variables import draw_correlation, draw_reduction
     from sdm.report.paper import paper_of
 

@@ -1,4 +1,4 @@
-"""What runs and commands of every kind read alike: layers, species, and the values that a fitted model needs."""
+"""Common inputs of runs and commands: layers, species, and values for a fitted model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,8 +36,8 @@ SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
 
 def is_swd(files: Sequence[str]) -> bool:
-    """Tell whether the 'layers' are a table of samples with their values: by its ending, or a file without any, as
-    dismo writes them (a raster without one has a header beside it)."""
+    """Whether the 'layers' are a table of samples, by file ending; a file without ending is a table of dismo, unless a
+    raster header is next to it."""
     if len(files) != 1:
         return False
     plain = not place_suffix(files[0]) and Path(files[0]).is_file() and not Path(f"{files[0]}.hdr").is_file()
@@ -45,7 +45,7 @@ def is_swd(files: Sequence[str]) -> bool:
 
 
 def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:
-    """Return which rows of the files of records take part; recorded absences only where they say something."""
+    """Return which rows of the files of records are used; recorded absences only if the kind uses them."""
     own = options.occurrences
     filters = RecordFilters(
         max_uncertainty=None if own.max_uncertainty is None else read_length(own.max_uncertainty),
@@ -66,9 +66,9 @@ def open_layers(
     *,
     refuse: bool = True,
 ) -> Stack:
-    """Open the layers of a run, or others under the same options, and look at a few blocks of each.
+    """Open the layers of a run, or other files with the same options, and inspect a few blocks of each.
 
-    Layers with an untagged code of "no data" are refused, unless all their cells are looked at next (`check_layers`).
+    Layers with an untagged code of "no data" are refused, unless `check_layers` inspects all their cells next.
     """
     chosen, own = options.layers.files if files is None else files, options.layers
     with naming_features(options):
@@ -92,19 +92,19 @@ def open_layers(
 
 
 def choice_of(options: RunOptions) -> NamedVariables:
-    """Return which variables of a table are to be used."""
+    """Return which variables of a table to use."""
     return NamedVariables(tuple(wanted_variables(options)), tuple(options.layers.exclude))
 
 
 def wanted_variables(options: RunOptions) -> list[str]:
-    """Return names or patterns of the variables of a run, none for all: those that were chosen, or those that features
+    """Return names or patterns of the variables of a run (empty for all): the selected variables, or those of features
     by variable name."""
     return options.layers.variables or named_alone(options.fit.feature_text)
 
 
 @contextmanager
 def naming_features(options: RunOptions) -> Iterator[None]:
-    """Say of a variable that is not there that features name it, where they do."""
+    """Add to an error about a missing variable that features name it."""
     try:
         yield
     except OptionError as error:
@@ -114,7 +114,7 @@ def naming_features(options: RunOptions) -> Iterator[None]:
 
 
 def check_features(options: RunOptions, names: Sequence[str]) -> None:
-    """Raise if features are given of variables that there are not."""
+    """Raise if features name unknown variables."""
     FeatureChoice.read(options.fit.feature_text).check(names)
 
 
@@ -131,7 +131,7 @@ def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
 
 
 def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:
-    """Raise for a species that the file does not hold."""
+    """Raise for a species that the file does not contain."""
     for name in wanted:
         if name not in known:
             more = f" and {len(known) - 10:,} more" if len(known) > 10 else ""
@@ -139,7 +139,7 @@ def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> N
 
 
 def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
-    """Read the layers once: damaged files, layers without data, constant layers, no cell valid in all."""
+    """Read all layers: find damaged files, layers without data, constant layers, or no cell valid in all layers."""
     summary = stack.summary(threads=options.threads)
     found.attempt(lambda: summary.check(stack))
     found.warnings += stack.warnings
@@ -151,7 +151,7 @@ def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
 
 
 def chosen_options(model: FittedModel, given: Mapping[str, object], known: Sequence[str]) -> Numbers:
-    """Return the options that were given (are neither None nor empty); raise for one that does not apply."""
+    """Return the options with a value (neither None nor empty); raise for one that does not apply."""
     chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
     for name in chosen:
         if name not in known:
@@ -169,7 +169,7 @@ def check_categories(model: FittedModel) -> None:
 
 
 def open_for(model: FittedModel, own: LayerOptions) -> Stack:
-    """Open the layers that a model needs, in its order and under its names; untagged codes of "no data" are refused."""
+    """Open the layers of a model, in its order and with its names; refuse untagged codes of "no data"."""
     check_categories(model)
     stack = open_tagged(own.files, own, model.names, model.categorical, own.align)
     return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
@@ -182,7 +182,7 @@ def open_tagged(
     categorical: Sequence[str],
     align: str | Grid | None,
 ) -> Stack:
-    """Open layers of some names, and look at a few blocks of each; untagged codes of "no data" are refused."""
+    """Open layers of some names, and inspect a few blocks of each; refuse untagged codes of "no data"."""
     places, nodata = list(files) if len(files) > 1 else files[0], own.nodata
     stack = examine(
         open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=own.rename)
@@ -192,7 +192,7 @@ def open_tagged(
 
 
 def check_region(model: FittedModel, stack: Stack, area: StudyArea | None = None) -> None:
-    """Raise if a model with variables of place is to be used where it was not fitted."""
+    """Raise if a model with spatial features is used outside its region."""
     if (region := Region.of_model(model)) is not None:
         region.check(stack, None if area is None else area.bounds)
 
@@ -200,9 +200,9 @@ def check_region(model: FittedModel, stack: Stack, area: StudyArea | None = None
 def values_at(
     stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str] = ()
 ) -> tuple[Array, Index]:
-    """Return the layers' values at records, each record by itself, and which records those are.
+    """Return the values of layers at each record, and the indices of these records.
 
-    Records that cannot be used are left out, and `notices` gets a line that says how many `what` they are.
+    Unusable records are dropped; `notices` gets a line with their number and the noun `what`.
     """
     if not len(records):
         return np.empty((0, len(stack.names))), np.empty(0, dtype=np.int64)
@@ -213,7 +213,7 @@ def values_at(
 def points_at(
     stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str], snap: int = 0
 ) -> tuple[CleanPoints, Ledger]:
-    """Return the cells of records, each record by itself, and the record cleaning summary; as for `values_at`."""
+    """Return the cell of each record, and the record cleaning summary; parameters as in `values_at`."""
     named = replace(records, species=np.full(len(records), what, dtype=object))
     suspicion = Suspicion.of(drop_suspicious, names=False)
     points, ledger = clean(named, stack, snap=snap, remove_duplicates=False, suspicion=suspicion)
@@ -225,14 +225,14 @@ def points_at(
 
 
 def open_text(path: str | Path) -> TextTable:
-    """Open a text table; raise if there is none, or nothing in it."""
+    """Open a text table; raise if it is missing or empty."""
     if not Path(path).is_file():
         raise DataError(f"file '{path}' does not exist: check the path")
     return TextTable(Path(path))
 
 
 def check_columns(model: FittedModel, text: TextTable, known: Sequence[str] = ()) -> None:
-    """Raise if a table lacks a variable of a model, but for those that are `known` otherwise."""
+    """Raise if a table lacks a variable of a model, except those that are `known` otherwise."""
     missing = [name for name in model.names if name not in text.header and name not in known]
     if absent := [f"'{name}'" for name in missing]:
         what = "a variable" if len(absent) == 1 else "variables"

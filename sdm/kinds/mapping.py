@@ -1,4 +1,4 @@
-"""Maps of one value per cell, which several kinds make: values, presence by a cutoff, and the spread of replicates."""
+"""Maps with one value per cell, for several kinds: values, presence with a threshold, and spread of replicates."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ Tags = dict[str, str]
 
 
 def rule_tag(threshold: str | float | None) -> Tags:
-    """Return the tag of the rule that a cutoff goes by; none if it is a number."""
+    """Return the tag of the rule of a threshold; empty for a number."""
     try:
         float(threshold or 0.0)
     except ValueError:
@@ -29,7 +29,7 @@ def rule_tag(threshold: str | float | None) -> Tags:
 
 
 def refuse_one_map(output: Path, makes: str) -> None:
-    """Raise if the name of one map is given for maps that go to a folder."""
+    """Raise if the output is the name of one map but maps go to a folder."""
     if output.suffix.lower() in (".tif", ".tiff"):
         raise OptionError(
             f"{output} is the name of one map, {makes}: give a folder for them, as in -o {output.with_suffix('')}"
@@ -44,9 +44,8 @@ def publish_maps(
     scale: str = "",
     first: Sequence[str] = (),
 ) -> MapResult:
-    """Write maps, and those of the novelty of the environment beside them, into a folder with their styles: all, or
-    none. `write` returns what each map shows; all are called by their files, as a species may have the name of another
-    map. Lines of the `first` come before those of the maps."""
+    """Write maps, and maps of novelty, into a folder with their styles, atomically. `write` returns the content of each
+    map. Lines of the `first` come before the lines of the maps."""
     with staging(output, overwrite=given.overwrite, keep=True) as stage:
         beside = {name: stage / f"{name}.tif" for name in novelty_places(given.novelty, stage)}
         novelty = NoveltyMaps(model, beside, given.novelty, scale)
@@ -61,7 +60,7 @@ def publish_maps(
 def write_value_map(
     model: ValueModel, stack: Stack, raster: Path, given: MapOptions, tags: Tags, novelty: NoveltyMaps | None = None
 ) -> RasterSummary:
-    """Write the values of a model over layers; or presence and absence, if there is a threshold."""
+    """Write the values of a model over layers; or presence and absence with a threshold."""
     scale = given.scale or model.scale
     level = None if given.threshold is None else threshold_on_scale(model, given.threshold, scale)
     tags = tags | rule_tag(given.threshold)
@@ -71,8 +70,8 @@ def write_value_map(
 def publish_value_map(
     model: ValueModel, fitted: FittedModel, stack: Stack, output: Path, given: MapOptions, tags: Tags
 ) -> MapResult:
-    """Write a map of values, or of presence and absence, and maps of the novelty of its environment beside it, with
-    their styles: all, or none."""
+    """Write a map of values, or of presence and absence, and maps of novelty next to it, with their styles,
+    atomically."""
     places = novelty_places(given.novelty, output)
     with publishing_maps([output, *places.values()]) as (place, *beside):
         novelty = NoveltyMaps(fitted, dict(zip(places, beside)), given.novelty, given.scale or "")
@@ -90,8 +89,8 @@ def write_value_maps(
     given: MapOptions,
     tags: Tags,
 ) -> Files:
-    """Write the spread over replicates beside a map, and presence and absence if there is a threshold; return their
-    names. `of` is the content of the map, such as ``map`` or ``forest map``."""
+    """Write the spread over replicates next to a map, and presence and absence with a threshold; return their names.
+    `of` is the content of the map, such as ``map`` or ``forest map``."""
     files: Files = {}
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}

@@ -1,4 +1,4 @@
-"""What commands need of a fitted model of one kind: its tables, maps and measures on new data, and what it holds."""
+"""Interface to a fitted model of one kind for commands: tables, maps, evaluations, and descriptions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Mapping[str, object]]
 SourceT = TypeVar("SourceT", contravariant=True)
-"""What a table is made from, such as a measured model."""
+"""The source of a table, such as a measured model."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ ModelT = TypeVar("ModelT", bound=FittedModel)
 
 @dataclass(frozen=True)
 class SurveyFile:
-    """A table of sites with labels that are known already, and its coordinates."""
+    """A table of sites with known labels, and its coordinates."""
 
     path: str | Path
     x_column: str | None = None
@@ -81,7 +81,7 @@ class SurveyFile:
 
 @dataclass(frozen=True)
 class MapOptions:
-    """Options of the maps of `sdm predict`. Those of `maps_with` apply to a kind; the last ones apply to all kinds."""
+    """Options of the maps of `sdm predict`. The options in `maps_with` apply to some kinds, the others to all."""
 
     scale: str | None = None
     threshold: str | float | None = None
@@ -96,7 +96,7 @@ class MapOptions:
 
     @classmethod
     def of_run(cls, options: "RunOptions", area: "StudyArea | None", progress: Progress | None) -> "MapOptions":
-        """Return the options of the maps that a run makes of a model without a threshold."""
+        """Return the map options of a run, for a model without a threshold."""
         own = options.predict
         return cls(
             own.scale, extrapolation=own.extrapolation, study_area=area, threads=options.threads, progress=progress
@@ -104,7 +104,7 @@ class MapOptions:
 
     @property
     def how(self) -> "MapPass":
-        """What all functions that write maps have in common."""
+        """Common arguments of the functions that write maps."""
         from sdm.maps.passes import MapPass
 
         return MapPass(self.extrapolation, self.study_area, self.threads, self.progress)
@@ -112,7 +112,7 @@ class MapOptions:
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """Options of `sdm evaluate`; those of `evaluates_with` apply to a kind."""
+    """Options of `sdm evaluate`; the options in `evaluates_with` apply to a kind."""
 
     absences: str | Path | None = None
     background: str | None = None
@@ -127,21 +127,21 @@ class EvaluationOptions:
 
 @dataclass(frozen=True)
 class MapResult:
-    """Maps that were written: their places by name, the numbers in them (JSON values), and lines for the terminal."""
+    """Maps that were written: paths by name, numbers (JSON values), and lines for the terminal."""
 
     files: dict[str, Path]
     numbers: Numbers
     lines: list[str]
 
     def with_novelty(self, novelty: "NoveltyMaps", places: Mapping[str, Path]) -> "MapResult":
-        """Return the same with the maps of novelty; the share of cells outside the training range comes first."""
+        """Return the same with the maps of novelty; the share of cells outside the training range is first."""
         written = [f"written: {places[name]} ({text})" for name, text in novelty.texts.items()]
         files, numbers = {**self.files, **places}, {**self.numbers, **novelty.numbers}
         return MapResult(files, numbers, [*novelty.lines, *self.lines, *written])
 
 
 class RowPredictor(Generic[ModelT]):
-    """What predicts for the rows of a table."""
+    """A predictor for the rows of a table."""
 
     def __init__(self, model: ModelT) -> None:
         self.model = model
@@ -151,21 +151,21 @@ class RowPredictor(Generic[ModelT]):
         return self.model.column_values(columns, scale, clamp)
 
     def communities(self, columns: Sequence[Array], clamp: bool) -> list[Row]:
-        """Return the possible communities of the rows; none of a model that has no communities."""
+        """Return the possible communities of the rows; empty for models without communities."""
         return []
 
 
 class ModelTask(ABC, Generic[ModelT]):
-    """What commands need of a fitted model of one kind; a method that is a plain function can be set as a
+    """Interface to a fitted model of one kind for commands. A method can be a plain function, set as a
     `staticmethod`."""
 
-    kind: ClassVar[str]  # as in the options and in the model's class
+    kind: ClassVar[str]  # as in the options and in the class of the model
     called: ClassVar[str]  # in messages, such as `a class model`
-    command: ClassVar[str]  # that makes one, such as `sdm classify`
-    artefacts: ClassVar[Catalogue] = ()  # the tables that its results may have
-    options_of: ClassVar[str]  # the kind whose options apply: that of the task unless it says otherwise
-    maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
-    evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
+    command: ClassVar[str]  # the command that fits it, such as `sdm classify`
+    artefacts: ClassVar[Catalogue] = ()  # tables of its results
+    options_of: ClassVar[str]  # kind whose options apply, by default that of the task
+    maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` for this kind
+    evaluates_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm evaluate` for this kind; others are refused
     extrapolates_with: ClassVar[tuple[str, ...]] = ("clamp", "free", "none")  # values of `predict.extrapolation`
 
     def __init_subclass__(cls) -> None:
@@ -182,7 +182,7 @@ class ModelTask(ABC, Generic[ModelT]):
             )
 
     def map_places(self, output: Path) -> list[Path]:
-        """Return the files that the maps of `sdm predict` go to, by default one; none where they go to a folder."""
+        """Return the files of the maps of `sdm predict`, by default one; an empty list if they go to a folder."""
         return [output]
 
     @abstractmethod
@@ -190,7 +190,7 @@ class ModelTask(ABC, Generic[ModelT]):
         """Write the maps of a model over layers."""
 
     def projected(self, model: ModelT, name: str) -> "ProjectedModel":
-        """Return what `sdm project` maps of a model; raise if it cannot be projected."""
+        """Return what `sdm project` maps of a model; raise if the model cannot be projected."""
         from sdm.maps.projection.targets import ProjectedModel
 
         return ProjectedModel(model, name)
@@ -198,18 +198,17 @@ class ModelTask(ABC, Generic[ModelT]):
     def row_predictor(
         self, model: ModelT, known: SurveyFile | None, text: "TextTable", row: Index, notices: list[str]
     ) -> RowPredictor[ModelT]:
-        """Return what predicts for the rows of a table: with the labels that a survey knows, or with other columns of
-        the table, where the model can use them."""
+        """Return the predictor for the rows of a table, with known labels of a survey or other columns of the table."""
         return RowPredictor(model)
 
     def table_columns(self, model: ModelT, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
-        """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
+        """Return the columns of predictions of `sdm predict`, from one row of `values` per band."""
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
 
     @abstractmethod
     def evaluate(self, model: ModelT, options: "RunOptions", given: EvaluationOptions) -> Numbers:
-        """Measure a model on records or sites that it has not seen; `notices` and `warnings` are among the numbers.
-        `options` say where they are, and how they and their layers are read."""
+        """Measure a model at independent records or sites; `notices` and `warnings` are among the numbers. `options`
+        are the input options of the records and their layers."""
 
     @abstractmethod
     def evaluation_lines(self, numbers: Numbers) -> list[str]:
@@ -217,8 +216,8 @@ class ModelTask(ABC, Generic[ModelT]):
 
     @abstractmethod
     def info_lines(self, model: ModelT, features: int) -> list[str]:
-        """Return what is in a model file, with its largest weights, as lines of text."""
+        """Describe a model file with its largest weights, as lines of text."""
 
 
 AnyModelTask = ModelTask[Any]
-"""What commands need of the models of any kind."""
+"""The interface for models of any kind."""

@@ -1,4 +1,4 @@
-"""Pages, metadata and printed figures of stored results, whatever their kind."""
+"""Pages, metadata and printed figures of stored results of any kind."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ def make_page(results: Results) -> str:
 
 
 def write_page(results: Results) -> Path:
-    """Write the page of a model into its folder; one that is there already is made anew."""
+    """Write the page of a model into its folder; replace an existing one."""
     return write_text(results.page, make_page(results), overwrite=True)
 
 
@@ -34,11 +34,10 @@ def write_all_metadata(place: Path) -> list[Path]:
 
 
 def draw_figures(places: Iterable[Path], formats: Sequence[str]) -> list[Path]:
-    """Draw the figures of stored results of any kind again, in some formats; return their files.
+    """Draw the figures of stored results again, in some formats; return their files.
 
-    The places are as for `make_pages`. Figures have the resolution and the width of their run. What results do not hold
-    is not drawn: the outline of a study area on a map, the lines between blocks, responses to two variables at a time,
-    and the pictures of a path.
+    Places are as in `make_pages`. Figures have the resolution and the width of their run. Figures omit content that is
+    not stored: the boundary of a study area, the boundaries of blocks, responses to two variables, and paths.
     """
     drawn: list[Path] = []
     for place in map(Path, places):
@@ -53,7 +52,7 @@ def draw_figures(places: Iterable[Path], formats: Sequence[str]) -> list[Path]:
 
 
 def _paper(results: Results, formats: Sequence[str]) -> Paper:
-    """Return what the figures of stored results are made for."""
+    """Return the figure settings of stored results."""
     dpi, width = number(results.option("output.dpi")), results.option("output.figure_width")
     return Paper(tuple(formats), int(dpi or DPI), None if width is None else read_width(str(width)), pictures_as=())
 
@@ -64,7 +63,7 @@ def _found(place: Path) -> list[Results]:
 
 
 def _group_beside(place: Path, found: Sequence[Results]) -> list[Results]:
-    """Return the results of the group of a folder, unless they were found already."""
+    """Return the results of the group of a folder, unless they are in the list."""
     group = place / GROUP / f"{GROUP}.json"
     return [read_results(group)] if group.is_file() and all(one.folder != group.parent for one in found) else []
 
@@ -72,9 +71,9 @@ def _group_beside(place: Path, found: Sequence[Results]) -> list[Results]:
 def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | None = None) -> list[Path]:
     """Write the pages of results of any kind, and the index of every run over several species.
 
-    The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
-    numbers in them. Projections in the folder `scenarios` of a results folder, and what species share in the folder
-    `group`, are made with it. `planned` returns how many species the run of a folder was given, if that is known.
+    The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`, or model files or numbers
+    in them. Projections in the folder `scenarios` and the group in the folder `group` are included. `planned` returns
+    the number of species of a run, if it is known.
     """
     written = []
     for place in map(Path, places):
@@ -102,8 +101,8 @@ def projection_pages(folder: Path, progress: Progress | None = None) -> list[Pat
 
 
 def _rows(folder: Path, found: Sequence[tuple[Results, Path | None]]) -> list[Row]:
-    """Return the rows of the summary with the page and the preview of every species; without a summary, those of the
-    results that were found."""
+    """Return the rows of the summary with the page and the preview of every species; without a summary, rows from the
+    results."""
     shown, made = {}, []
     for results, preview in found:
         inside = results.folder.relative_to(folder).as_posix()

@@ -1,7 +1,7 @@
-"""The kinds of models that there are: the one place where their folders are listed.
+"""The registry of the kinds of models.
 
-The folder of a kind has `kind.py` with its `TASK`, `page.py` with its `PAGE` and with `RESULTS`, the
-class of its stored results. Each is loaded when it is asked for.
+The folder of a kind has `kind.py` with its `TASK`, and `page.py` with its `PAGE` and the class of its stored results,
+`RESULTS`. Each is loaded on demand.
 """
 
 from functools import cache
@@ -32,18 +32,18 @@ HOMES = {
 
 @cache
 def model_task(kind: str) -> "AnyModelTask":
-    """Return what commands need of the models of a kind."""
+    """Return the model task of a kind."""
     task: AnyModelTask = _part(kind, "kind").TASK()
     return task
 
 
 def task_for(kind: str) -> "AnyTask":
-    """Return the task of a kind of model that runs make."""
+    """Return the run task of a kind."""
     return cast("AnyTask", model_task(kind))
 
 
 def results_class(kind: str) -> "type[Results]":
-    """Return the class of the stored results of a kind; a plain one for a kind that is not known."""
+    """Return the class of the stored results of a kind; `Results` for an unknown kind."""
     from sdm.report.results import Results
 
     found: type[Results] = _part(kind, "page").RESULTS if kind in HOMES else Results
@@ -64,12 +64,12 @@ def _part(kind: str, module: str) -> ModuleType:
 
 
 def task_of(options: RunOptions) -> "AnyTask":
-    """Return the task of the kind of model that options ask for."""
+    """Return the task of the kind that options request."""
     return task_for(kind_of_model(options))
 
 
 def kind_of_model(options: RunOptions) -> str:
-    """Return the kind of model that options ask for: what belongs to no other kind is a run over species."""
+    """Return the kind that options request; the default is a run over species."""
     if options.kind:
         return options.kind
     classes = options.classes

@@ -1,4 +1,4 @@
-"""How a run divides its records or survey sites: set aside for testing, in folds, or in replicates."""
+"""Partition of the records or survey sites of a run: test data, folds, or replicates."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -27,15 +27,15 @@ log = logging.getLogger("sdm")
 TableT = TypeVar("TableT")
 TestT = TypeVar("TestT")
 
-FOLDS = 5  # where a division needs a number and none was given
-SUBSAMPLE = 25.0  # percent
-ENOUGH = 500  # points for variograms: fewer records are joined by background
-SMALLER = 12  # times that blocks are made smaller by a fifth, until the records lie in enough of them
+FOLDS = 5  # default number of parts
+SUBSAMPLE = 25.0  # in percent
+ENOUGH = 500  # points for variograms: background is added to fewer records
+SMALLER = 12  # times that blocks are reduced by a fifth, until the records are in enough of them
 
 
 @dataclass(frozen=True)
 class Plan(Generic[TableT, TestT]):
-    """The data of one model, divided: what trains, what was set aside for testing, and the folds."""
+    """The data of one model, divided into training data, test data and folds."""
 
     table: TableT
     test: TestT | None
@@ -43,16 +43,16 @@ class Plan(Generic[TableT, TestT]):
 
 
 TestRecords = tuple[Array, Array, Array]
-"""Values, x and y of the records that test a species."""
+"""Values, x and y of the test records of a species."""
 RecordPlan = Plan[SampleTable, TestRecords]
 """The records of one species, divided."""
 
 
 def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, TestRecords | None]:
-    """Divide the presences at random as `test.percent` says: what trains, and values, x and y of what tests.
+    """Divide the presences at random by `test.percent`: training data, and values, x and y of test records.
 
-    At least one is set aside and at least two are kept. For replicates by subsample the percentage is theirs, and all
-    presences train.
+    At least one is held out and at least two remain. For replicates by subsampling, the percentage applies to them, and
+    all presences are training data.
     """
     percent, m = options.test.percent, table.n_presences
     if percent == 0 or options.test.division == "subsample":
@@ -66,10 +66,10 @@ def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, Tes
 
 
 def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = None) -> Split | None:
-    """Divide a table for validation as the options say; None if they do not.
+    """Divide a table for validation by the options; None without validation.
 
-    A checkerboard is made of the layers' cells, and distances are measured in their coordinates; without layers those
-    of the table are degrees.
+    A checkerboard consists of cells of the layers, and distances are measured in their coordinates; coordinates of
+    tables are degrees.
     """
     how = options.test.division
     if how is None:
@@ -88,9 +88,9 @@ def _divide(
     noun: str = "records",
     strata: Index | None = None,
 ) -> Split:
-    """Divide a table; where the size of blocks is to be measured, or was not given, measure it first.
+    """Divide a table; measure the block size first if requested or missing.
 
-    Records that lie in fewer blocks than there are folds get smaller ones, and the note says so.
+    If records are in fewer blocks than folds, blocks are reduced, and a note reports it.
     """
     arguments, placed = _arguments(table, options, how, stack) | {"noun": noun}, _placed(table, how, stack)
     arguments |= {} if strata is None else {"strata": strata}
@@ -121,7 +121,7 @@ def _divide(
 
 
 def _measure_blocks(table: SampleTable, options: RunOptions, stack: Stack | None, noun: str) -> Autocorrelation:
-    """Measure the range of autocorrelation at the records; few of them are joined by points of the background."""
+    """Measure the range of autocorrelation at the records, with background points if there are few."""
     columns = [v for v, name in enumerate(table.names) if name not in table.categorical and not is_place(name)]
     x, y, values = table.presence_x, table.presence_y, table.presence
     if len(x) < ENOUGH and table.background is not table.presence:
@@ -136,15 +136,15 @@ def _measure_blocks(table: SampleTable, options: RunOptions, stack: Stack | None
 
 
 def _rounded(km: float) -> str:
-    """Return a distance with two digits, as a person would type it."""
+    """Return a distance rounded to two digits."""
     return f"{float(f'{km:.2g}'):g}"
 
 
 def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]:
-    """Return which rows train as `test.percent` says, visits to one site on one side; all of them if it is 0.
+    """Return the mask of training rows by `test.percent`, with all visits to a site together; all rows if it is 0.
 
-    A share of the sites of every class is set aside, two of each stay. For replicates by subsample the percentage is
-    theirs, and all sites train.
+    A share of the sites of every class is held out, and two of each remain. For replicates by subsampling, the
+    percentage applies to them, and all sites are training data.
     """
     percent = options.test.percent
     if percent == 0 or options.test.division == "subsample":
@@ -156,11 +156,11 @@ def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]
 
 
 def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = None) -> Split | None:
-    """Divide survey sites for validation as the options say, visits to one site on one side; None if they do not.
+    """Divide survey sites for validation by the options, with all visits to a site together; None without validation.
 
-    Sites with classes are stratified by them where they are drawn at random: every fold and replicate has its share of
-    each class. A site lies where its first visit does. Folds of a column of the user's (`own`) are taken as they are,
-    visit by visit, with a warning where one site is in several. What cannot work is refused before any fit.
+    Random partitions are stratified by class. The location of a site is that of its first visit. Folds of a column of
+    the user (`own`) are used visit by visit, with a warning if a site is in several folds. Raise for impossible options
+    before any fit.
     """
     how, own = options.test.division, options.test
     if how is None:
@@ -181,7 +181,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
 
 
 def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stack | None) -> Split:
-    """Divide whole sites, and let all visits go with theirs."""
+    """Divide sites, and assign all visits to the part of their site."""
     own, (label, rng) = options.test, _drawing(sites, options)
     member, kind = number_sites(label, sites.group)
     if sites.label is not None and how == "random":
@@ -200,19 +200,19 @@ def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stac
 
 
 def _visits(places: Index, member: Index) -> Index:
-    """Return the rows of some sites, those of a site that is named twice twice; `member` is the site of every row."""
+    """Return the rows of some sites, with repetitions; `member` is the site of every row."""
     return np.repeat(np.arange(member.size), np.bincount(places, minlength=int(member.max()) + 1)[member])
 
 
 def _drawing(sites: SiteSample, options: RunOptions) -> tuple[Index, np.random.Generator]:
-    """Return what sites are stratified by, and the generator that draws them."""
+    """Return the strata of sites, and the random generator."""
     if sites.label is None:
         return np.zeros(len(sites), dtype=np.int64), np.random.default_rng([options.seed, 1])
     return sites.label, np.random.default_rng([options.seed, 7])
 
 
 def _fold_labels(sites: SiteSample, own: TestOptions) -> np.ndarray:
-    """Return the folds of the user's column, one for every row."""
+    """Return the folds of the column of the user, one for every row."""
     if sites.folds is None:
         raise OptionError("test.split=own needs a column with the fold of every site: name it with --fold-column")
     if missing := int(np.count_nonzero(sites.folds == "")):
@@ -230,19 +230,19 @@ def _fold_labels(sites: SiteSample, own: TestOptions) -> np.ndarray:
 
 
 def with_default_folds(options: RunOptions) -> RunOptions:
-    """Return the options for a choice by held-out loss: five random folds where they ask for no division."""
+    """Return the options of a selection by held-out loss: five random folds by default."""
     if options.test.division is not None:
         return options
     return options.with_values(test={"folds": FOLDS})
 
 
 def _asked(own: TestOptions) -> int:
-    """Return how many folds to make, where the division does not say by itself."""
+    """Return the number of folds, unless the method implies it."""
     return own.folds or (own.replicates if own.replicates > 1 else FOLDS)
 
 
 def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> Numbers:
-    """Return what a division takes beside the table."""
+    """Return the additional arguments of a method."""
     own = options.test
     folds = _asked(own)
     around = {} if how in WHOLE_BACKGROUND else {"background": own.validation_background}
@@ -270,7 +270,7 @@ def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack |
 
 
 def _board(stack: Stack | None) -> Numbers:
-    """Return the corner and the cells of the layers, for a checkerboard."""
+    """Return the corner and the cell size of the layers, for a checkerboard."""
     if stack is None:
         raise OptionError("test.split=checkerboard needs layers, whose cells make its squares: use --split block")
     cell = abs(stack.transform.a), abs(stack.transform.e)
@@ -279,8 +279,8 @@ def _board(stack: Stack | None) -> Numbers:
 
 
 def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:
-    """Return the table with coordinates for a division in space: degrees for a buffer, degrees or km for blocks, and
-    longitudes without a jump at the date line where they are halved."""
+    """Return the table with coordinates for a spatial partition: degrees for a buffer, degrees or km for blocks, and
+    continuous longitudes at the date line for halves."""
     if how not in ("block", "buffer", "equal-blocks"):
         return table
     (x, y), (around_x, around_y) = (table.presence_x, table.presence_y), (table.background_x, table.background_y)
@@ -297,8 +297,8 @@ def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:
 
 
 def _on_globe(table: SampleTable, stack: Stack | None) -> bool:
-    """Whether blocks are measured in degrees: of tables, of layers in degrees, and where a map of the world is cut open
-    between the points."""
+    """Whether blocks are measured in degrees: for tables, for layers in degrees, and for global maps that separate the
+    points at the date line."""
     if stack is None or stack.crs is None or stack.crs.is_geographic:
         return True
     x, y = (np.concatenate(pair) for pair in zip(*((x, y) for _, x, y in table.points())))
@@ -316,5 +316,5 @@ def _degrees(x: Array, y: Array, stack: Stack | None, what: str) -> tuple[Array,
 
 
 def _may_be_degrees(x: Array, y: Array) -> bool:
-    """Whether coordinates of a table can be degrees; those that are missing are the split's to refuse."""
+    """Whether coordinates of a table can be degrees; the partition refuses missing ones."""
     return not (np.any(np.abs(x) > 360) or np.any(np.abs(y) > 90))

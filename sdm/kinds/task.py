@@ -1,7 +1,7 @@
-"""A task: what a run must know of one kind of model.
+"""A task: the interface of a run to one kind of model.
 
-Reading, batches, checking, predicting, evaluating and reporting are each written once, and ask the task of the kind at
-hand. `sdm.kinds.registry` lists the tasks; docs/development/adding_a_kind.md shows how to add one.
+Reading, batches, checks, predictions, evaluations and reports are each written once and use the task of a kind.
+`sdm.kinds.registry` lists the tasks; docs/development/adding_a_kind.md explains how to add one.
 """
 
 import inspect
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 StepT = TypeVar("StepT")
 EstimatorT = TypeVar("EstimatorT", bound=Parameters)
 RENAMED = {"folds": "penalty_folds", "repeats": "penalty_repeats", "grid": "penalty_grid"}  # whose options differ
-REPLICATES = "replicates"  # the folder of a run with the models of its replicates
-FEW = 10  # records below which results are rough
-# What the file of numbers has beside what was measured.
+REPLICATES = "replicates"  # folder of the models of replicates in a run
+FEW = 10  # number of records below which results are rough
+# Keys in the file of numbers other than measures.
 OUTER = ("kind", "versions", "files", "notes", "notices", "warnings", "records")
-Files = Numbers  # names of files in a folder, by what they are
+Files = Numbers  # names of files in a folder, by content
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where the results of a model go: a folder, the names of the files in it by what they are, and the options."""
+    """The destination of the results of a model: a folder, the names of its files by content, and the options."""
 
     folder: Path
     options: RunOptions
@@ -58,25 +58,25 @@ class Destination:
 
 @dataclass
 class Prepared:
-    """What a run works on; tables that hold the variables have no stack, study area or ledger, and no map."""
+    """Inputs of a run. Tables that contain the variables have no stack, study area or ledger, and no map."""
 
-    tables: dict[str, Any] = field(default_factory=dict)  # by the model's name, in the order of the file
-    failures: dict[str, str] = field(default_factory=dict)  # models that cannot be fitted, and why
+    tables: dict[str, Any] = field(default_factory=dict)  # by the name of the model, in the order of the file
+    failures: dict[str, str] = field(default_factory=dict)  # models that cannot be fitted, with the reason
     stack: "Stack | None" = None
     study_area: "StudyArea | None" = None
     ledger: "Ledger | None" = None
     notices: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)  # what could mislead, whatever the model
-    fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and its fate
+    warnings: list[str] = field(default_factory=list)  # warnings for all models
+    fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, with its status
     fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
-    chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # where variables were left out, by model
-    validated: "dict[str, CrossValidation]" = field(default_factory=dict)  # where folds chose settings, by model
-    of_several: bool = False  # whether this is the part of one of several models
+    chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # by model, if variables were dropped
+    validated: "dict[str, CrossValidation]" = field(default_factory=dict)  # by model, if folds selected settings
+    of_several: bool = False  # whether this is the part of one model among several
 
-    by_model: ClassVar[tuple[str, ...]] = ("tables", "failures", "chosen")  # what there is of each model, by its name
+    by_model: ClassVar[tuple[str, ...]] = ("tables", "failures", "chosen")  # attributes with entries by model
 
     def only(self, name: str) -> Self:
-        """Return the part of one of several models, which is little to send to another process."""
+        """Return the part of one model, which is small enough to send to another process."""
         parts: Numbers = {
             what: {name: known[name]} if name in (known := getattr(self, what)) else {} for what in self.by_model
         }
@@ -96,7 +96,7 @@ class Prepared:
 
     @property
     def common(self) -> list[str] | None:
-        """What the results of every model depend on beside its own part; most kinds have nothing."""
+        """The common inputs that the results of every model depend on; none for most kinds."""
         return None
 
     @property
@@ -106,15 +106,15 @@ class Prepared:
 
 
 class Fit(Protocol):
-    """A fitted model with its certificate: all that its maps depend on."""
+    """A fitted model with its certificate: the input of its maps."""
 
     @property
     def name(self) -> str:
-        """What the model is of."""
+        """The name of the model."""
 
 
 class Measured(Fit, Protocol):
-    """A fitted model with everything that was measured."""
+    """A fitted model with all measures."""
 
     numbers: Numbers
     notes: list[str]
@@ -122,15 +122,14 @@ class Measured(Fit, Protocol):
 
 @dataclass(frozen=True)
 class ModelMaps:
-    """The maps of a model: the folder that they are in, names of files by what they are, and what they hold (JSON
-    values)."""
+    """The maps of a model: their folder, names of files by content, and numbers (JSON values)."""
 
     folder: Path
     files: Files
     numbers: Numbers
 
     def move(self, folder: Path) -> Self:
-        """Return the same in another folder, after the files are moved there."""
+        """Return the same in another folder, to which the files were moved."""
         for path in [] if folder == self.folder else sorted(self.folder.iterdir()):
             os.replace(path, folder / path.name)
         return replace(self, folder=folder)
@@ -138,13 +137,13 @@ class ModelMaps:
 
 @dataclass
 class ModelResult:
-    """One model of a run: its folder, numbers and files, or why it failed."""
+    """One model of a run: its folder, numbers and files, or the reason of its failure."""
 
-    name: str  # the species, the title of the classes, or the community
+    name: str  # the species, the title of the classes, or the joint model
     kind: str
     folder: Path | None = None
-    numbers: Numbers = field(default_factory=dict)  # everything that was measured, as in the JSON file
-    files: Files = field(default_factory=dict)  # in the folder, by what they are
+    numbers: Numbers = field(default_factory=dict)  # all measures, as in the JSON file
+    files: Files = field(default_factory=dict)  # in the folder, by content
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -152,7 +151,7 @@ class ModelResult:
     lines: list[str] = field(default_factory=list)  # the main results as text
 
     def whole(self) -> "ModelResult":
-        """Return the same with everything that is in its folder; of a run over many models only the place is kept."""
+        """Return the same with all numbers in its folder; results of a run over many models contain the folder only."""
         if self.numbers or self.folder is None:
             return self
         found = load_json(self.folder / self.files["numbers"])
@@ -165,7 +164,7 @@ class ModelResult:
         return f"  {key:<11} {text}"
 
     def outside_lines(self) -> list[str]:
-        """Return how much of the map is outside the training range, where anything is."""
+        """Return the lines about cells outside the training range, if any."""
         counted = self.numbers.get("outside")
         if not counted or not counted["cells"]:
             return []
@@ -174,7 +173,7 @@ class ModelResult:
         return [self.line("map", outside_line(counted))]
 
     def file_lines(self, wanted: Sequence[str]) -> list[str]:
-        """Return where the results are, with the files that a person opens first."""
+        """Return the results folder and its main files."""
         there = [what for what in wanted if what in self.files]
         wide = max(map(len, there), default=0)
         return [self.line("results", str(self.folder)), *(f"    {what:<{wide}} {self.files[what]}" for what in there)]
@@ -182,7 +181,7 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class CheckedVariables:
-    """The variables of a run that is checked: names, which are categories, and notices of their layers."""
+    """The variables of a checked run: names, categorical ones, and notices of their layers."""
 
     names: Sequence[str]
     categorical: Sequence[str]
@@ -191,16 +190,16 @@ class CheckedVariables:
 
 @dataclass
 class Findings:
-    """What a check found: problems stop a run, warnings do not."""
+    """Results of a check: problems stop a run, warnings do not."""
 
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
-    variables: "CheckedVariables | None" = None  # which scenarios must have too
-    bad_rows: bool = False  # whether a file had too many of them, so that the rest of it was not looked at
+    variables: "CheckedVariables | None" = None  # that scenarios must contain
+    bad_rows: bool = False  # whether a file had too many invalid rows to read the rest
 
     def attempt(self, step: Callable[[], StepT]) -> StepT | None:
-        """Do a step; what goes wrong in it becomes a problem."""
+        """Run a step and record an error as a problem."""
         try:
             return step()
         except SdmError as error:
@@ -212,9 +211,9 @@ class Findings:
 
 
 def estimator_of(kind: type[EstimatorT], options: RunOptions, values: Numbers) -> EstimatorT:
-    """Return an estimator with some values, and for the rest with the options of the fit of the same names.
+    """Return an estimator with some values, and with the fit options of the same names.
 
-    What has no value has the estimator's own default; values that it does not take are left out.
+    Missing values have the defaults of the estimator, and values that it does not take are ignored.
     """
     parameters, given = inspect.signature(kind).parameters, {"seed": options.seed, **values}
     for name in parameters:
@@ -229,52 +228,52 @@ MeasuredT = TypeVar("MeasuredT", bound=Measured)
 
 
 class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]):
-    """What a run needs of one kind of model: inputs, a plan, a fit, measures, and results; and what other commands need
-    of its models."""
+    """The interface of a run to one kind of model (inputs, plan, fit, measures, results), and of other commands to its
+    models."""
 
-    assessor: ClassVar[Any] = None  # how models are fitted again and measured, for kinds that can be tuned
+    assessor: ClassVar[Any] = None  # refits and measures, for kinds that can be tuned
 
     # Options
 
     def check_options(self, options: RunOptions) -> None:
-        """Raise for options that do not apply, or contradict each other."""
+        """Raise for options that do not apply or are inconsistent."""
         for problem in self.problems(options):
             raise OptionError(problem)
         self.check_extrapolation(options.predict.extrapolation)
         self.check_model(options)
 
     def problems(self, options: RunOptions) -> Iterator[str]:
-        """Yield what is wrong with options: those that do not apply, and the rules between them that are broken."""
+        """Yield the problems of options: options that do not apply, and broken rules between options."""
         if options.kind not in (None, self.options_of):
             yield f"kind={options.kind!r} does not apply to {self.called}: leave it out"
         yield from misplaced(options, self.options_of, self.called)
         yield from broken(RULES, options, self.options_of)
 
     def check_model(self, options: RunOptions) -> None:
-        """Raise for options that the model of the run refuses; most kinds have such."""
+        """Raise for options that the model of the run refuses."""
         return
 
     # A run
 
     @abstractmethod
     def prepare(self, options: RunOptions) -> PreparedT:
-        """Read the inputs; what is wrong with one of several models is a failure, what is wrong with all is raised."""
+        """Read the inputs; a problem of one model is a failure, a problem of all is raised."""
 
     def gather(self, prepared: PreparedT, options: RunOptions, progress: Progress | None) -> PreparedT:
-        """Fit what all models of a run share, before the first of them; most kinds share nothing."""
+        """Fit the common part of all models of a run; none for most kinds."""
         return prepared
 
     def fits_together(self, options: RunOptions) -> bool:
-        """Tell whether models share something that is fitted to all of them, so that none is made alone."""
+        """Whether models share a fit, so that no model can be fitted alone."""
         return False
 
     def check_gathered(self, prepared: PreparedT, names: Sequence[str], options: RunOptions) -> None:
-        """Raise for what the models whose data can be divided (`names`) cannot share; most kinds share nothing."""
+        """Raise if the models (`names`) cannot share a fit; most kinds share nothing."""
         return
 
     @abstractmethod
     def plan(self, prepared: PreparedT, name: str, options: RunOptions) -> PlanT:
-        """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
+        """Divide the data of one model by the options; raise for impossible options before any fit."""
 
     @abstractmethod
     def fit(self, prepared: PreparedT, name: str, options: RunOptions, progress: Progress | None) -> FitT:
@@ -282,36 +281,34 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     @abstractmethod
     def measure(self, fit: FitT, prepared: PreparedT, options: RunOptions, progress: Progress | None) -> MeasuredT:
-        """Measure a fitted model in every way that the options ask for. Its maps may be made at the same time, in
-        another thread."""
+        """Compute all requested measures of a fitted model. Its maps may be made at the same time in another thread."""
 
     def make_maps(
         self, fit: FitT, prepared: PreparedT, options: RunOptions, folder: Path, progress: Progress | None
     ) -> ModelMaps:
-        """Write the maps of a model that do not depend on its measures into a folder, where maps are wanted and there
-        are layers. By default there are none."""
+        """Write the maps of a model that do not depend on its measures into a folder, if there are layers and maps are
+        requested. The default is none."""
         return ModelMaps(folder, {}, {})
 
     def map_together(
         self, fits: Sequence[tuple[FitT, PreparedT]], options: RunOptions, folder: Path, progress: Progress | None
     ) -> list[ModelMaps]:
-        """Write the maps of several models, each with its inputs, in one pass over the layers, each into its own folder
-        in a folder. Kinds that cannot do so return none, and map each model when it is written."""
+        """Write the maps of several models, each with its inputs, in one pass over the layers, each into its folder.
+        Kinds without this option return none, and their maps are written model by model."""
         return []
 
     def draw_maps(self, fit: FitT, maps: ModelMaps, prepared: PreparedT, options: RunOptions) -> Files:
-        """Draw the pictures of maps beside them, where there are maps and pictures are wanted; return their names. By
-        default there are none."""
+        """Draw the figures of maps, if requested; return their names. The default is none."""
         return {}
 
     @abstractmethod
     def write(self, measured: MeasuredT, prepared: PreparedT, to: Destination) -> list[str]:
-        """Write the model, its pictures, and maps that depend on measures; note their names among the files, which are
-        its tables (`artefacts`) and the other maps already, and return notes."""
+        """Write the model, its figures, and maps that depend on measures; register their names among the files, and
+        return notes."""
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:
-        """Say in a few lines of text what was fitted and how good it is."""
+        """Describe the fit and its accuracy in a few lines of text."""
 
     @abstractmethod
     def summary_row(self, numbers: Numbers) -> Numbers:
@@ -322,23 +319,23 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         return options
 
     def records(self, prepared: PreparedT, name: str) -> tuple[list[Row], dict[str, int]] | None:
-        """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
+        """Return the record cleaning summary of a model: rows of a table, and the counts; None without one."""
         return None
 
     def write_shared(self, prepared: PreparedT, to: Destination) -> None:
-        """Write what all models of a batch share, and note its name; most kinds have nothing."""
+        """Write the common files of all models of a batch, and register their names; none for most kinds."""
         return
 
     def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
-        """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
+        """Return the unfitted estimator of the options; `sdm tune` changes its settings."""
         raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
     def check_tuning(self, options: RunOptions) -> None:
-        """Raise for options whose models `sdm tune` cannot fit one by one; most kinds can."""
+        """Raise for options whose models `sdm tune` cannot fit one by one."""
         return
 
     def variables(self, prepared: PreparedT) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names of the variables of a run, and of those that are categories."""
+        """Return the names of the variables of a run, and of the categorical ones."""
         known = prepared.stack if prepared.stack is not None else next(iter(prepared.tables.values()))
         return known.names, known.categorical
 
@@ -354,19 +351,20 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         executor: "Executor | None" = None,
         progress: Progress | None = None,
     ) -> dict[str, float]:
-        """Return the training gain of a model with each of some variables alone: which to keep of those that agree."""
+        """Return the training gain of a model with each of some variables alone, for the selection among correlated
+        variables."""
         from sdm.assess.variables.selection import single_gains
 
         base = self.single_estimator(options, table.categorical)
         return single_gains(table, base, names, self.assessor, executor, progress)
 
     def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
-        """Return the estimator of `single_gains`: that of the options, without anything that takes long to choose."""
+        """Return the estimator of `single_gains`: the estimator of the options without slow selections."""
         return self.estimator(options, categorical)
 
     @abstractmethod
     def check(self, options: RunOptions, found: Findings) -> None:
-        """Find everything that a run would refuse, without fitting."""
+        """Find all problems of a run without fitting."""
 
 
 AnyTask = Task[Any, Any, Any, Any, Any]

@@ -1,7 +1,7 @@
-"""Lines of the terminal, from tables of labels and formats; and those that several kinds have.
+"""Lines of the terminal from tables of labels and formats, and common lines of several kinds.
 
-A row is a label and one or more formats, all templates of `str.format` over the values of a model. A part whose values
-are missing is left out, and a row whose first part is left out is not shown.
+A row is a label and one or more formats, all templates of `str.format`. A part with missing values is omitted, and a
+row without its first part is omitted.
 """
 
 import math
@@ -28,7 +28,7 @@ NEEDS: Rows = [
 
 
 def terminal_lines(rows: Rows, values: Values, layout: str) -> list[str]:
-    """Return the rows whose values are there, each with its label."""
+    """Return the rows with available values, each with its label."""
     lines = []
     for label, *parts in rows:
         texts = [filled(part, values) for part in parts]
@@ -38,7 +38,7 @@ def terminal_lines(rows: Rows, values: Values, layout: str) -> list[str]:
 
 
 def filled(template: str, values: Values) -> str | None:
-    """Return a template with its values; None where one is missing."""
+    """Return a template with its values; None if a value is missing."""
     try:
         return template.format_map(values)
     except (KeyError, IndexError, TypeError):
@@ -56,7 +56,7 @@ def record_lines(result: ModelResult) -> list[str]:
 
 
 def assessed(n: Numbers) -> Numbers:
-    """Return the values of tuning, null models and importance that tables show."""
+    """Return the values of tuning, null models and importance for the tables."""
     values = {}
     if "tuning" in n:
         values["tuned_by"] = ", ".join(n["tuning"]["by"])
@@ -70,12 +70,12 @@ def assessed(n: Numbers) -> Numbers:
 
 
 def measure_text(value: float) -> str:
-    """Return a measure, or a dash where it is not defined."""
+    """Return a measure, or a dash if it is undefined."""
     return f"{value:.4f}" if math.isfinite(value) else "–"
 
 
 def setting_text(meta: Numbers) -> str:
-    """Return the settings that a model was fitted with."""
+    """Return the settings of a fit."""
     settings = meta.get("settings", {})
     return ", ".join(f"{key}={value}" for key, value in settings.items() if value not in (None, []))
 

@@ -1,4 +1,4 @@
-"""What every model leaves behind beside its own files: what repeats the run, the records, the numbers, and the page."""
+"""Common output files of all models: files that repeat the run, record log, numbers, and page."""
 
 from collections.abc import Callable
 from functools import cache
@@ -40,7 +40,7 @@ def write_model(
     also: Callable[[Destination], None],
     progress: Progress | None = None,
 ) -> ModelResult:
-    """Write the results of one model into the folder of its maps; `also` writes more."""
+    """Write the results of one model into the folder of its maps; `also` writes more files."""
     name, folder = safe_name(measured.name), maps.folder
     to = Destination(folder, options, {"run": "run.yaml", "command": "command.txt", **maps.files}, progress)
     files = to.files
@@ -85,7 +85,7 @@ def write_model(
 
 
 def write_numbers(numbers: Numbers, to: Destination) -> None:
-    """Write the numbers of a model, and its page if it is wanted."""
+    """Write the numbers of a model, and its page if requested."""
     place = to.folder / to.files["numbers"]
     place.write_text(to_json(numbers) + "\n", encoding="utf-8")
     if to.options.output.report:
@@ -110,7 +110,7 @@ def _add_to_package(measured: Measured, prepared: Prepared, to: Destination) -> 
 
 
 def write_fate(prepared: Prepared, fate: "pd.DataFrame | None", to: Destination) -> None:
-    """Write the fate of every record, and note the names of the files."""
+    """Write the record log, and register the names of the files."""
     if fate is not None:
         to.files["fate of records"] = write_frame(to.folder / "records_fate.csv", fate).name
         if to.options.output.gpkg:
@@ -118,7 +118,7 @@ def write_fate(prepared: Prepared, fate: "pd.DataFrame | None", to: Destination)
 
 
 def write_run(task: AnyModelTask, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
-    """Write what repeats the run, and the command that was given."""
+    """Write the run file that repeats the run, and the command."""
     head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
     wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}
     text = dump_yaml(options.model_copy(update={"kind": task.options_of}), wanted)
@@ -134,5 +134,5 @@ def write_run(task: AnyModelTask, options: RunOptions, folder: Path, command: st
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of what results depend on."""
+    """Return the versions of software that results depend on."""
     return {"python": python_version(), **{name: version(name) for name in ("numpy", "numba", "rasterio")}}

@@ -51,7 +51,7 @@ TITLES = {
     "mess": "MESS (negative: outside the training range)",
     "mod": "most dissimilar variable",
     "exdet": "ExDet (below 0: type 1 novelty, above 1: type 2)",
-    "exdet_variable": "variable that causes the novelty most (0: not novel)",
+    "exdet_variable": "most influential variable of the novelty (0: not novel)",
     "mop": "MOP (distance to the nearest 5 % of the training environment)",
     "mop_strict": "strict extrapolation",
     "clamping": "difference between predictions with and without clamping",

@@ -43,7 +43,7 @@ def outside_line(numbers: Numbers) -> str:
     size = f"{numbers['cells']:,} of {numbers['of_cells']:,} cells ({share}{area})"
     listed = [_shares(numbers, "variables", LISTED)]
     if unseen := _shares(numbers, "unseen_categories", 1 / numbers["of_cells"]):
-        listed.append(f"categories that were not in training: {unseen}")
+        listed.append(f"categories absent from training: {unseen}")
     return ": ".join(filter(None, [f"outside the training range: {size}", "; ".join(filter(None, listed))]))
 
 

@@ -130,9 +130,9 @@ def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) ->
 
 _TITLES = {
     "richness": "expected number of species",
-    COUNT: "number of species in the best joint labeling",
-    "stacked richness": "expected number of species, single models",
-    "richness difference": "expected number of species, joint less single models",
+    COUNT: "number of species in the best joint labelling",
+    "stacked richness": "expected number of species, single-species models",
+    "richness difference": "expected number of species, joint minus single-species models",
 }
 
 
@@ -145,9 +145,9 @@ def _rasters(
     rasters = [Raster(places.species[name], bands=(name,)) for name in joint.species]
     tags = [{**common, "scale": "probability", "species": name} for name in joint.species]
     for name in joint.species:
-        text = f"{name}, best joint labeling"
+        text = f"{name}, best joint labelling"
         rasters.append(Raster.presence(places.present[name], (text,)))
-        about = {"what": "presence", "scale": "presence", "species": name, "threshold_rule": "best joint labeling"}
+        about = {"what": "presence", "scale": "presence", "species": name, "threshold_rule": "best joint labelling"}
         tags.append({**common, **about, **PRESENCE_WORDS})
     for name in wanted:
         kind = "int16" if name == COUNT else "float32"
@@ -164,7 +164,7 @@ TOGETHER = 200  # species that are mapped in one pass over the layers: every map
 
 
 def axis_title(model: GroupModel, k: int) -> str:
-    """Say which axis it is, and how much it explains."""
+    """Return the number of an axis and its explained share."""
     return f"axis {k + 1}, explains {100 * model.explained[k]:.0f} %"
 
 
@@ -194,7 +194,7 @@ def write_axis_maps(
     common = {"model_id": model.identity, "software": f"sdm {__version__}"}
     places = [folder / f"axis_{k + 1}.tif" for k in range(count)]
     rasters = [Raster(path, bands=(title,)) for path, title in zip(places, titles)]
-    tags = [{**common, "what": title, "units": "deviations"} for title in titles]
+    tags = [{**common, "what": title, "units": "standard deviations"} for title in titles]
     summaries = how.write(model, stack, rasters, tags, bands, doing="maps of axes")
     ends = _ends(np.concatenate([seen[place] for place in sorted(seen)], axis=1))
     _write_colours(places[:3], folder / COLOURS, ends, titles, common, how)

@@ -71,7 +71,7 @@ def write_stack(
         grid = Grid.of(first)
     kind, nothing = ("uint16", 2**16 - 1) if len(maps) < 2**16 - 1 else ("uint32", 2**32 - 1)
     kinds = {"sum": ("float32", NODATA), "threshold": (kind, float(nothing))}
-    names = {"sum": "sum of suitabilities", "threshold": "number of species above their cutoff"}
+    names = {"sum": "sum of suitabilities", "threshold": "number of species above their threshold"}
     rasters = [Raster(path, *kinds[how], bands=(names[how],)) for how, path in places.items()]
     strips = grid.tiles(*grid.tile_size((BLOCK, BLOCK), CELLS))
     moments = [Moments(raster.nodata) for raster in rasters]

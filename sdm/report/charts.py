@@ -1,4 +1,4 @@
-"""Charts as descriptions: what is drawn against what. `pages.svg` draws them into a page, `figures.charts` to PNG."""
+"""Descriptions of charts. `pages.svg` renders them for a page, `figures.charts` for print."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,32 +7,32 @@ from dataclasses import dataclass
 from sdm.assess.measures.thresholds import TOPS
 from sdm.assess.profiles import EXPONENT
 from sdm.models.colours import hex_colour, palette
-from sdm.report.results import SCALES as SCALES  # which charts have in common
+from sdm.report.results import SCALES as SCALES  # constants that charts share
 from sdm.report.results import column, number
 from sdm.types import Numbers, Row
 
-# Of pages and figures. Every two differ also for people who do not see red, green or blue, and stand out from white.
+# Colours of pages and figures: distinguishable with colour-vision deficiencies, and visible on white.
 COLOURS = ("#1f3b4d", "#c8553d", "#3d94d1", "#b98a00", "#7a3fa8", "#7d4a3c", "#3f9d74", "#d463b0", "#4338d0", "#8a8f94")
-SHADE = "#eef2f4"  # of the range of the training data
-WHISKER, RULE = "#777777", 3  # colours of whiskers, and of a line to compare with
-LEGEND = 24  # classes in a legend at most
-EFFECTS = ("additive", "partial")  # kinds of curves that show a variable's effect on the score
+SHADE = "#eef2f4"  # background of the training range
+WHISKER, RULE = "#777777", 3  # colours of whiskers and of a reference line
+LEGEND = 24  # largest number of classes in a legend
+EFFECTS = ("additive", "partial")  # kinds of curves that show the effect of a variable on the score
 EFFECT_LABEL = "Effect on the score (nats)"
 SHARES_LABEL = "Probability"
-# What curves are called, by their kind, and their place in the palette.
+# Name of each kind of curve, and its index in the palette.
 CURVES = {
     "marginal": ("others at their mean", 0),
     "only": ("this variable alone", 1),
     "additive": ("additive effect on the score", 0),
     "partial": ("mean effect on the score", 0),
 }
-TOP = {**TOPS, "probability": 1.0}  # the largest value of a scale that has one
+TOP = {**TOPS, "probability": 1.0}  # upper limit of the scales that have one
 Values = Sequence[float | None]
 Range = tuple[float, float]
 
 
 def response_range(scale: str, values: Sequence[float]) -> Range | None:
-    """Return the range that responses are drawn in, the same for all variables; None where it is not known."""
+    """Return the common range of all responses; None if it is unknown."""
     finite = [value for value in values if math.isfinite(value)]
     if scale != EXPONENT:
         top = TOP.get(scale, max(finite, default=None) or None)
@@ -42,9 +42,9 @@ def response_range(scale: str, values: Sequence[float]) -> Range | None:
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: its name in the legend, and its points; `colour` is a place in the palette, or such as #228833.
+    """One curve: its name in the legend and its points. `colour` is an index in the palette or a code such as #228833.
 
-    `limits` are lower and upper limits, drawn as a shade around it; `sizes` are drawn as dots of that area.
+    `limits` are lower and upper limits, drawn as a ribbon. `sizes` are drawn as dots of that area.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Rug:
-    """Short strokes at values of x: at the top of the axes or at their foot."""
+    """A rug: short lines at values of x, at the bottom or the top of the axes."""
 
     name: str
     values: Sequence[float]
@@ -68,7 +68,7 @@ class Rug:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Curves over one pair of axes; `shade` is a range of x to shade, such as that of the training data."""
+    """Curves on one pair of axes; `shade` is a shaded range of x, such as the training range."""
 
     title: str
     x_label: str
@@ -84,7 +84,7 @@ class LineChart:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars of one colour, one per name of a chart; `spread` is half the length of a whisker on each."""
+    """Bars of one colour, one per name of a chart; `spread` is half the length of each whisker."""
 
     name: str
     values: Values
@@ -94,7 +94,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class ColumnChart:
-    """Upright bars, one group of values over each name, such as the categories of a variable; or one on the other."""
+    """Vertical bars: one group per name, such as the categories of a variable, side by side or stacked."""
 
     title: str
     x_label: str
@@ -108,8 +108,8 @@ class ColumnChart:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Lying bars that begin at `low`, one group beside each name; `rule` is an upright line to compare with. Names of
-    `species` are in italics."""
+    """Horizontal bars that start at `low`, one group per name; `rule` is a vertical reference line. Names of `species`
+    are in italics."""
 
     title: str
     x_label: str
@@ -122,7 +122,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class DotChart:
-    """Points as on a map, those of a line without it; `aspect` is how much longer a unit is upwards than across."""
+    """Points on a map without the map; `aspect` is the length of a vertical unit relative to a horizontal one."""
 
     title: str
     x_label: str
@@ -133,8 +133,7 @@ class DotChart:
 
 @dataclass(frozen=True)
 class NamedTip:
-    """An arrow of a biplot that has a name beside it: which one, the name, where its line of text stands, and whether
-    it begins there or ends."""
+    """A labelled arrow of a biplot: its index, the name, and the position and alignment of the label."""
 
     arrow: int
     name: str
@@ -145,8 +144,8 @@ class NamedTip:
 
 @dataclass(frozen=True)
 class Biplot:
-    """Arrows from the middle, with points and their rug; both directions go from −`reach` to `reach`. `longest` is what
-    the longest arrow stands for."""
+    """Arrows from the origin, with points and their rugs; both axes range from −`reach` to `reach`. `longest` is the
+    length of the longest arrow in units of the model."""
 
     title: str
     x_label: str
@@ -162,18 +161,18 @@ Chart = LineChart | ColumnChart | BarChart | DotChart | Biplot
 
 
 def colour_of(colour: int | str) -> str:
-    """Return a colour as text; a number is a place in the palette."""
+    """Return a colour as text; an integer is an index in the palette."""
     return COLOURS[colour % len(COLOURS)] if isinstance(colour, int) else colour
 
 
 def short(text: str, longest: int) -> str:
-    """Cut a text that would run out of its place."""
+    """Truncate a text to a length."""
     return text if len(text) <= longest else text[: max(longest - 1, 1)] + "…"
 
 
 @dataclass(frozen=True)
 class ResponseCurve:
-    """A response along one variable: its values, or its categories, and the range of the training data."""
+    """A response to one variable: values or categories, and the training range."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -195,7 +194,7 @@ def curve_chart(
 ) -> LineChart | ColumnChart:
     """Return the chart of responses to one variable: lines by name, or bars over its categories.
 
-    With `shares`, the curves are the probabilities of classes: bars stand one on the other, without a legend.
+    With `shares`, the curves are class probabilities: bars are stacked, without a legend.
     """
     first = next(iter(curves.values()))
     if first.categories is not None:
@@ -209,33 +208,33 @@ def curve_chart(
         colour = k if curve.colour is None else curve.colour
         dash = 0 if shares else colour if isinstance(colour, int) else k
         lines.append(Line(name, curve.x, curve.y, colour, dash, curve.limits))
-    ways = {"small": True, "legend": not shares}
-    return LineChart(title, variable, y_label, lines, None, y_range, first.inside, **ways, rugs=rugs)
+    style = {"small": True, "legend": not shares}
+    return LineChart(title, variable, y_label, lines, None, y_range, first.inside, **style, rugs=rugs)
 
 
 def _spread(curve: ResponseCurve) -> Values | None:
-    """Return whiskers of categories: the larger of the distances to the limits."""
+    """Return the whiskers of categories: the larger distance to the two limits."""
     if curve.limits is None:
         return None
     return [max(y - low, high - y, 0.0) for y, low, high in zip(curve.y, *curve.limits)]
 
 
 def fold_colours(count: int) -> list[str]:
-    """Return the colours of folds: those of all charts, or as many others where these are too few."""
+    """Return the colours of folds: the palette, or a longer one if there are more folds than colours."""
     return list(COLOURS[:count]) if count <= len(COLOURS) else [hex_colour(colour) for colour in palette(count)]
 
 
 def most_frequent(amounts: Sequence[float]) -> tuple[list[int], str]:
-    """Return the classes of a legend, in their order: those there is most of; and what is said of the others there."""
+    """Return the most frequent classes of a legend in their order, and a text for the number of others."""
     ranked = [k for k in sorted(range(len(amounts)), key=lambda k: -amounts[k]) if amounts[k] > 0]
-    left = len(ranked) - LEGEND
-    return sorted(ranked[:LEGEND]), f"and {left} more" if left > 0 else ""
+    omitted = len(ranked) - LEGEND
+    return sorted(ranked[:LEGEND]), f"and {omitted} more" if omitted > 0 else ""
 
 
 def importance_chart(permutation: Sequence[Row], contribution: Sequence[Row] = ()) -> BarChart:
     """Return both kinds of importance as bars, from rows with `variable` and `percent`.
 
-    The one that is missed most when shuffled is on top; of equal ones, the one that contributes most.
+    Variables are ordered by permutation importance, then by contribution.
     """
     shuffled, parts = ({str(row["variable"]): row for row in rows} for rows in (permutation, contribution))
 
@@ -253,23 +252,23 @@ def importance_chart(permutation: Sequence[Row], contribution: Sequence[Row] = (
 
 
 def jackknife_charts(rows: Sequence[Row]) -> dict[str, BarChart]:
-    """Return the jackknife of variables by measure: without each variable, with it only, and a rule for all."""
+    """Return the jackknife by measure: without each variable, with it only, and a reference line for all variables."""
     titles = {
         "train_gain": "Regularised training gain", "test_gain": "Test gain", "train_auc": "Training AUC",
         "test_auc": "Test AUC", "train_loss": "Training log loss", "test_loss": "Test log loss",
     }  # fmt: skip
     names = list(dict.fromkeys(str(row["variable"]) for row in rows if row.get("variable")))
-    known = {(str(row.get("variable") or ""), str(row.get("kind"))): row for row in rows}
+    by_variable = {(str(row.get("variable") or ""), str(row.get("kind"))): row for row in rows}
     charts = {}
     for key, title in titles.items():
         groups = [
-            Bars(title, [number(known.get((name, kind), {}).get(key)) for name in names])
+            Bars(title, [number(by_variable.get((name, kind), {}).get(key)) for name in names])
             for kind, title in (("without", "without the variable"), ("only", "the variable alone"))
         ]
         values = [value for bars in groups for value in bars.values if value is not None]
         if not values:
             continue
-        level = number(known.get(("", "all"), {}).get(key))
+        level = number(by_variable.get(("", "all"), {}).get(key))
         low = min(0.5, *values) if key.endswith("auc") else 0.0
         rule = None if level is None else ("all variables", level)
         charts[key] = BarChart(f"Jackknife: {title[0].lower()}{title[1:]}", title, names, groups, rule, low)
@@ -277,7 +276,7 @@ def jackknife_charts(rows: Sequence[Row]) -> dict[str, BarChart]:
 
 
 def calibration_chart(rows: Sequence[Row]) -> LineChart:
-    """Return the share of sites with the species against its prediction; dots grow with the number of sites."""
+    """Return the calibration curve; the size of a dot is the number of sites."""
     columns = ("predicted", "observed", "count")
     predicted, observed, count = ([number(row.get(key)) or 0.0 for row in rows] for key in columns)
     lines = [
@@ -289,31 +288,30 @@ def calibration_chart(rows: Sequence[Row]) -> LineChart:
 
 
 def roc_chart(rows: Sequence[Row], scores: Mapping[str, float | None]) -> LineChart:
-    """Return the ROC curve from the rows of its table: records found against the background, or the absences, that are
-    predicted; `scores` are the AUC of `training` and `test`."""
+    """Return the ROC curve from the rows of its table; `scores` are the AUC of `training` and `test`."""
     absences = "Training false presences" in rows[0]
     noun, other = ("presences", "absences") if absences else ("records", "background")
-    # The area of a species is that of the background, which training and test records share; absences are their own.
+    # Training and test records of a species share the background; classes have separate absences.
     lines = []
     for k, data in enumerate(("training", "test")):
         across_by = f"{data.capitalize()} false presences" if absences else "Fractional area"
         if f"{data.capitalize()} omission" in rows[0] and across_by in rows[0]:
             across, missed = column(rows, across_by), column(rows, f"{data.capitalize()} omission")
             score = number(scores.get(data))
-            said = "" if score is None else f" (AUC {score:.3f})"
-            found = [1 - v for v in missed]
-            lines.append(Line(f"{data} {'sites' if absences else 'records'}{said}", across, found, k, k))
+            auc_text = "" if score is None else f" (AUC {score:.3f})"
+            sensitivity = [1 - v for v in missed]
+            lines.append(Line(f"{data} {'sites' if absences else 'records'}{auc_text}", across, sensitivity, k, k))
     lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
     title = f"Receiver operating characteristic (ROC) of {noun} against {other}"
     labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"
     return LineChart(title, *labels, lines, (0, 1), (0, 1))
 
 
-JAVA_CUMULATIVE = "Corresponding cumulative value"  # the column of Java Maxent's own table
+JAVA_CUMULATIVE = "Corresponding cumulative value"  # a column of the tables of Java Maxent
 
 
 def omission_chart(rows: Sequence[Row]) -> LineChart:
-    """Return omission and predicted area against the cumulative threshold, as Java Maxent draws them."""
+    """Return omission and predicted area against the cumulative threshold, as in Java Maxent."""
     level = column(rows, "Cumulative threshold" if "Cumulative threshold" in rows[0] else JAVA_CUMULATIVE)
     lines = [
         Line("fraction of background predicted", level, column(rows, "Fractional area"), 1),

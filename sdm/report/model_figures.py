@@ -1,4 +1,4 @@
-"""The figures of a model from its stored results: its charts, one figure for a paper, and the preview of its map."""
+"""Figures of a model from its stored results: charts, one figure for a paper, and the preview of the map."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -16,11 +16,11 @@ from sdm.report.stored_charts import effect_charts, importance_of, model_charts,
 from sdm.storage.files import write_bytes
 from sdm.types import Array, Numbers
 
-Files = Numbers  # names of files in a folder, by what they are
+Files = Numbers  # names of files in a folder, by content
 
 
 def write_charts(charts: Mapping[str, Sequence[Chart]], folder: Path, paper: Paper) -> None:
-    """Write charts by their names into a folder that is there; several charts of one name stand side by side."""
+    """Write charts by name into an existing folder; several charts of one name are side by side."""
     for name, parts in charts.items():
         path = folder / f"{name}.svg"
         path.write_text(svg_file(parts), encoding="utf-8")
@@ -31,14 +31,14 @@ def write_charts(charts: Mapping[str, Sequence[Chart]], folder: Path, paper: Pap
 
 
 def make_plots(folder: Path, files: Files) -> Path:
-    """Return the folder of figures in a folder of results, which is there then, and note its name."""
+    """Create the folder of figures inside a folder of results, and register its name."""
     files["plots"] = "plots"
     (folder / "plots").mkdir(exist_ok=True)
     return folder / "plots"
 
 
 def write_figures(results: Results, paper: Paper) -> Files:
-    """Write the charts of a model, and the figure for a paper where it is wanted; return the names of their files."""
+    """Write the charts of a model, and the figure for a paper if requested; return the names of their files."""
     files: Files = {}
     charts = model_charts(results)
     if charts:
@@ -49,7 +49,7 @@ def write_figures(results: Results, paper: Paper) -> Files:
 
 
 def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
-    """Draw the map, curves and the importance of the variables as one figure, of a model of one species."""
+    """Draw map, curves and importance of a species model as one figure."""
     band = results.presence_band
     raster = results.path("probability map" if results.classes else "map")
     if raster is None or (results.classes and band is None):
@@ -76,7 +76,7 @@ def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
 
 
 def record_places(results: Results) -> dict[str, tuple[Array, Array]]:
-    """Return the coordinates of the records that train and test a species, by what they are called on a map."""
+    """Return the coordinates of training and test records by their label on a map."""
     rows = rows_by(results.table("sample predictions"), "Test or train")
     nouns = {"train": "training record", "test": "test record"}
     return {
@@ -87,12 +87,12 @@ def record_places(results: Results) -> dict[str, tuple[Array, Array]]:
 
 
 def has_range(results: Results) -> bool:
-    """Tell whether a species has a range: where its model is above zero."""
+    """Whether a species has a range: the cells where its model is above zero."""
     return float(getattr(results.model, "alpha", 1.0)) > 1.0
 
 
 def draw_model(results: Results, paper: Paper) -> None:
-    """Draw the figures of a model of one species again: its charts and map, the folds, and the choice of settings."""
+    """Draw the figures of a species model again: charts, map, folds and tuning."""
     from sdm.report.figures.assessment import draw_stored
 
     write_figures(results, paper)
@@ -108,7 +108,7 @@ def draw_model(results: Results, paper: Paper) -> None:
 
 
 def write_preview(results: Results) -> Path | None:
-    """Write the preview of a model into its folder, and return its place; None where there is no map."""
+    """Write the preview of a model into its folder and return its path; None without a map."""
     layer = next(iter(results.map_layers()), None)
     if layer is None:
         return None

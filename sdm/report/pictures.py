@@ -1,4 +1,4 @@
-"""Rasters reduced to the size of a picture, for figures and pages; and small pictures as text inside a page."""
+"""Rasters reduced to the size of a picture, for figures and pages, and pictures as data URLs."""
 
 import base64
 from dataclasses import dataclass, field
@@ -17,16 +17,16 @@ from sdm.types import AnyArray
 
 PIXELS = 512
 PALETTE = VIRIDIS  # the page and the thumbnails interpolate between its steps
-SMALL = 160  # pixels of a thumbnail's long side
-STEPS = 62  # of a thumbnail
+SMALL = 160  # pixels of the long side of a thumbnail
+STEPS = 62  # colours of a thumbnail
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A band of a raster, reduced to the size of a picture, from north to south; NaN where there is nothing.
+    """A band of a raster, reduced to the size of a picture, north up; NaN without data.
 
-    `bounds` are left, bottom, right and top, `cells` the size of the raster itself. `legend` has the label and the
-    colour of every value of a map of classes, as the raster says, and is empty for others.
+    `bounds` are left, bottom, right and top, `cells` the size of the raster. `legend` contains the label and the colour
+    of every class that the raster stores, and is empty for other rasters.
     """
 
     values: NDArray[np.float32]
@@ -36,46 +36,46 @@ class Picture:
     crs: str
     resolution: tuple[float, float]
     legend: dict[int, tuple[str, str]] = field(default_factory=dict)
-    metres: float | None = None  # of a unit of a projection; None in degrees, and where it is not known
+    metres: float | None = None  # metres of a unit of the projection; None for degrees, or if it is unknown
 
     @property
     def stretch(self) -> float:
-        """How much longer a unit is upwards than across."""
+        """The length of a vertical unit relative to a horizontal one."""
         middle = np.radians(np.clip(0.5 * (self.bounds[1] + self.bounds[3]), -85, 85))
         return 1.0 / float(np.cos(middle)) if self.geographic else 1.0
 
     @property
     def aspect(self) -> float:
-        """How wide it is to be shown, relative to its height."""
+        """The display width relative to the height."""
         left, bottom, right, top = self.bounds
         return (right - left) / self.stretch / max(top - bottom, 1e-12)
 
     @property
     def known_bounds(self) -> tuple[float, float, float, float]:
-        """Left, bottom, right and top of the pixels that have a value; of all where none has."""
-        known = np.isfinite(self.values)
-        if not known.any():
+        """Left, bottom, right and top of the pixels with a value; of all pixels if there are none."""
+        has_value = np.isfinite(self.values)
+        if not has_value.any():
             return self.bounds
-        (left, bottom, right, top), (high, wide) = self.bounds, known.shape
-        rows, columns = (np.flatnonzero(known.any(axis=k))[[0, -1]] + [0, 1] for k in (1, 0))
+        (left, bottom, right, top), (high, wide) = self.bounds, has_value.shape
+        rows, columns = (np.flatnonzero(has_value.any(axis=k))[[0, -1]] + [0, 1] for k in (1, 0))
         x, y = left + (right - left) * columns / wide, top - (top - bottom) * rows / high
         return float(x[0]), float(y[1]), float(x[1]), float(y[0])
 
     @property
     def highest(self) -> float:
-        """The largest value to be coloured; never zero."""
+        """The value of the last colour; never zero."""
         return (float(np.nanmax(self.values)) if np.isfinite(self.values).any() else 0.0) or 1.0
 
 
 def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
-    """Read a band of a raster, reduced to at most `pixels` on the long side: every pixel is one of its cells."""
+    """Read a band of a raster, reduced to at most `pixels` along the long side by selecting cells."""
     try:
         with open_local(path) as source:
             shrink = max(1.0, max(source.width, source.height) / pixels)
             shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
             values = source.read(band, out_shape=shape, masked=True).astype(np.float32).filled(np.nan)
             left, bottom, right, top = source.bounds
-            if source.transform.e > 0:  # its rows run from south to north
+            if source.transform.e > 0:  # rows run from south to north
                 values, bottom, top = values[::-1], top, bottom
             crs = source.crs
             return Picture(
@@ -93,34 +93,33 @@ def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
 
 
 def resized(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
-    """Return an array of two dimensions in another size; every value is that of the nearest place."""
+    """Return a two-dimensional array in another size, by nearest neighbours."""
     rows, columns = ((np.arange(new) * old + old // 2) // new for new, old in zip(shape, values.shape))
     return values if values.shape == shape else values[np.ix_(rows, columns)]
 
 
 def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:
-    """Return the classes, or the variables by number, that a raster says it has, with their colours."""
+    """Return the classes, or the variables by number, that a raster stores, with their colours."""
     if source.dtypes[0] != "uint8":
         return {}
     words = [(*key.rpartition("_")[::2], label) for key, label in source.tags().items()]
-    named = {code: label for what, code, label in words if what in ("class", "variable")}
+    named = {code: label for kind, code, label in words if kind in ("class", "variable")}
     labels = {int(code): label for code, label in named.items() if code.isdecimal()}
     try:
         table = {code: hex_colour(colour[:3]) for code, colour in source.colormap(1).items()}
-    except ValueError:  # it has none
+    except ValueError:  # no colour table
         table = {}
-    own = [hex_colour(colour) for colour in palette(len(labels))]
-    return {code: (labels[code], table.get(code, own[k])) for k, code in enumerate(sorted(labels))}
+    colours = [hex_colour(colour) for colour in palette(len(labels))]
+    return {code: (labels[code], table.get(code, colours[k])) for k, code in enumerate(sorted(labels))}
 
 
 def thumbnail(path: Path, top: float | None) -> str:
-    """Return a small picture of a raster, as the text of a data address."""
+    """Return a thumbnail of a raster as a data URL."""
     return embed(small_picture(path, top))
 
 
 def small_picture(path: Path, top: float | None, band: int = 1) -> bytes:
-    """Return a small picture of a band of a raster, as PNG; `top` is the value of the last colour, by default the
-    largest that there is."""
+    """Return a thumbnail of a band as PNG; `top` is the value of the last colour, by default the maximum."""
     picture = read_picture(path, SMALL, band)
     values = picture.values
     if picture.legend:
@@ -141,18 +140,18 @@ def small_picture(path: Path, top: float | None, band: int = 1) -> bytes:
 
 
 def embed(picture: Path | bytes) -> str:
-    """Return a PNG file, or its content, as the text of a data address."""
+    """Return a PNG file, or its content, as a data URL."""
     png = picture if isinstance(picture, bytes) else picture.read_bytes()
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-WIDE = 1100  # pixels, at most
-LARGE = 120_000  # bytes of a file that is embedded as it is, at most
+WIDE = 1100  # largest width in pixels
+LARGE = 120_000  # largest size in bytes of a file that is embedded unchanged
 TINTS = 256
 
 
 def shown_picture(path: Path, wide: int = WIDE) -> str:
-    """Return a PNG file as the text of a data address, reduced to a width and a number of colours if it is large."""
+    """Return a PNG file as a data URL, reduced in width and colours if it is large."""
     if path.stat().st_size <= LARGE:
         return embed(path)
     try:

@@ -1,4 +1,4 @@
-"""What a run left in a folder, read back: numbers, tables, settings, and where the maps are. Nothing is computed."""
+"""Stored results of a run: numbers, tables, settings, and paths of the maps. Nothing is computed."""
 
 import csv
 import math
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from sdm.models.interface import FittedModel
 
 Row = dict[str, str]
-SCENARIOS = "scenarios"  # the folder of projections inside that of a run
-REPLICATED = ("bootstrap", "subsample")  # ways to divide records that give replicates, not folds
-GROUP = "group"  # the folder of what species share inside that of a run, and the name of its files
+SCENARIOS = "scenarios"  # folder of projections inside the folder of a run
+REPLICATED = ("bootstrap", "subsample")  # methods of partitioning that give replicates, not folds
+GROUP = "group"  # folder and file name of the results of a group inside the folder of a run
 SPREAD = {
     "mean map": "mean over replicates",
     "sd map": "standard deviation over replicates",
@@ -44,7 +44,7 @@ SCALES = {
 
 @dataclass(frozen=True)
 class MapLayer:
-    """A band of a raster that a page shows.
+    """A band of a raster on a page.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class MapLayer:
     species: str = ""
 
 
-PRESENT_COLOUR, ABSENT_COLOUR = "#ffffff", "#8fa3ad"  # of sites on a map
+PRESENT_COLOUR, ABSENT_COLOUR = "#ffffff", "#8fa3ad"  # colours of sites on a map
 
 
 @dataclass(frozen=True)
 class SiteGroup:
-    """Sites that a map shows in one colour: the rows of `sites` whose class is `label`."""
+    """Sites that a map shows in one colour: the rows of `sites` with the class `label`."""
 
     name: str
     colour: str
@@ -82,20 +82,19 @@ class SiteGroup:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one model: what is in `<name>.json`, and every option of `run.yaml`.
+    """The results of one model: the numbers in `<name>.json`, and all options of `run.yaml`.
 
-    Every kind of model has a class of its own, which says what is particular to its results (`sdm/kinds`). `repeat` is
-    how to repeat the run.
+    Every kind of model has its own class (`sdm/kinds`). `repeat` is the command that repeats the run.
     """
 
-    record: ClassVar[str] = "site"  # a row of the data, in sentences
+    record: ClassVar[str] = "site"  # a row of the data, as a noun
     presence_only: ClassVar[bool] = False  # whether records are compared with a background
     has_seed: ClassVar[bool] = True  # whether the results depend on the seed
     data_type: ClassVar[str] = ""  # of rangeModelMetadata; a kind without one has no metadata files
     area_column: ClassVar[str] = "Fractional area"  # of the ROC table
     area_key: ClassVar[str] = "area"  # of a threshold
     shows_survey: ClassVar[bool] = False  # whether a map shows the sites of the file of records
-    species_maps: ClassVar[bool] = False  # whether there is a map of each of several species
+    species_maps: ClassVar[bool] = False  # whether there is a map of each species
     data_text: ClassVar[str] = ""  # of the ODMAP protocol
     output_text: ClassVar[str] = ""  # of the ODMAP protocol
 
@@ -125,23 +124,23 @@ class Results:
 
     @property
     def page(self) -> Path:
-        """Where its page belongs."""
+        """The path of the page."""
         return self.folder / f"{self.name}.html"
 
     @property
     def files(self) -> dict[str, str]:
-        """Its files that are there, by what they are."""
+        """The existing files, by content."""
         named = self.numbers["files"].items()
         return {key: name for key, name in named if isinstance(name, str) and (self.folder / name).exists()}
 
     def path(self, key: str) -> Path | None:
-        """Return where a file is, by what it is; None where it is not."""
+        """Return the path of a file by content; None without it."""
         name = self.numbers["files"].get(key)
         path = self.folder / name if isinstance(name, str) else None
         return path if path is not None and path.exists() else None
 
     def table(self, key: str) -> list[Row]:
-        """Return the rows of a table; none where it is not there."""
+        """Return the rows of a table; an empty list without it."""
         path = self.path(key)
         if path is None:
             return []
@@ -151,21 +150,21 @@ class Results:
 
     @cached_property
     def _tables(self) -> dict[str, list[Row]]:
-        """The tables that have been read, by what they are."""
+        """The tables that have been read, by content."""
         return {}
 
     def plot(self, name: str) -> Path | None:
-        """Return where a picture of `plots/` is; None where it is not."""
+        """Return the path of a file in `plots/`; None without it."""
         plots = self.path("plots")
         path = None if plots is None else plots / name
         return path if path is not None and path.is_file() else None
 
     def tree(self, key: str) -> Numbers:
-        """Return numbers that have names; empty where they are not there."""
+        """Return a dictionary of the numbers; an empty one if it is missing."""
         return tree_of(self.numbers, key)
 
     def option(self, dotted: str) -> Any:
-        """Return an option of the run, such as `fit.multiplier`; None where it is not known."""
+        """Return an option of the run, such as `fit.multiplier`; None if it is not stored."""
         return nested(self.run, *dotted.split("."))
 
     @property
@@ -180,30 +179,30 @@ class Results:
 
     @property
     def classes(self) -> list[str]:
-        """The labels of the classes, of a model that has some."""
-        found = self.numbers.get("classes")
-        return [str(label) for label in found] if isinstance(found, list) else []
+        """The labels of the classes; empty for other models."""
+        labels = self.numbers.get("classes")
+        return [str(label) for label in labels] if isinstance(labels, list) else []
 
     @property
     def tested(self) -> bool:
-        """Whether records or sites were set aside."""
+        """Whether records or sites were held out."""
         return self.numbers.get("auc_test") is not None or "test" in self.tree("measures")
 
     @property
     def survey(self) -> Numbers:
-        """Measures at sites that took no part in the fit, with absences."""
+        """Measures at independent sites with absences."""
         return {}
 
     @property
     def assessed(self) -> bool:
-        """Whether any figure is on records or sites that did not train the model."""
+        """Whether any measure is from held-out or independent data."""
         folds, tuned = self.tree("cross_validation"), self.tree("tuning").get("folds")
         parts = (folds.get("rows") or folds.get("folds"), tuned, self.survey, self.tree("test"))
         return self.tested or "cross-validation" in self.tree("measures") or any(map(bool, parts))
 
     @property
     def presence_band(self) -> int | None:
-        """The band of the probability of presence, of a model of presence and absence."""
+        """The band of the probability of presence in a presence–absence model."""
         return None
 
     @property
@@ -223,18 +222,18 @@ class Results:
 
     @property
     def metadata(self) -> Numbers:
-        """Entities of rangeModelMetadata that are particular to the kind of model."""
+        """Entities of rangeModelMetadata for this kind of model."""
         return {"model$algorithms": f"maximum entropy, {self.kind}"}
 
     def map_layers(self) -> list[MapLayer]:
-        """Return the maps, the one that is shown first before all others."""
+        """Return the maps, in the order of display."""
         label = SCALES.get(self.scale, self.scale)
         names = {key: f"projection: {title}" if title else TRAINING for key, title in self.map_titles().items()}
         layers = [MapLayer(name, path, label) for key, name in names.items() if (path := self.path(key))]
         return [*layers, *self.spread_layers(label)]
 
     def map_titles(self) -> dict[str, str]:
-        """Return the titles of projections by the key of their map; the map of the training layers has none."""
+        """Return the titles of projections by the key of their map; the title of the training layers is empty."""
         titles = dict.fromkeys(key.partition("projection ")[2] for key in self.files if "projection " in key)
         return {"map": "", **{f"projection {title}": title for title in titles}}
 
@@ -247,20 +246,20 @@ class Results:
         ]
 
     def site_groups(self, legend: Iterable[tuple[str, str]]) -> list[SiteGroup]:
-        """Return the groups of sites that a map shows, from labels and colours of the map's legend."""
+        """Return the groups of sites on a map, from labels and colours of the legend of the map."""
         return []
 
     def presence_rows(self, count: int) -> Sequence[int]:
-        """Return which of the `count` rows of the training environment are presences; none where that is not known."""
+        """Return which of the `count` rows of the training environment are presences; empty if unknown."""
         return ()
 
     def map_text(self, label: str) -> str:
-        """Return what a picture of the map shows."""
+        """Return the text alternative of the map."""
         return f"{self.title}: {label.lower()}"
 
     @cached_property
     def model(self) -> "FittedModel | None":
-        """The model; None where its file is not there."""
+        """The model; None without its file."""
         from sdm.models.file import load_model
 
         path = self.path("model")
@@ -268,15 +267,15 @@ class Results:
 
 
 def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Results:
-    """Read the results of one model: from its folder, its model (`.npz`, `.lambdas`), or its numbers (`.json`).
+    """Read the results of one model from its folder, its model (`.npz`, `.lambdas`), or its numbers (`.json`).
     `class_of` returns the class of a kind."""
     place = Path(place)
     if place.is_dir():
-        found = stored_numbers(place)
-        if len(found) != 1:
-            many = f"{len(found)} models" if found else "no results of `sdm fit`"
+        paths = stored_numbers(place)
+        if len(paths) != 1:
+            many = f"{len(paths)} models" if paths else "no results of `sdm fit`"
             raise DataError(f"{place} has {many}: expected the folder of one model, or its model file")
-        return _read(found[0], class_of)
+        return _read(paths[0], class_of)
     path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
         raise DataError(f"{place} has no {path.name} in its folder: the HTML report needs the complete results folder")
@@ -284,20 +283,20 @@ def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Result
 
 
 def find_results(place: Path) -> list[Path]:
-    """Return the stored numbers of all models of a run: in its folder, or in those in it, in the summary's order."""
+    """Return the files of numbers of all models of a run, in the order of the summary."""
     place = Path(place)
     if not place.exists():
         raise DataError(f"{place} does not exist: expected a results folder of sdm, or a model file in one")
     if not place.is_dir():
         return [place]
-    found = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
-    if not found:
+    paths = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
+    if not paths:
         raise DataError(f"{place} has no results of `sdm fit`: expected its output folder, or a model file")
-    return found
+    return paths
 
 
 def species_folders(place: Path) -> list[Path]:
-    """Return the folders of a run's species, in the summary's order; without a summary, all folders."""
+    """Return the folders of the species of a run, in the order of the summary; without a summary, all folders."""
     summary = place / "summary.csv"
     if not summary.is_file():
         return sorted(path for path in place.iterdir() if path.is_dir())
@@ -316,22 +315,22 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def add_rows(path: Path, rows: Sequence[Numbers]) -> Path:
-    """Add rows to a table, which need not be there yet; one that it has already is not added again."""
+    """Add rows to a table and create it if necessary; skip rows that it contains."""
     earlier: list[Numbers] = [*read_rows(path)] if path.exists() else []
-    known = [{key: value for key, value in row.items() if value != ""} for row in earlier]
-    fresh = [row for row in rows if {key: value for key, value in row.items() if value != ""} not in known]
+    present = [{key: value for key, value in row.items() if value != ""} for row in earlier]
+    fresh = [row for row in rows if {key: value for key, value in row.items() if value != ""} not in present]
     return write_text(path, table_text([*earlier, *fresh]), overwrite=True)
 
 
 def nested(tree: object, *keys: str) -> Any:
-    """Return a value of nested dictionaries by its keys; None where it is not there."""
+    """Return a value of nested dictionaries by its keys; None if it is missing."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def tree_of(tree: object, *keys: str) -> Numbers:
-    """Return a dictionary of nested dictionaries by its keys; an empty one where it is not there."""
+    """Return a dictionary of nested dictionaries by its keys; an empty one if it is missing."""
     value = nested(tree, *keys)
     return value if isinstance(value, dict) else {}
 
@@ -346,13 +345,13 @@ def number(text: Any) -> float | None:
 
 
 def column(rows: Iterable[Numbers], name: str) -> list[float]:
-    """Return a column as numbers; what is none is NaN."""
+    """Return a column as numbers; NaN for missing or invalid ones."""
     values = [number(row.get(name)) for row in rows]
     return [math.nan if value is None else value for value in values]
 
 
 def rows_of(value: object) -> list[Numbers]:
-    """Return the rows of a list of dictionaries; what is none is left out."""
+    """Return the dictionaries of a list."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
@@ -365,26 +364,26 @@ def rows_by(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
 
 
 def stored_numbers(folder: Path, *kinds: str) -> list[Path]:
-    """Return the files of a folder that hold the numbers of a model, or those of some kinds."""
-    found = []
+    """Return the files of numbers in a folder, of some kinds or of all."""
+    paths = []
     for path in sorted(folder.glob("*.json")):
         try:
             tree = load_json(path)
         except (OSError, ValueError):
             continue
-        own = _kind(path, tree)
-        if own is not None and (not kinds or own in kinds):
-            found.append(path)
-    return found
+        kind = _kind(path, tree)
+        if kind is not None and (not kinds or kind in kinds):
+            paths.append(path)
+    return paths
 
 
 def _kind(path: Path, tree: object) -> str | None:
-    """Return the kind of model whose numbers these are: as they say, or by the model file; None for other files."""
+    """Return the kind of the numbers, as stored or by the model file; None for other files."""
     if not isinstance(tree, dict) or not isinstance(tree.get("files"), dict):
         return None
     if isinstance(tree.get("kind"), str):
         return str(tree["kind"])
-    return kind_of(path.with_suffix(".npz"))  # results of earlier versions do not say it
+    return kind_of(path.with_suffix(".npz"))  # missing in results of earlier versions
 
 
 def _read(path: Path, class_of: Callable[[str], type[Results]]) -> Results:
@@ -409,7 +408,7 @@ def _read(path: Path, class_of: Callable[[str], type[Results]]) -> Results:
 
 
 def _check_names(path: Path, files: Numbers, deep: bool = False) -> None:
-    """Refuse names that lead out of the results: whoever wrote them, it was not a run."""
+    """Refuse names outside the results, which no run writes."""
     for name in files.values():
         if isinstance(name, dict):
             _check_names(path, name, deep=True)

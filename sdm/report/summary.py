@@ -1,4 +1,4 @@
-"""The table of a batch, one row per species: `summary.csv` and `summary.parquet`; and its failures by their reason."""
+"""The table of a run over several species, `summary.csv` and `summary.parquet`, and its failures by reason."""
 
 import io
 import math
@@ -17,16 +17,16 @@ from sdm.types import Row
 if TYPE_CHECKING:
     import pyarrow
 
-GROUP_ROWS = 100_000  # rows of a group: a reader needs memory for one group at a time
+GROUP_ROWS = 100_000  # rows of a group, which a reader loads together
 TYPES = ("bool", "int64", "double", "string")
 
 
 def parquet_bytes(rows: Sequence[Row], columns: Iterable[str] = ()) -> bytes:
     """Return dictionaries as the content of a Parquet file.
 
-    The columns are those that are named, and whatever else the rows have, in the order of its first appearance. What is
-    missing, None, NaN or an empty text is null: all that is an empty cell in a CSV file. A column whose values are not
-    of one type (whole numbers among numbers are numbers) is text, and so is one without any value.
+    The named columns are first, then all others in the order of their first appearance. Missing values, None, NaN and
+    empty texts are null, as empty cells are in a CSV file. A column of mixed types or without values is text; integers
+    and floats are numbers.
     """
     import pyarrow
     import pyarrow.parquet
@@ -39,17 +39,17 @@ def parquet_bytes(rows: Sequence[Row], columns: Iterable[str] = ()) -> bytes:
 
 
 def _column(values: list[Any]) -> "pyarrow.Array":
-    """Return a column in the type of its values; as text if they are not of one type."""
+    """Return a column in the type of its values; as text if they have different types."""
     import pyarrow
 
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     plain = [None if _missing(value) else value for value in plain]
     try:
-        found = pyarrow.array(plain)
+        column = pyarrow.array(plain)
     except (pyarrow.ArrowException, OverflowError):
-        found = None
-    if found is not None and str(found.type) in TYPES:
-        return found
+        column = None
+    if column is not None and str(column.type) in TYPES:
+        return column
     return pyarrow.array([None if value is None else str(value) for value in plain], pyarrow.string())
 
 
@@ -60,16 +60,15 @@ def _missing(value: object) -> bool:
 SUMMARY, SUMMARY_PARQUET = "summary.csv", "summary.parquet"
 HEAD = ("species", "status")
 TAIL = ("folder", "page", "preview", "error")
-"""The columns around the numbers. `page` and `preview` are paths relative to the folder of the batch, or empty."""
+"""Columns before and after the numbers. `page` and `preview` are relative to the folder of the run, or empty."""
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def write_summary(folder: Path, rows: Sequence[Row]) -> list[Path]:
-    """Write the rows of a batch as `summary.csv`, and as `summary.parquet` where pyarrow is installed, each in one
-    step; earlier ones are replaced.
+    """Write the rows of a run as `summary.csv`, and as `summary.parquet` if pyarrow is installed; replace existing
+    files atomically.
 
-    The columns are `species`, `status`, every number that any species has, and `folder`, `page`, `preview`, `error`,
-    whichever species comes first: a failed one has no numbers.
+    The columns are `species`, `status`, every number of any species, `folder`, `page`, `preview` and `error`.
     """
     inner = dict.fromkeys(key for row in rows for key in row if key not in (*HEAD, *TAIL))
     columns = (*HEAD, *inner, *TAIL)
@@ -83,28 +82,28 @@ def write_summary(folder: Path, rows: Sequence[Row]) -> list[Path]:
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Species that failed for one reason; numbers in which their messages differ are `…` in the reason."""
+    """Species that failed for one reason; numbers that differ between their messages are `…` in the reason."""
 
     reason: str
     species: list[str]
 
 
 def group_failures(rows: Iterable[Row]) -> list[FailureGroup]:
-    """Return the failures of a batch by their reason, the most frequent first; messages that differ in the species'
-    name or in numbers alone are one reason."""
-    found: dict[str, tuple[dict[str, None], list[str]]] = {}
+    """Return the failures of a run by reason, in decreasing frequency; messages that differ only in the name of the
+    species or in numbers have one reason."""
+    by_reason: dict[str, tuple[dict[str, None], list[str]]] = {}
     for row in rows:
         if error := str(row.get("error") or ""):
-            said = without_name(error, str(row.get("species", "")))
-            texts, species = found.setdefault(_NUMBER.sub("…", said), ({}, []))
-            texts[said] = None
+            message = without_name(error, str(row.get("species", "")))
+            texts, species = by_reason.setdefault(_NUMBER.sub("…", message), ({}, []))
+            texts[message] = None
             species.append(str(row.get("species", "")))
-    groups = [FailureGroup(_common(texts), species) for texts, species in found.values()]
+    groups = [FailureGroup(_common(texts), species) for texts, species in by_reason.values()]
     return sorted(groups, key=lambda group: -len(group.species))
 
 
 def _common(texts: Iterable[str]) -> str:
-    """Return what messages have in common that differ in numbers alone."""
+    """Return the common text of messages that differ in numbers."""
     numbers = iter([*zip(*(_NUMBER.findall(text) for text in texts))])
 
     def kept(_: re.Match[str]) -> str:
@@ -115,6 +114,7 @@ def _common(texts: Iterable[str]) -> str:
 
 
 def without_name(error: str, species: str) -> str:
-    """Return a message without the species' name before it, and with `the species` for the name inside it."""
-    said = error.removeprefix(f"{species}: ")
-    return re.sub(rf"(?<!\w){re.escape(species)}(?!\w)", "the species", said) if species else said
+    """Return a message without the name of the species before it, and with `the species` in place of the name inside
+    it."""
+    message = error.removeprefix(f"{species}: ")
+    return re.sub(rf"(?<!\w){re.escape(species)}(?!\w)", "the species", message) if species else message

@@ -1,4 +1,4 @@
-"""Tables as CSV, under the names that other programs read."""
+"""Tables as CSV."""
 
 import csv
 import io
@@ -22,8 +22,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> Path:
 
 
 def write_frame(path: Path, table: "pd.DataFrame") -> Path:
-    """Write a table as a CSV file, some rows at a time; text that a spreadsheet would take for a formula is quoted,
-    what is missing is empty."""
+    """Write a table as a CSV file in chunks; quote text that a spreadsheet would interpret as a formula."""
     with path.open("w", encoding="utf-8", newline="") as out:
         out.write(",".join(_in_marks(str(name)) for name in table.columns) + "\n")
         for start in range(0, len(table), _ROWS):
@@ -32,11 +31,11 @@ def write_frame(path: Path, table: "pd.DataFrame") -> Path:
     return path
 
 
-_ROWS = 50_000  # that are texts at a time
+_ROWS = 50_000  # rows of a chunk
 
 
 def _cells(column: "pd.Series") -> "Sequence[str]":
-    """Return the cells of a column: numbers as short as they can be told apart, text between quotation marks."""
+    """Return the cells of a column: numbers in their shortest form, text in quotation marks."""
     import numpy as np
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
@@ -50,9 +49,9 @@ def _cells(column: "pd.Series") -> "Sequence[str]":
         cells = [text.removesuffix(".0") for text in texts]
     else:
         code, words = pd.factorize(column)
-        known = np.array([*(_in_marks(quoted(str(word))) for word in words), ""], dtype=object)
-        return list(known[code])  # the code of what is missing is -1, the last
-    return ["" if gone else cell for gone, cell in zip(missing, cells)] if missing.any() else cells
+        shown = np.array([*(_in_marks(quoted(str(word))) for word in words), ""], dtype=object)
+        return list(shown[code])  # the code of missing values is -1, the last
+    return ["" if is_missing else cell for is_missing, cell in zip(missing, cells)] if missing.any() else cells
 
 
 def _in_marks(text: str) -> str:
@@ -60,7 +59,7 @@ def _in_marks(text: str) -> str:
 
 
 def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return dictionaries as CSV; the columns are the union of what they have."""
+    """Return dictionaries as CSV; the columns are the union of their keys."""
     out = io.StringIO(newline="")
     head = list(dict.fromkeys(key for row in rows for key in row))
     writer = csv.writer(out, lineterminator="\n")
@@ -73,12 +72,12 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def quoted(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay as they are."""
+    """Prefix text that a spreadsheet would interpret as a formula with an apostrophe; numbers are unchanged."""
     return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
 
 
 def unquoted(text: str) -> str:
-    """Return text as it was before `quoted`."""
+    """Return the original of a `quoted` text."""
     return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
 
 
@@ -107,7 +106,7 @@ def curve_rows(profiles: Iterable[Profile]) -> list[Numbers]:
 
 
 def maxent_results(numbers: Numbers, thresholds: Iterable[Threshold]) -> Numbers:
-    """Return a row of maxentResults.csv, under Java Maxent's column names."""
+    """Return a row of maxentResults.csv, with the column names of Java Maxent."""
     tested = numbers.get("auc_test") is not None
     importance = numbers.get("importance", {})
     row: Numbers = {
@@ -147,7 +146,7 @@ def maxent_results(numbers: Numbers, thresholds: Iterable[Threshold]) -> Numbers
 
 
 def _jackknife(parts: Sequence[Row], tested: bool) -> dict[str, float]:
-    """Return the columns of the jackknife: gains, and the AUC of test records."""
+    """Return the columns of the jackknife: gains, and AUC of test records."""
     words = {"without": "without", "only": "with only"}
     measures = {"train_gain": "Training gain", **({"test_gain": "Test gain", "test_auc": "AUC"} if tested else {})}
     return {

@@ -1,7 +1,7 @@
-"""A run over several species, on any number of workers: what is finished stays, whatever ends the run.
+"""A run over several species on any number of workers; finished species survive any interruption.
 
-Species are handed out in small units (`unit.py`). Each is put in place in one step and noted in the journal; a run that
-goes on (`--resume`) skips those that are finished and whose inputs are the same.
+Species are processed in small units (`unit.py`). Each is committed atomically and recorded in the journal. A run that
+continues (`--resume`) skips finished species with unchanged inputs.
 """
 
 import logging
@@ -38,34 +38,34 @@ from sdm.types import Progress
 
 log = logging.getLogger("sdm")
 
-# Files in the folder of a batch; no model has a folder of such a name.
+# Files in the folder of a batch, which no folder of a model may have as its name.
 TABLES = (
     SUMMARY, SUMMARY_PARQUET, JOURNAL, "records.csv", "records_fate.csv", "background.csv", PACKAGE, "index.html",
     "run.yaml", "command.txt", "effort.tif", *(path.name for path in style_places(Path("effort.tif"))),
     *STACK_FILES.values(), *STACK_BESIDE,
 )  # fmt: skip
-TOLD = 50  # models whose results are told one by one; those of more are in the summary
+TOLD = 50  # largest number of models with printed results; the summary contains more
 LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit
-EACH = 4  # units that every worker gets at least, so that all end at about the same time
-REFRESH = 30.0  # least seconds between summaries while a run is at work
-SELDOM = 50  # and least times that one takes
+EACH = 4  # smallest number of units per worker, so that all workers end at about the same time
+REFRESH = 30.0  # smallest number of seconds between summaries during a run
+SELDOM = 50  # and the same as a multiple of the time of a summary
 
 
 @dataclass
 class BatchPlan:
-    """Which species a run has, where they go, and how their folder is used."""
+    """The species of a run, their folders, and the use of the output folder."""
 
     names: list[str]  # of this run
-    known: Record  # what the journal of the folder holds
-    in_place: bool  # whether results that are there stay: `--resume`, or some species of a batch made anew
-    renewed: bool = False  # whether species are made anew though they are finished
-    all_names: list[str] = field(init=False)  # with those of earlier runs into the folder
+    known: Record  # content of the journal
+    in_place: bool  # whether existing results stay: `--resume`, or new fits of some species
+    renewed: bool = False  # whether finished species are fitted again
+    all_names: list[str] = field(init=False)  # including earlier runs into the folder
 
     def __post_init__(self) -> None:
         self.all_names = list(dict.fromkeys([*(self.known.planned if self.in_place else ()), *self.names]))
 
     def refuse_some(self, target: Path) -> None:
-        """Raise if models that are fitted together are to be made without others of their folder."""
+        """Raise if only some of the models of a joint fit are requested."""
         others = [name for name in self.all_names if name not in self.names]
         if others:
             raise OutputError(
@@ -76,17 +76,17 @@ class BatchPlan:
 
     @property
     def folders(self) -> dict[str, str]:
-        """The folder of every species: those that are there keep theirs."""
+        """The folder of every species; existing folders are reused."""
         return safe_names(self.all_names, taken=[*TABLES, SCENARIOS, GROUP])
 
     @property
     def written(self) -> list[str]:
-        """Names of files, and of folders with a `/`, that the run may write."""
+        """Names of files, and of folders (with a `/`), that the run may write."""
         return [*TABLES, *(f"{name}/" for name in (SCENARIOS, GROUP, *self.folders.values()))]
 
 
 def refuse_partial(target: Path) -> None:
-    """Raise if a folder holds a run over several species already, saying how far it is."""
+    """Raise if a folder contains a run over several species, with its progress."""
     record = Journal(target).read()
     if record.planned:
         far = f"{record.finished:,} of {len(record.planned):,} species are finished"
@@ -97,8 +97,8 @@ def refuse_partial(target: Path) -> None:
 
 
 def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, chosen: bool) -> BatchPlan | None:
-    """Return the plan of a run over several species; None if it is of one model, in a folder of its own. `chosen` is
-    whether the user named the species."""
+    """Return the plan of a run over several species; None for one model. `chosen` is whether the user named the
+    species."""
     names = [*prepared.tables, *prepared.failures]
     record = Journal(target).read()
     renewed = overwrite and chosen and set(names) < set(record.planned)
@@ -114,7 +114,7 @@ def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, 
 
 
 class Batch:
-    """A run over several species at work."""
+    """A running batch."""
 
     def __init__(
         self, job: Job, prepared: Prepared, plan: BatchPlan, options: RunOptions, progress: Progress | None
@@ -124,13 +124,13 @@ class Batch:
         self.prepared, self.plan = replace(prepared, of_several=True), plan
         self.options, self.progress = options, progress
         self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})
-        self.settled: set[str] = set()  # species of this run that are finished or failed
+        self.settled: set[str] = set()  # finished or failed species of this run
         self.failed: set[str] = set()
         self.next_summary = time.monotonic() + REFRESH
 
     def run(self, place: Path) -> None:
-        """Fit all species that are not finished. Their results are in their folders, the journal and the summary, also
-        if the run is ended."""
+        """Fit all unfinished species. Results are in their folders, the journal and the summary, even after an
+        interruption."""
         folder, journal = RunFolder(place), Journal(place)
         if self.plan.in_place:
             self._take(folder.left_over(), journal)
@@ -155,24 +155,24 @@ class Batch:
             folder.remove()
 
     def _end_early(self, place: Path, folder: RunFolder, journal: Journal) -> None:
-        """Leave the folder of a run that is ended so that it can go on; or as it was, if nothing came to be."""
+        """Leave the folder of an interrupted run so that it can continue; restore it if there are no results."""
         try:
-            self._take(folder.left_over(), journal)  # of units that were at work
-        except (OSError, SdmError) as error:  # why the run has ended is said next
+            self._take(folder.left_over(), journal)  # of interrupted units
+        except (OSError, SdmError) as error:  # the error of the run follows
             log.debug("the notes of workers were not kept: %s", error)
         if not self.record.entries:
             journal.path.unlink(missing_ok=True)
             return
         try:
             self.write_summary(place)
-        except (OSError, SdmError) as error:  # why the run has ended is said next
+        except (OSError, SdmError) as error:  # the error of the run follows
             log.debug("the summary was not written: %s", error)
         if place == output_folder(self.options.output.folder):
             far = f"{self.record.finished:,} of {len(self.record.planned):,} species are finished"
             log.warning("the run ended early: %s; to go on, give the same command with --resume", far)
 
     def _finished(self, place: Path, name: str, digest: str) -> bool:
-        """Whether the results of a species are all there, and made from the same inputs."""
+        """Whether the results of a species are complete and have the same inputs."""
         entry = self.record.entries.get(name)
         if self.plan.renewed or entry is None or entry.status != DONE or entry.digest != digest:
             return False
@@ -187,7 +187,7 @@ class Batch:
             self._settle(entry)
 
     def _settle(self, entry: JournalEntry) -> None:
-        """Count a species that is finished or failed, once."""
+        """Count a finished or failed species once."""
         if entry.species not in self.settled:
             self.settled.add(entry.species)
             self.failed |= {entry.species} if entry.status != DONE else set()
@@ -237,11 +237,11 @@ class Batch:
         self, names: Sequence[str], last: tuple[str, str, float], deaths: Counter[str], digests: dict[str, str],
         journal: Journal,
     ) -> Iterator[list[str]]:  # fmt: skip
-        """Yield what is to be tried again after a worker died: the species that it had in hand by itself, unless it
-        has cost too many workers already; the others of its unit together."""
+        """Yield the units to repeat after a worker died: its current species alone, unless it has failed too often, and
+        the rest of its unit."""
         open_names = [name for name in names if name not in self.settled]
         species = last[1] if last[1] in open_names else (open_names[0] if len(open_names) == 1 else None)
-        if species is None:  # the maps of all of them were at work: each by itself shows which one it was
+        if species is None:  # its species were mapped together: repeat them one by one to find the cause
             yield from ([name] for name in open_names)
             return
         deaths[species] += 1
@@ -256,7 +256,7 @@ class Batch:
             yield others
 
     def _refresh(self, place: Path) -> None:
-        """Write the summary now and then, the more seldom the longer it takes."""
+        """Write the summary at intervals that increase with its duration."""
         began = time.monotonic()
         if began > self.next_summary:
             self.write_summary(place)
@@ -267,7 +267,7 @@ class Batch:
             self.progress(len(self.settled), len(self.plan.names), species_stage(len(self.failed)))
 
     def write_summary(self, place: Path) -> None:
-        """Write the table of all species so far, and its page."""
+        """Write the summary of all species so far, and its page."""
         write_summary(place, self.record.rows)
         if self.job.options.output.report:
             from sdm.report.pages.index import write_index
@@ -275,12 +275,12 @@ class Batch:
             write_index(place, len(self.record.planned))
 
     def finish(self, place: Path) -> None:
-        """Write what concerns all species."""
+        """Write the common files of all species."""
         task, prepared, options = self.job.task, self.prepared, self.job.options
         write_summary(place, self.record.rows)
         if set(self.plan.names) != set(self.plan.all_names):
-            return  # the rest is of all species, and was written when they were read
-        write_run(task, options, place, self.job.command)  # first: what is shared may repeat the command
+            return  # the rest was written after reading the inputs
+        write_run(task, options, place, self.job.command)  # first: common files can repeat the command
         to = Destination(place, options)
         task.write_shared(prepared, to)
         write_fate(prepared, prepared.fate, to)
@@ -289,7 +289,7 @@ class Batch:
 
 
 def without_workers(command: str) -> str:
-    """Return a command without what does not change results: who does the work, and what is said meanwhile."""
+    """Return a command without options that do not change results."""
     words, kept = shlex.split(command), list[str]()
     while words:
         word = words.pop(0)

@@ -1,4 +1,4 @@
-"""What would go wrong in a run, found in seconds and listed all at once, whatever the kind of model."""
+"""Check of a run of any kind: find all problems within seconds, and list them."""
 
 import os
 from functools import partial
@@ -26,19 +26,19 @@ def check_run(options: RunOptions) -> Findings:
     _check_output(options, found, task.command)
     task.check(options, found)
     check_scenarios(options, found)
-    if found.bad_rows:  # they are told of: look at the others
+    if found.bad_rows:  # already reported: continue with the others
         options, again = options.with_values(occurrences={"max_bad_rows": 100.0}), Findings()
         task.check(options, again)
         for name in ("problems", "warnings", "facts"):
             known = getattr(found, name)
             known += [text for text in getattr(again, name) if text not in known]
-    if sound:  # options that contradict each other divide nothing
+    if sound:  # inconsistent options define no partition
         _check_splits(task, options, found)
     return found
 
 
 def _check_splits(task: AnyTask, options: RunOptions, found: Findings) -> None:
-    """Divide every model's records or sites as a run would; what cannot be read at all was found before."""
+    """Divide the records or sites of every model as a run would; unreadable inputs were reported before."""
     known = list(found.problems)
     try:
         prepared = task.prepare(options)

@@ -1,4 +1,4 @@
-"""What the results of a model depend on, as one digest: as long as it is the same, they need not be made again."""
+"""Digest of everything that the results of a model depend on: an unchanged digest means valid results."""
 
 import hashlib
 import itertools
@@ -11,13 +11,13 @@ from sdm._version import __version__
 from sdm.kinds.task import Prepared
 from sdm.options.definitions import RunOptions
 
-# Options that change who does the work and where results go, or choose among models; not the results of a model.
+# Options that do not change the results of a model: workers, output, and selection of models.
 BESIDE = ("processes", "threads", "cluster", "retries")
 BESIDE_OF = {"output": ("folder", "overwrite", "resume", "stack"), "occurrences": ("file", "species")}
 
 
 class Digester:
-    """Makes the digests of the models of a run."""
+    """Computes the digests of the models of a run."""
 
     def __init__(self, options: RunOptions, prepared: Prepared, about: str = "") -> None:
         tree = {name: value for name, value in options.model_dump(mode="json").items() if name not in BESIDE}
@@ -39,7 +39,7 @@ class Digester:
         return digest.hexdigest()[:32]
 
     def _encoded(self, value: object) -> Iterator[bytes]:
-        """Yield a value as bytes, with its kind, so that no two values look alike."""
+        """Yield a value as bytes with its type, so that different values differ."""
         if isinstance(value, np.ndarray):
             yield f"{value.dtype}{value.shape}".encode()
             if value.dtype == object:

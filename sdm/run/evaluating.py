@@ -1,4 +1,4 @@
-"""A model file of any kind on records that it has not seen."""
+"""Evaluation of a model file of any kind at independent records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -16,7 +16,8 @@ from sdm.types import Numbers
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured: the kind of model, every number (JSON values), the same in lines of text, and what to tell."""
+    """Results of an evaluation: the kind of model, all numbers (JSON values), the same as lines of text, and
+    messages."""
 
     kind: str
     numbers: Numbers

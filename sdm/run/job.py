@@ -1,4 +1,4 @@
-"""One model of a run, whatever its kind: variables and settings are chosen, it is fitted, its results are written."""
+"""One model of a run of any kind: selection of variables and settings, fit, and results."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -39,8 +39,8 @@ def side_by_side(
 ) -> tuple[T, U]:
     """Call two functions at the same time, one of them in a thread, each with its progress; return both results.
 
-    The progress of the thread is shown only while it is waited for. An error in one of the functions ends the other
-    when it next reports progress, and is raised.
+    The progress of the thread is shown only while the caller waits for it. An error in one function ends the other at
+    its next report of progress, and is raised.
     """
     waited_for, failed, begun = Event(), Event(), set[str]()
 
@@ -49,7 +49,7 @@ def side_by_side(
             raise _Ended
         if progress is None or not waited_for.is_set():
             return
-        if done and text not in begun:  # the stage began before anybody looked
+        if done and text not in begun:  # the stage began before the wait
             progress(0, total, text)
         begun.add(text)
         progress(done, total, text)
@@ -78,14 +78,14 @@ log = logging.getLogger("sdm")
 
 @dataclass
 class Chosen:
-    """Options that were chosen for a model, what its results say of the choice, and what writes down the rest."""
+    """Selected options of a model, notes on the selection, and a function that writes its details."""
 
     options: RunOptions
     numbers: Numbers
     write: Callable[[Path, Numbers], None]
     what: str = "tuning"
-    validation: "CrossValidation | None" = None  # of the model with these options, where they were chosen by it
-    notes: Sequence[str] = ()  # what to say of the model, before anything else
+    validation: "CrossValidation | None" = None  # of the model with these options, if they were selected by it
+    notes: Sequence[str] = ()  # first notes on the model
 
 
 Chooser = Callable[[AnyTask, Prepared, str, RunOptions, Progress | None], Chosen]
@@ -93,39 +93,39 @@ Chooser = Callable[[AnyTask, Prepared, str, RunOptions, Progress | None], Chosen
 
 @dataclass(frozen=True)
 class Begun:
-    """A model that is fitted, with everything that it is measured and mapped with."""
+    """A fitted model, with the inputs of its measures and maps."""
 
     name: str
     fit: Fit
-    prepared: Prepared  # with the variables that were kept
-    options: RunOptions  # with the settings that were chosen
+    prepared: Prepared  # with the selected variables
+    options: RunOptions  # with the selected settings
     chosen: Chosen | None
     began: float
 
 
 @dataclass(frozen=True)
 class Ready(Begun):
-    """A model that is fitted and measured, with everything that its results are written from."""
+    """A measured model, with everything that its results contain."""
 
     measured: Measured
 
 
 @dataclass(frozen=True)
 class Job:
-    """How the models of a run are made."""
+    """Fits the models of a run."""
 
     task: AnyTask
     options: RunOptions
     command: str = ""
     choose: Chooser | None = None
-    opened: "Opened | None" = None  # the layers of scenarios, for a single model
+    opened: "Opened | None" = None  # layers of scenarios, for a single model
     projections: "list[ProjectionResult]" = field(default_factory=list)  # of a single model
-    told_in: Path | None = None  # the folder of several models that are few enough to be told one by one
+    told_in: Path | None = None  # folder of several models whose results are printed
 
     def make(
         self, prepared: Prepared, name: str, folder: Path, progress: Progress | None = None, *, overwrite: bool = False
     ) -> ModelResult:
-        """Fit one model, make its maps while it is measured, and write its results in one step."""
+        """Fit one model, make its maps while it is measured, and write its results atomically."""
         with staging(folder, overwrite=overwrite) as stage:
             begun = self._begin(prepared, name, progress)
             maps, ready = side_by_side(
@@ -138,7 +138,7 @@ class Job:
         return self._measure(self._begin(prepared, name, progress), progress)
 
     def _begin(self, prepared: Prepared, name: str, progress: Progress | None) -> Begun:
-        """Choose the variables and settings of one model, and fit it."""
+        """Select the variables and settings of one model, and fit it."""
         began = perf_counter()
         chosen, options = None, self.options
         with _explained(name):
@@ -152,19 +152,19 @@ class Job:
             return Begun(name, self.task.fit(prepared, name, options, progress), prepared, options, chosen, began)
 
     def _map(self, begun: Begun, folder: Path, progress: Progress | None) -> ModelMaps:
-        """Make the maps of one model, and their pictures."""
+        """Make the maps of one model, and their figures."""
         if begun.prepared.stack is None or not begun.options.output.map:
             return ModelMaps(folder, {}, {})
         return self._drawn(begun, self.task.make_maps(begun.fit, begun.prepared, begun.options, folder, progress))
 
     def _drawn(self, begun: Begun, maps: ModelMaps) -> ModelMaps:
-        """Return maps with their pictures."""
+        """Return maps with their figures."""
         if not maps.files or not begun.options.output.map_picture:
             return maps
         return replace(maps, files=maps.files | self.task.draw_maps(begun.fit, maps, begun.prepared, begun.options))
 
     def _measure(self, begun: Begun, progress: Progress | None) -> Ready:
-        """Measure one model, and note what was chosen for it."""
+        """Measure one model, and add notes on its selections."""
         name, prepared, options, chosen = begun.name, begun.prepared, begun.options, begun.chosen
         with _explained(name):
             measured = self.task.measure(begun.fit, prepared, options, progress)
@@ -188,8 +188,8 @@ class Job:
         overwrite: bool = False,
         before_commit: Callable[[], None] | None = None,
     ) -> ModelResult:
-        """Write the results of one model in one step, with the maps that were made with those of other models;
-        `before_commit` may raise, and then nothing has changed."""
+        """Write the results of one model atomically, with maps that were made together with other models; if
+        `before_commit` raises, nothing changes."""
         with staging(folder, overwrite=overwrite) as stage:
             made = self._map(ready, stage, progress) if maps is None else self._drawn(ready, maps.move(stage))
             result = self._write_into(ready, made, folder, progress)
@@ -198,7 +198,7 @@ class Job:
         return result
 
     def _write_into(self, ready: Ready, maps: ModelMaps, folder: Path, progress: Progress | None) -> ModelResult:
-        """Write the results of one model to a stage, which will be the folder."""
+        """Write the results of one model to a stage, which becomes the folder."""
         prepared, options, chosen = ready.prepared, ready.options, ready.chosen
         variables = prepared.chosen.get(ready.name)
 
@@ -222,7 +222,7 @@ class Job:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Raise what the system refuses to a fit as an error of the model: nothing was written yet."""
+    """Raise a system error during a fit as an error of the model: nothing was written yet."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The journal of a run over several species: a line for each that was finished or failed, added and never changed.
+"""The journal of a run over several species: one line for each finished or failed species, append-only.
 
-Whoever reads it finds how far the run is, whatever ended it: a line that was cut off is left out. While a run is at
-work, the species that a worker has in hand write lines of their own to a file of that worker's task (`RunFolder`).
+Its readers find the progress of the run after any interruption: they ignore an incomplete line. During a run, the
+current species of a worker are recorded in a file of its task (`RunFolder`).
 """
 
 import json
@@ -23,23 +23,23 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """How one species ended."""
+    """The result of one species."""
 
     species: str
     status: str  # `done` or `failed`
     folder: str = ""  # in the folder of the run
-    digest: str = ""  # of everything that its results depend on
+    digest: str = ""  # of all inputs of its results
     seconds: float = 0.0
     row: Row = field(default_factory=dict)  # of the summary
     error: str | None = None
     kind: str = ""
-    numbers: str = ""  # the file in its folder with everything that was measured
+    numbers: str = ""  # file with all measures in its folder
     warnings: list[str] = field(default_factory=list)  # of this species alone
-    time: float = 0.0  # when it was written, in seconds since 1970
-    lines: list[str] = field(default_factory=list)  # what is said of it, where species are few
+    time: float = 0.0  # time of writing, in seconds since 1970
+    lines: list[str] = field(default_factory=list)  # printed lines, if there are few species
 
     def result(self, target: Path) -> ModelResult:
-        """Return the same as a result, which knows where its numbers are."""
+        """Return the same as a result, with the path of its numbers."""
         return ModelResult(
             self.species,
             self.kind,
@@ -53,15 +53,15 @@ class JournalEntry:
 
 @dataclass
 class Record:
-    """What a journal holds: the species of the run in their order, and the last entry of each."""
+    """Content of a journal: the species of the run in order, and the last entry of each."""
 
     planned: list[str] = field(default_factory=list)
     entries: dict[str, JournalEntry] = field(default_factory=dict)
-    started: float = 0.0  # when the last run began
+    started: float = 0.0  # start of the last run
 
     @property
     def in_order(self) -> list[JournalEntry]:
-        """The entries in the order of the run, whichever was finished first."""
+        """The entries in the order of the run."""
         return [self.entries[name] for name in self.planned if name in self.entries]
 
     @property
@@ -71,33 +71,33 @@ class Record:
 
     @property
     def finished(self) -> int:
-        """How many species are done."""
+        """The number of finished species."""
         return sum(entry.status == DONE for entry in self.entries.values())
 
 
 class Journal:
-    """The journal of a folder, to add lines to."""
+    """The journal of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / JOURNAL
 
     def begin(self, planned: Sequence[str], command: str) -> None:
-        """Note that a run begins, and its species."""
+        """Record the start of a run, and its species."""
         self._add([{"run": time.time(), "command": command, "species": list(planned)}])
 
     def add(self, entries: Sequence[JournalEntry]) -> None:
-        """Note how some species ended."""
+        """Record the results of some species."""
         self._add([asdict(entry) for entry in entries])
 
     def _add(self, lines: Sequence[Numbers]) -> None:
         if lines:
-            # Another name of the same file is not ours to change.
+            # a hard link belongs to another file
             if os.path.lexists(self.path) and self.path.lstat().st_nlink > 1:
                 write_bytes(self.path, self.path.read_bytes(), overwrite=True)
             append_lines(self.path, lines)
 
     def read(self) -> Record:
-        """Return what the journal holds; nothing where there is none."""
+        """Return the content of the journal; empty without a file."""
         record = Record()
         for line in read_lines(self.path):
             if "run" in line:
@@ -110,8 +110,7 @@ class Journal:
 
 
 def append_lines(path: Path, lines: Sequence[Numbers], *, durable: bool = True) -> None:
-    """Add lines to a file, and have them on the disk if they are to be `durable`; what a kill cut off before stays a
-    line of its own."""
+    """Append lines to a file, and flush them to the disk if `durable`; an incomplete line remains separate."""
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode(errors="surrogatepass")
     with open(path, "ab+", opener=_open_no_link) as file:
         end = file.seek(0, os.SEEK_END)
@@ -129,13 +128,13 @@ def _open_no_link(path: str, flags: int) -> int:
 
 
 def read_lines(path: Path) -> Iterator[Numbers]:
-    """Yield the whole lines of a file; nothing where there is none."""
+    """Yield the complete lines of a file; nothing without a file."""
     try:
-        if not path.is_file():  # a pipe would never end
+        if not path.is_file():  # reading a pipe would not end
             return
         with path.open("rb") as file:
             for line in file:
-                with suppress(ValueError):  # a kill cut it off
+                with suppress(ValueError):  # incomplete
                     values = json.loads(line.decode(errors="surrogatepass"))
                     if isinstance(values, dict):
                         yield values
@@ -146,7 +145,7 @@ def read_lines(path: Path) -> Iterator[Numbers]:
 
 
 def read_entry(line: Numbers) -> JournalEntry | None:
-    """Return the entry of a line; None if it is none."""
+    """Return the entry of a line; None for an invalid one."""
     try:
         entry = JournalEntry(**line)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What every command answers with --json: one outer shape, described by a JSON Schema."""
+"""The answer of every command with --json, with its JSON Schema."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -7,7 +7,7 @@ from sdm.types import Numbers
 
 
 class ModelOutcome(BaseModel):
-    """One model: what was fitted, predicted, measured or described."""
+    """One model: results of a fit, prediction, evaluation or description."""
 
     model_config = ConfigDict(extra="forbid")
 

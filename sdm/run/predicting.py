@@ -1,4 +1,4 @@
-"""A model file of any kind on a folder of layers, or a table of points."""
+"""Predictions of a model file of any kind for layers or a table of points."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -25,10 +25,10 @@ from sdm.storage.files import check_output_path, refuse_existing
 
 @dataclass(frozen=True)
 class Prediction(MapResult):
-    """Maps that were written, the kind of their model, and what the user should be told.
+    """Written maps, the kind of their model, and messages for the user.
 
-    `files` are by what they are: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint
-    model by their place in the folder, such as ``maps/owl.tif``; for a group by their names.
+    `files` are by content: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint model by
+    their path in the folder, such as ``maps/owl.tif``; for a group by their names.
     """
 
     kind: str
@@ -152,7 +152,7 @@ def _predict_map(
 
 
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:
-    """Raise if a map cannot go where it is to go."""
+    """Raise if a map cannot be written to its path."""
     for file in files:
         check_output_path(file)
         if file.is_dir():

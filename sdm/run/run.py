@@ -1,4 +1,4 @@
-"""A run: every model of a file, whatever their kind; one that fails does not stop the others."""
+"""A run over all models of a file, of any kind; failures do not stop the others."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from sdm.storage.commit import claim, staging_species
 from sdm.storage.files import output_folder
 from sdm.types import Progress
 
-if TYPE_CHECKING:  # loaded where there are scenarios
+if TYPE_CHECKING:  # imported only for scenarios
     from sdm.run.projecting.mapping import ProjectionResult
     from sdm.run.projecting.opening import Opened
 
@@ -32,18 +32,18 @@ log = logging.getLogger("sdm")
 
 @dataclass
 class RunResult:
-    """What a run did: its folder, the models, what the user should be told, and the index of a batch."""
+    """Results of a run: its folder, the models, messages for the user, and the index of a batch."""
 
     folder: Path
     models: list[ModelResult]
     notices: list[str]
     index: Path | None = None
-    projection: "ProjectionResult | None" = None  # of all models, where scenarios were given
-    lines: list[str] = field(default_factory=list)  # what concerns all models
+    projection: "ProjectionResult | None" = None  # of all models, with scenarios
+    lines: list[str] = field(default_factory=list)  # of all models together
 
     @property
     def failed(self) -> list[ModelResult]:
-        """The models that could not be fitted."""
+        """The failed models."""
         return [result for result in self.models if result.error is not None]
 
 
@@ -115,7 +115,7 @@ def run(
 
 
 def _append_results(result: RunResult, options: RunOptions) -> None:
-    """Add the rows of all models to the user's table of results."""
+    """Add the rows of all models to the table of results of the user."""
     if options.output.append_results is None:
         return
     rows = []
@@ -136,7 +136,7 @@ def _run_single(job: Job, prepared: Prepared, target: Path, progress: Progress |
 
 
 def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResult:
-    """Fit and write all models, then what concerns all of them."""
+    """Fit and write all models, then their common files."""
     result, options = RunResult(target, [], batch.prepared.notices), batch.job.options
     plan, overwrite = batch.plan, batch.options.output.overwrite
     with staging_species(target, overwrite=overwrite, planned=plan.written, in_place=plan.in_place) as place:
@@ -159,7 +159,7 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
 
             given, command = batch.options, batch.job.command
             result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)
-            if options.output.report:  # pages show the scenarios of their species, which are there only now
+            if options.output.report:  # pages include the scenarios of their species, which now exist
                 from sdm.kinds.pages import write_page
                 from sdm.kinds.registry import read_results
 
@@ -173,6 +173,6 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
 
 
 def _whole(model: ModelResult, target: Path) -> ModelResult:
-    """Return a model of several with everything that is in its folder, which will be in the target."""
+    """Return a model of a batch with all numbers in its folder, which becomes part of the target."""
     model = model.whole()
     return replace(model, folder=model.folder and target / model.folder.name)

@@ -1,5 +1,5 @@
-"""What a run over several species keeps while it is at work, in a folder beside its results: what workers need, and
-how far each of them is. It goes when the run has ended; the next run takes over what a killed one left."""
+"""Temporary data of a run over several species: the job for the workers, and their progress. The folder is removed at
+the end of the run; the next run recovers the data of a killed one."""
 
 import logging
 import os
@@ -25,19 +25,19 @@ FITTING, MAPPING = "fitting", "mapping"
 
 
 class RunEnded(OutputError):
-    """The run that gave a worker its task is over: nothing of the task may be written any more."""
+    """The run of a worker has ended: the worker must not write anything."""
 
 
 class RunFolder:
-    """The folder of a run at work, in the folder of its results."""
+    """The temporary folder of a run, in the folder of its results."""
 
     def __init__(self, place: Path) -> None:
         self.place, self.path = place, place / NAME
 
     def begin(self, job: object, *, sent: bool) -> str:
-        """Make the folder, with the job where it is `sent` to other processes; return the token of the run."""
+        """Create the folder, with the job if it is `sent` to other processes; return the token of the run."""
         token = secrets.token_hex(8)
-        self.remove()  # whoever made it
+        self.remove()  # of any user
         if os.path.lexists(self.path):
             raise OutputError(f"{self.path} is left over from an earlier run: remove it by hand")
         (self.path / _UNITS).mkdir(parents=True)
@@ -47,7 +47,7 @@ class RunFolder:
         return token
 
     def check(self, token: str) -> None:
-        """Raise if the run of this token is over."""
+        """Raise if the run of this token has ended."""
         try:
             same = (self.path / _TOKEN).read_text(encoding="ascii") == token
         except OSError:
@@ -60,55 +60,55 @@ class RunFolder:
         return UnitNotes(self.path / _UNITS / f"{token}-{unit}.jsonl")
 
     def units(self) -> Iterator["UnitNotes"]:
-        """Yield the notes of all tasks that are at work, or were when a run was killed."""
+        """Yield the notes of all running tasks, or of those of a killed run."""
         for path in sorted((self.path / _UNITS).glob("*.jsonl")):
             yield UnitNotes(path)
 
     def left_over(self) -> list[JournalEntry]:
-        """Return what species of a killed run noted that its journal does not have."""
+        """Return the entries of a killed run that are missing from its journal."""
         return [entry for notes in self.units() for entry in notes.entries()]
 
     def remove(self) -> None:
-        """Remove the folder: first the token, so that workers that are still at it write nothing."""
+        """Remove the folder: first the token, so that running workers stop writing."""
         with suppress(OSError):
             if self.path.is_symlink():
                 self.path.unlink()
             (self.path / _TOKEN).unlink(missing_ok=True)
-        for _ in range(3):  # workers may still be at it
+        for _ in range(3):  # running workers can still use it
             shutil.rmtree(self.path, ignore_errors=True)
         if os.path.lexists(self.path):
             log.warning("%s cannot be removed: remove it by hand", self.path)
 
 
 class UnitNotes:
-    """The notes of one task: what it is about, which species it has in hand, and how those before ended."""
+    """The notes of one task: its job, its current species, and the results of the species before."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._parts = path, path.with_suffix(".parts")
 
     def send(self, parts: object) -> None:
-        """Leave what the task is about to the process that does it."""
+        """Store the job of the task for its process."""
         self._parts.write_bytes(pickle.dumps(parts))
 
     def parts(self) -> Any:
-        """Return what the task is about."""
+        """Return the job of the task."""
         return pickle.loads(self._parts.read_bytes())  # noqa: S301 - from the process that gave the task
 
     def at(self, what: str, species: str = "") -> None:
-        """Note what begins."""
+        """Record the start of a step."""
         append_lines(self.path, [{"at": what, "of": species, "time": time.time()}], durable=False)
 
     def add(self, entry: JournalEntry) -> None:
-        """Note how a species ended."""
+        """Record the result of a species."""
         append_lines(self.path, [asdict(entry)], durable=False)
 
     def entries(self) -> list[JournalEntry]:
-        """Return how the species so far ended."""
+        """Return the results so far."""
         found = (read_entry(line) for line in read_lines(self.path) if "species" in line)
         return [entry for entry in found if entry is not None]
 
     def last(self) -> tuple[str, str, float]:
-        """Return what began last, of which species, and when."""
+        """Return the last step, its species, and its start."""
         known = ("", "", 0.0)
         for line in read_lines(self.path):
             if "at" in line:
@@ -116,15 +116,15 @@ class UnitNotes:
         return known
 
     def remove(self) -> None:
-        """Remove the notes, for the journal has them."""
+        """Remove the notes after the journal has them."""
         for path in (self.path, self._parts):
             path.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=2)
 def load_job(place: str, token: str) -> Any:
-    """Return the job of a run, in a process that works for it; once for all of its tasks. From then on the process is
-    in the folder that the run was started in: paths of layers may be relative to it."""
+    """Return the job of a run in a worker process, once for all of its tasks, and change to the folder in which the run
+    was started, because paths of layers can be relative to it."""
     folder = RunFolder(Path(place))
     folder.check(token)
     home, job = pickle.loads((folder.path / _JOB).read_bytes())  # noqa: S301 - from the process that started the run

@@ -1,4 +1,5 @@
-"""`sdm variables`: how the variables of a run hang together, and which to keep, before anything is fitted."""
+"""`sdm variables`: correlations of the variables of a run, and a suggestion which to keep, without fitting the
+model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -21,28 +22,28 @@ from sdm.report.tables import write_rows
 from sdm.storage.commit import claim, staging
 from sdm.types import Array, Numbers, Progress
 
-CORRELATED, INFLATED = 0.7, 10.0  # what is often taken for too much (Dormann and others 2013)
-MODELS = 5  # species whose gains are averaged: those with the most records
+CORRELATED, INFLATED = 0.7, 10.0  # common limits (Dormann et al. 2013)
+MODELS = 5  # largest number of species with averaged gains: those with the most records
 
 
 @dataclass
 class Screening:
-    """What was found about the variables, and what is suggested."""
+    """Correlations of the variables, and the suggested selection."""
 
-    choice: VariableChoice  # what is left out is a suggestion
+    choice: VariableChoice  # dropped variables are a suggestion
     limits: tuple[float, float]  # of correlations, and of variance inflation factors
-    models: list[str]  # whose gains are averaged
+    models: list[str]  # models with averaged gains
     notices: list[str]
     folder: Path | None = None
     files: dict[str, str] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
-        """Variables that go together."""
+        """Groups of collinear variables."""
         return self.choice.found.groups(self.limits[0])
 
     def lines(self) -> list[str]:
-        """Say in plain words which variables go together, and which to keep."""
+        """Describe collinear variables and the suggestion as lines of text."""
         choice, found, (limit, most) = self.choice, self.choice.found, self.limits
         counts = f"{len(found.names)} continuous"
         counts += f", {len(found.categorical)} categorical (excluded)" if found.categorical else ""
@@ -74,7 +75,7 @@ class Screening:
         return out
 
     def numbers(self) -> Numbers:
-        """Return everything that was found."""
+        """Return all results."""
         found = self.choice.found
         return {
             **self.choice.numbers(),
@@ -138,7 +139,7 @@ def _screen(task: AnyTask, options: RunOptions, progress: Progress | None) -> Sc
 
 
 def _suggest(found: Collinearity, gains: dict[str, float], limits: tuple[float, float]) -> list[Dropped]:
-    """Leave out what is correlated with a variable of more gain, and then what has too large a factor."""
+    """Drop variables that are correlated with a variable of higher gain, then those with a large VIF."""
     dropped, _ = drop_correlated(found, limits[0], lambda names: {name: gains[name] for name in names})
     gone = {one.variable for one in dropped}
     left = [name for name in found.names if name not in gone]
@@ -150,13 +151,13 @@ def _size(table: Any) -> int:
 
 
 def _pooled(tables: Sequence[Any]) -> Array:
-    """Return the environment of all models: one that several share, in whatever order, counts once."""
+    """Return the environment of all models; a common one counts once."""
     parts = {np.sort(values, axis=0).tobytes(): values for _, values in (table.environment() for table in tables)}
     return np.vstack(list(parts.values()))
 
 
 def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
-    """Write both matrices, one row per variable, the suggestion, and the picture."""
+    """Write both matrices, one row per variable, the suggestion, and the figure."""
     from sdm.report.figures.variables import draw_correlation
     from sdm.report.paper import paper_of
 

@@ -1,4 +1,4 @@
-"""The stacks of a batch: maps of richness, made of the maps of its species when these are finished (`output.stack`)."""
+"""Stacks of a batch: maps of richness from the maps of its species (`output.stack`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ from sdm.report.results import Results, number
 from sdm.types import Progress, Row
 
 RULE = "maxsss"
-"""The cutoff of a species where the run has none of its own."""
+"""Default threshold of a species."""
 STACK_FILES = {how: f"richness_{how}.tif" for how in HOW} | {"picture": "richness.png"}
-"""What is written into the folder of a batch; no species has a folder of such a name."""
+"""Files in the folder of a batch, which no folder of a species may have as its name."""
 STACK_BESIDE = (*(f"richness_{how}{ending}" for how in HOW for ending in ENDINGS), "richness.pdf", "richness.svg")
 
 
 def refuse_one(options: RunOptions, species: int) -> None:
-    """Raise if stacks are asked for of one species."""
+    """Raise if stacks of one species are requested."""
     if options.output.stack and species < 2:
         raise OptionError(
             f"output.stack={options.output.stack_name} needs several species, and there is one: leave it out"
@@ -31,8 +31,8 @@ def refuse_one(options: RunOptions, species: int) -> None:
 def write_stacks(
     folder: Path, rows: Sequence[Row], options: RunOptions, *, progress: Progress | None = None
 ) -> list[str]:
-    """Write the stacks that the options ask for into the folder of a batch, and a picture of them; return the lines for
-    the terminal.
+    """Write the requested stacks into the folder of a batch, and a figure of them; return the lines for the
+    terminal.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def write_stacks(
     fitted = [row for row in rows if row.get("folder") and not row.get("error")]
     rule = options.predict.threshold if options.predict.threshold is not None else RULE
     maps, scale = list[SpeciesMap](), ""
-    for row in fitted:  # one at a time: the numbers of many species are large
+    for row in fitted:  # one at a time, because the numbers of many species are large
         results = read_results(folder / str(row["folder"]))
         scale = scale or results.scale
         if made := _species_map(results, rule, wanted):
@@ -68,10 +68,10 @@ def write_stacks(
     from sdm.report.figures.maps.drawn import draw_richness
     from sdm.report.paper import paper_of
 
-    nowhere = np.empty(0)  # no records are drawn on a picture of many species
+    nowhere = np.empty(0)  # richness has no records
     draw_richness(places, folder / STACK_FILES["picture"], nowhere, nowhere, paper_of(options.output))
     excluded = len(rows) - len(maps)
-    titles = {"sum": "sum of suitabilities", "threshold": f"number of species above their cutoff, {rule}"}
+    titles = {"sum": "sum of suitabilities", "threshold": f"number of species above their threshold, {rule}"}
     without = f"; {excluded:,} without a map left out" if excluded else ""
     return [
         f"richness of {len(maps):,} species ({titles[how]}): {places[how].name}, {summary.text}{without}"
@@ -80,7 +80,7 @@ def write_stacks(
 
 
 def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> SpeciesMap | None:
-    """Return the map of a species with its cutoff; None where there is no map."""
+    """Return the map of a species with its threshold; None without a map."""
     layer = next(iter(results.map_layers()), None)
     if layer is None:
         return None
@@ -93,7 +93,7 @@ def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> 
 
 
 def _cutoff(results: Results, rule: str | float) -> float:
-    """Return the cutoff of a species on the scale of its map."""
+    """Return the threshold of a species on the scale of its map."""
     if not isinstance(rule, str):
         return float(rule)
     known = results.tree("thresholds").get(rule)

@@ -14,20 +14,20 @@ from sdm.storage.commit import stages_of
 from sdm.storage.locks import is_locked
 from sdm.types import Numbers
 
-NAMED = 3  # species that are named for each reason
+NAMED = 3  # largest number of named species per reason
 
 
 @dataclass(frozen=True)
 class BatchStatus:
-    """What is known of a run over several species."""
+    """The state of a run over several species."""
 
     planned: int
     done: int
-    failed: dict[str, list[str]]  # species by the reason
-    running: list[tuple[str, float]]  # species in hand, and for how many seconds
-    seconds: list[float] = field(default_factory=list)  # that each finished species took
+    failed: dict[str, list[str]]  # species by reason
+    running: list[tuple[str, float]]  # current species, with their seconds so far
+    seconds: list[float] = field(default_factory=list)  # duration of each finished species
     ended: bool = True
-    since: float = 0.0  # seconds from the beginning of the last run to now, or to its last species
+    since: float = 0.0  # seconds from the start of the last run to now, or to its last species
 
     @property
     def numbers(self) -> Numbers:
@@ -66,12 +66,12 @@ class BatchStatus:
 
     @property
     def broken(self) -> int:
-        """How many species failed."""
+        """The number of failed species."""
         return sum(len(species) for species in self.failed.values())
 
     @property
     def _time(self) -> str:
-        """How long the run took, or will take."""
+        """The duration of the run, with an estimate of the rest."""
         over, lasted = self.done + self.broken >= self.planned, duration_text(self.since)
         if self.ended:
             return f"finished after {lasted}" if over else f"interrupted after {lasted}: continue with --resume"
@@ -80,14 +80,14 @@ class BatchStatus:
         if not self.seconds:
             return f"{lasted} so far; remaining time unknown until the first species is finished"
         mean = sum(self.seconds) / len(self.seconds)
-        # Every species that is not over takes the mean, less the time for which those that are running have run.
+        # Every remaining species takes the mean, less the time that the current ones have taken.
         work = mean * (self.planned - self.done - self.broken) - sum(min(so_far, mean) for _, so_far in self.running)
         longest = max((mean - so_far for _, so_far in self.running), default=0.0)
         return f"{lasted} so far, about {left_text(max(work / max(1, len(self.running)), longest))}"
 
 
 def _percent(part: int, whole: int) -> str:
-    """Return a share without rounding up to all, or down to nothing."""
+    """Return a share that is 0 % or 100 % only if it is exact."""
     if not whole:
         return "0 %"
     share = 100.0 * part / whole
@@ -95,9 +95,9 @@ def _percent(part: int, whole: int) -> str:
 
 
 def read_status(folder: Path) -> BatchStatus:
-    """Read how far the run into a folder is; nothing is changed."""
+    """Read the state of the run into a folder."""
     at_work = is_locked(folder)
-    place = next(iter(stages_of(folder)), folder) if at_work else folder  # results that are replaced as a whole
+    place = next(iter(stages_of(folder)), folder) if at_work else folder  # results that are being replaced
     record = Journal(place).read()
     if not record.planned:
         raise DataError(f"{folder} has no {JOURNAL}: expected the output folder of a run over several species")
@@ -126,8 +126,8 @@ def read_status(folder: Path) -> BatchStatus:
 
 
 def renew_summary(folder: Path) -> None:
-    """Write the table of a run again from its journal, which is ahead of the table if the run was killed; not while it
-    is at work, nor where there is no journal."""
+    """Write the summary of an interrupted run from its journal, which can contain more; not during a run, nor without a
+    journal."""
     record = Journal(folder).read()
     if record.planned and not is_locked(folder):
         record.entries |= {entry.species: entry for entry in RunFolder(folder).left_over()}

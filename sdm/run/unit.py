@@ -1,5 +1,5 @@
-"""What a worker does: it fits a few species one after the other, maps them in one pass over the layers, and puts the
-results of each in place in one step."""
+"""The work of a worker: fit a few species, map them in one pass over the layers, and commit the results of each
+atomically."""
 
 import logging
 import shutil
@@ -31,7 +31,7 @@ class Part:
 
 
 def do_sent_unit(place: str, token: str, unit: int) -> list[JournalEntry]:
-    """Do a unit in a process of its own."""
+    """Process a unit in a worker."""
     job: Job = load_job(place, token)
     folder = RunFolder(Path(place))
     with run_threads(job.options.threads):
@@ -47,11 +47,11 @@ def do_unit(
     progress: Progress | None = None,
     settled: Callable[[JournalEntry], None] | None = None,
 ) -> list[JournalEntry]:
-    """Fit some species and put their results in place; return how each ended, also in the notes of the unit. What
-    is wrong with one species is its own failure; a disk that fails, or the end of the run, is raised. `settled` is
-    called with each as soon as it is known."""
+    """Fit some species and commit their results; return the entry of each, and add it to the notes of the unit. An
+    error of one species is its own failure; a disk error, or the end of the run, is raised. `settled` is called with
+    each entry immediately."""
     notes = folder.notes(token, unit)
-    if notes.path.exists():  # the process that had this unit died
+    if notes.path.exists():  # the process of this unit died
         raise WorkerDied("a worker died")
     entries: dict[str, JournalEntry] = {}
 
@@ -102,7 +102,7 @@ def do_unit(
 
 
 class WorkerDied(SdmError):
-    """The process that had a unit in hand died; its notes say how far it was."""
+    """The process of a unit died; its notes contain its progress."""
 
 
 def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalEntry:
@@ -115,7 +115,7 @@ def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalE
 
 
 def _failed(job: Job, part: Part, error: Exception, seconds: float) -> JournalEntry:
-    """Return why a species failed; what concerns the whole run is raised."""
+    """Return the reason of the failure of a species; raise errors of the whole run."""
     if isinstance(error, OutputError):
         raise error
     reason = shortage(error) or (str(error) if isinstance(error, SdmError) else "")

@@ -137,10 +137,10 @@ def test_bands_have_names_and_say_what_they_hold(written) -> None:
     own, _ = written
     expected = {
         own.species["sp 3"]: ("sp 3", "probability"),
-        own.present["sp 3"]: ("sp 3, best joint labeling", "presence"),
+        own.present["sp 3"]: ("sp 3, best joint labelling", "presence"),
         own.richness["richness"]: ("expected number of species", "species"),
-        own.richness["labeled richness"]: ("number of species in the best joint labeling", "species"),
-        own.richness["richness difference"]: ("expected number of species, joint less single models", "species"),
+        own.richness["labeled richness"]: ("number of species in the best joint labelling", "species"),
+        own.richness["richness difference"]: ("expected number of species, joint minus single-species models", "species"),
     }
     for path, (name, scale) in expected.items():
         with rasterio.open(path) as data:

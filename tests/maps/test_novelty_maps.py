@@ -120,7 +120,7 @@ def test_cells_outside_are_counted_with_their_exact_areas(model: Model, layers: 
     assert numbers["unseen_categories"]["soil"]["cells"] == unseen.sum() > 0
     (line,) = novelty.lines
     assert line.startswith(f"outside the training range: {outside.sum():,} of {known.sum():,} cells")
-    assert "categories that were not in training: soil" in line
+    assert "categories absent from training: soil" in line
 
 
 def test_only_variables_that_are_often_outside_are_listed() -> None:
@@ -133,7 +133,7 @@ def test_only_variables_that_are_often_outside_are_listed() -> None:
     rare = outside | {"cells": 9, "km2": 0.1, "variables": parts, "unseen_categories": {"soil": {"cells": 0}}}
     assert outside_line(rare) == "outside the training range: 9 of 10,000 cells (under 0.1%, 0 km²)"
     unseen = outside_line(rare | {"unseen_categories": {"soil": {"cells": 3}}})
-    assert unseen.endswith("km²): categories that were not in training: soil under 0.1%")
+    assert unseen.endswith("km²): categories absent from training: soil under 0.1%")
 
 
 def test_nothing_depends_on_windows_or_threads(model: Model, layers: Stack, tmp_path: Path, monkeypatch) -> None:

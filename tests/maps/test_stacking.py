@@ -73,7 +73,7 @@ def test_every_cell_is_the_sum_over_the_maps_that_have_it(maps: Any, tmp_path: P
     with rasterio.open(places["threshold"]) as source:
         assert (source.dtypes, source.nodata) == (("uint16",), 65535)
         assert source.tags()["species"] == "12"
-        assert source.tags()["what"] == "number of species above their cutoff"
+        assert source.tags()["what"] == "number of species above their threshold"
         assert source.tags(1)["STATISTICS_MAXIMUM"] == str(count.max())
         assert source.profile["blockxsize"] == 256
         assert source.overviews(1), "as a Cloud-Optimized GeoTIFF has"

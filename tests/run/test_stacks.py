@@ -72,7 +72,7 @@ def test_richness_of_a_batch_is_that_of_its_maps(batch: Path, tmp_path: Path) ->
     present = np.ma.stack([read(folder / stem / f"{stem}_thresholded.tif").astype(int) for stem in stems]).sum(axis=0)
     np.testing.assert_array_equal(read(places["threshold"]).compressed(), present.compressed())
     assert made[0].startswith("richness of 3 species (sum of suitabilities): richness_sum.tif, ")
-    assert "above their cutoff, 10p" in made[1]
+    assert "above their threshold, 10p" in made[1]
     assert all(line.endswith("; 1 without a map left out") for line in made)
     with rasterio.open(places["threshold"]) as source:
         assert source.tags()["cutoff"] == "10p"
@@ -90,7 +90,7 @@ def test_a_cutoff_is_maxsss_unless_the_run_has_another(batch: Path, tmp_path: Pa
     levels = [json.loads((folder / s / f"{s}.json").read_text())["thresholds"]["maxsss"]["cloglog"] for s in stems]
     for own, expected in ((None, levels), (0.25, [0.25] * 3)):
         (line,) = write_stacks(folder, rows, options("threshold", predict__threshold=own))
-        assert f"above their cutoff, {own or 'maxsss'}" in line
+        assert f"above their threshold, {own or 'maxsss'}" in line
         above = [read(folder / s / f"{s}.tif") >= np.float32(level) for s, level in zip(stems, expected)]
         counted = np.ma.stack(above).sum(axis=0)
         np.testing.assert_array_equal(read(folder / STACK_FILES["threshold"]).compressed(), counted.compressed())

@@ -1,4 +1,4 @@
-"""A class model on points, or on proportions, that it has not seen."""
+"""Evaluation of class models at independent points, or proportions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sdm.types import AnyArray, Array, Index, Numbers
 
 
 def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOptions) -> Numbers:
-    """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own."""
+    """Measure a class model at points with known classes or proportions, as `sdm classify` tests its model."""
     notices: list[str] = []
     where = _where(model, given.class_column, given.proportions)
     file = Path(str(options.occurrences.file))
@@ -61,7 +61,7 @@ def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOp
 
 
 def _where(model: ClassModel, class_column: str | None, proportions: Sequence[str]) -> Numbers:
-    """Return where a file has the classes: as the user says, or else as the model's file does."""
+    """Return the location of the classes in a file: as the user sets it, or as stored in the model file."""
     if class_column and proportions:
         raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
     where = {"class_column": class_column} if class_column else {"proportions": proportions}
@@ -82,7 +82,7 @@ def _where(model: ClassModel, class_column: str | None, proportions: Sequence[st
 
 
 def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[str, str]:
-    """Return the choice of records that a model was fitted with, as far as a file has its columns."""
+    """Return the selection of records in the fit of a model, for columns that a file has."""
     stored = model.meta.get("select")
     known: dict[str, str] = stored if isinstance(stored, dict) else {}
     if known and split_layer(file)[0].suffix.lower() not in VECTOR:
@@ -93,8 +93,8 @@ def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[
 
 
 def _read_points(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, AnyArray, Index]:
-    """Return the values of the variables at the points, from layers or from columns of the file; labels `(n,)` or
-    proportions `(n, C)` in the model's order; and rows."""
+    """Return the values of the variables at the points, from layers or columns; labels `(n,)` or proportions `(n, C)`
+    in the order of the model; and row numbers."""
     own, file = options.layers, str(options.occurrences.file)
     if own.files:
         stack = open_for(model, own)

@@ -1,4 +1,4 @@
-"""One class model: fitted, tested, and every number, curve and cutoff gathered."""
+"""Fit of one class model: the fit, its tests, and all numbers, curves and thresholds."""
 
 import logging
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from sdm.types import Array, Numbers, Progress
 
 log = logging.getLogger("sdm")
 
-# Of Java Maxent's thresholds, those that have a meaning for a probability of presence.
+# Thresholds of Java Maxent that apply to a probability of presence.
 CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
 
 
@@ -42,19 +42,19 @@ ClassPlan = Plan[ClassSample, ClassSample]
 
 @dataclass(frozen=True)
 class ClassFit(AssessedFit[ClassSample, ClassSample, ConditionalMaxent, ClassModel]):
-    """A class model with its certificate; its thresholds are cutoffs of the probability of presence."""
+    """A class model with its certificate; its thresholds are probabilities of presence."""
 
-    presence: PresenceOf | None = None  # where the classes are presence and absence
-    roc: list[dict[str, float]] = field(default_factory=list)  # omission and false presences against the cutoff
+    presence: PresenceOf | None = None  # only for presence and absence
+    roc: list[dict[str, float]] = field(default_factory=list)  # omission and false presences against the threshold
 
 
 @dataclass(kw_only=True)
 class MeasuredClasses(AssessedModel[ClassFit]):
     """A fitted class model, measured."""
 
-    measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
+    measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds
     profiles: list[Profile] = field(default_factory=list)  # of all classes
-    curves: list[Profile] = field(default_factory=list)  # of presence alone
+    curves: list[Profile] = field(default_factory=list)  # of presence only
 
 
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
@@ -64,9 +64,9 @@ def class_estimator(options: RunOptions, categorical: Sequence[str]) -> Conditio
 
 
 def plan_classes(prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
-    """Divide the sites; what cannot work is refused before anything is fitted.
+    """Divide the sites; raise for impossible options before any fit.
 
-    Where variables were left out, folds depend on all of them.
+    If variables were dropped, folds depend on all of them.
     """
     sample, test = prepared.tables[name], prepared.tests.get(name)
     every = prepared.chosen[name].table if name in prepared.chosen else None
@@ -83,14 +83,14 @@ def plan_classes(prepared: ClassPrepared, name: str, options: RunOptions) -> Cla
 
 
 def check_cutoff(labels: Sequence[str], option: str) -> None:
-    """Raise if a cutoff is asked for, and the classes are not presence and absence."""
+    """Raise if a threshold is requested and the classes are not presence and absence."""
     if presence_class(labels) is None:
         listed = ", ".join(labels)
         raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
 def fit_classes(prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
-    """Fit one class model; of presence and absence, find its cutoffs."""
+    """Fit one class model, and find the thresholds of presence and absence."""
     with going_on(progress, "dividing the sites"):
         plan = plan_classes(prepared, name, options)
     table, test = plan.table, plan.test
@@ -157,7 +157,7 @@ def measure_class_model(
 
 
 def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> ConditionalMaxent:
-    """Return the estimator with the penalties that were chosen, so that fits to one variable need not choose."""
+    """Return the estimator with the selected penalties, for fits to one variable."""
     chosen: Numbers = {"regularization": fitted.regularization_, "entropy": fitted.entropy_}
     if np.isfinite(fitted.multiplier_):
         chosen["multiplier"] = fitted.multiplier_
@@ -167,7 +167,7 @@ def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> Conditiona
 
 
 def _presence_curve(presence: PresenceOf, table: ClassSample, test: ClassSample | None) -> tuple[Curve, Array | None]:
-    """Return the curve of omission over the cutoffs, and the probabilities at absences among the test sites."""
+    """Return the omission curve over the thresholds, and the probabilities at absences among the test sites."""
     p, inside = presence.predict(table.values), _present(presence, table)
     tested = absences = None
     if test is not None:
@@ -177,14 +177,14 @@ def _presence_curve(presence: PresenceOf, table: ClassSample, test: ClassSample 
 
 
 def _present(presence: PresenceOf, sample: ClassSample) -> NDArray[np.bool_]:
-    """Return at which sites of a sample the class is present."""
+    """Return the mask of the sites of a class."""
     return np.asarray(targets_of(sample, presence.model.classes)[presence.c] >= 0.5)
 
 
 def _measure_presence(
     result: MeasuredClasses, presence: PresenceOf, out: OutOfFold | None, options: RunOptions
 ) -> None:
-    """Add the measures of presence against absence at the sites that test best, and the curves of presence."""
+    """Add the measures of presence against absence at the best test data, and the curves of presence."""
     fit = result.fit
     kind, sample = ("training", fit.table) if fit.test is None else ("test", fit.test)
     if fit.test is None and out is not None and out.known.any():
@@ -204,7 +204,7 @@ def _measure_presence(
 
 
 def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
-    """Return false presences and omission against the cutoff, at training sites and at test sites if there are some."""
+    """Return false presences and omission against the threshold, at training sites and at test sites, if any."""
     rows = []
     for row in curve.sweep(lambda raw: np.asarray(raw), 1.0):
         false = {"Training false presences": row.pop("Fractional area")}
@@ -215,7 +215,7 @@ def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
 
 
 def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared, options: RunOptions) -> ClassModel:
-    """Add to a model where it came from, for whoever maps or measures it later."""
+    """Add to a model the origin of its data, for later maps and evaluations."""
     titles = {} if prepared.stack is None else prepared.stack.titles
     variables = name_categories(model.variables, prepared.levels, titles)
     colours = {
@@ -267,7 +267,7 @@ def _numbers(result: MeasuredClasses) -> Numbers:
 
 
 def _cutoff_numbers(thresholds: Sequence[Threshold]) -> Numbers:
-    """Return the probability of every cutoff, and which share of presences and absences it gets wrong."""
+    """Return the probability of every threshold, with its shares of misclassified presences and absences."""
     return {
         cutoff.key: {
             "name": cutoff.name,

@@ -1,6 +1,6 @@
-"""What class models are fitted to: points with their classes or proportions, or points drawn from a raster of classes.
+"""Inputs of class models: points with classes or proportions, or points drawn from a raster of classes.
 
-Presence and absence in a column (`occurrences.response`) are two classes, and every species has a sample of its own.
+Presence and absence in a column (`occurrences.response`) are two classes, and every species has its own sample.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from sdm.types import AnyArray, Array, Colour, Index
 
 @dataclass
 class ClassPrepared(Prepared):
-    """What a run over classes works on; `tables` are `ClassSample`, by the title of their model."""
+    """Inputs of a run over classes; `tables` are `ClassSample`, by the title of the model."""
 
     by_model: ClassVar[tuple[str, ...]] = (*Prepared.by_model, "tests", "ledgers")
 
     tests: dict[str, ClassSample] = field(default_factory=dict)  # of the test file
     ledgers: dict[str, Ledger] = field(default_factory=dict)  # the record cleaning summaries
-    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # categories of variables that came as text
-    colours: dict[str, Colour] = field(default_factory=dict)  # that a raster of classes gives them
-    codes: dict[str, int] = field(default_factory=dict)  # the values of named classes in that raster
-    species_column: str | None = None  # tells the species of a response apart
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # categories of variables with text values
+    colours: dict[str, Colour] = field(default_factory=dict)  # from a raster of classes
+    codes: dict[str, int] = field(default_factory=dict)  # values of named classes in that raster
+    species_column: str | None = None  # distinguishes the species of a response
 
 
 def prepare_classes(options: RunOptions) -> ClassPrepared:
@@ -70,7 +70,7 @@ def prepare_classes(options: RunOptions) -> ClassPrepared:
 
 
 def _recorded(options: RunOptions) -> ClassPrepared:
-    """Return the points of a file: in the cells of the layers, or with the values that the file has."""
+    """Return the points of a file: in the cells of the layers, or with the values in the file."""
     prepared = ClassPrepared()
     points = read_class_points(options, str(options.occurrences.file), prepared.notices)
     if options.layers.files:
@@ -86,7 +86,7 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         prepared.warnings += [] if points.table is None else hint_columns(points.table, options.layers.categorical)
     parts = _models(points, options, prepared)
     whole = points
-    if len(parts) > 1:  # rows that were left out are of no model
+    if len(parts) > 1:  # dropped rows belong to no model
         whole = replace(points, records=replace(points.records, left_out=points.records.left_out[:0]))
     for title, rows in parts.items():
         told = len(prepared.notices)
@@ -109,7 +109,7 @@ def _recorded(options: RunOptions) -> ClassPrepared:
 
 
 def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPrepared) -> pd.DataFrame:
-    """Return a line for every row of the file: its model and class, its fate, and why."""
+    """Return the record log: model and class, status, and reason for every row of the file."""
     tables = []
     for title, rows in parts.items():
         if title in prepared.ledgers:
@@ -133,7 +133,7 @@ def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPr
 
 
 def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dict[str, NDArray[np.bool_]]:
-    """Return the rows of every model: all of them, or those of each species where there is a response."""
+    """Return the rows of every model: all rows, or the rows of each species with a response."""
     records, own = points.records, options.occurrences
     if own.response is None:
         title = options.classes.title or options.classes.column or Path(records.source).stem
@@ -155,9 +155,9 @@ def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dic
 
 
 def _species_column(records: Occurrences, wanted: str | None, source: str, notices: list[str]) -> str | None:
-    """Return the column of species: named, or known by its name.
+    """Return the column of species: as named, or by a standard name.
 
-    Surveys often describe their sites in words, so a column of words that nobody named is no species here.
+    Surveys often describe sites in words, so other text columns are not species.
     """
     header = _header(records)
     known = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
@@ -221,7 +221,7 @@ def _header(records: Occurrences) -> list[str]:
 def _look_up(
     records: Occurrences, prepared: ClassPrepared, options: RunOptions
 ) -> tuple[Array, Array, Array, Index, Index, Ledger]:
-    """Return values, x, y, cell and record of all points that can be used, and the record cleaning summary."""
+    """Return values, x, y, cell and record of all usable points, and the record cleaning summary."""
     stack, keep = prepared.stack, options.occurrences.keep_duplicates
     assert stack is not None  # noqa: S101 - there are layers
     suspicion = Suspicion.of(options.occurrences.drop_suspicious, names=False)
@@ -245,7 +245,7 @@ def _look_up(
 
 
 def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None, notices: list[str]) -> Index:
-    """Number the sites of the points: those of one cell, or of one name in a column of sites."""
+    """Number the sites of the points, by cell or by a column of sites."""
     header = _header(records)
     column = first_of(header, SITE) if wanted is None else named_column(wanted, header, Path(records.source).name)
     if column is None:
@@ -257,7 +257,7 @@ def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None
 
 
 def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
-    """Say how many points were read and are used, in how many cells, and why the others are left out."""
+    """Report the numbers of points that were read, used and dropped, and of cells."""
     total = ledger.total()
     lost = Ledger({"": total}, ledger.degrees).describe("")
     if total["duplicates"] and not one_name:
@@ -267,7 +267,7 @@ def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
 
 
 def _labels(names: AnyArray) -> AnyArray:
-    """Return labels as numbers where all of them are, so that 2 comes before 10, and -2 before -1."""
+    """Return labels as integers if all of them are, for numerical order."""
     text = names.astype(str)
     for kind in (int, float):
         try:
@@ -280,7 +280,7 @@ def _labels(names: AnyArray) -> AnyArray:
 
 
 def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> ClassSample:
-    """Leave rare classes out if that was asked for, and refuse a class of one record."""
+    """Drop rare classes if requested, and refuse a class with one record."""
     if options.classes.proportions:
         return sample
     least = options.classes.least
@@ -302,7 +302,7 @@ def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> C
 
 
 def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None:
-    """Read the sites of the test file; one of one species tests the one model of the run, whatever either is called."""
+    """Read the test sites; with one species on both sides, their names need not match."""
     quiet = replace(prepared, notices=[])
     try:
         points = read_class_points(options, file, quiet.notices)
@@ -323,7 +323,7 @@ def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None
 
 
 def _drawn(options: RunOptions) -> ClassPrepared:
-    """Draw points at random from a raster of classes, where all layers have values."""
+    """Draw random points from a raster of classes, where all layers have values."""
     raster = Path(str(options.classes.raster))
     if not raster.exists():
         raise DataError(f"the raster of classes '{raster}' does not exist: check the path")
@@ -369,22 +369,22 @@ def _drawn(options: RunOptions) -> ClassPrepared:
 
 
 def _named_classes(codes: NDArray[np.int64], known: dict[float, str]) -> dict[int, str]:
-    """Return what the classes of a raster are called, by their values; empty if its file has no name for any."""
+    """Return the names of the classes of a raster by value; empty if it has none."""
     present = np.unique(codes).tolist()
     return dict(zip(present, category_titles(present, known))) if any(code in known for code in present) else {}
 
 
 def _among(raster: Path, files: Sequence[str]) -> bool:
-    """Tell whether a raster is one of the layers' files, though it is not among the variables that were chosen."""
+    """Whether a raster is a layer that was not selected as a variable."""
     places = [Path(match).resolve() for file in files for match in (file, *glob(file))]
     return raster.resolve() in places or raster.resolve().parent in places
 
 
 def _colour_table(raster: Path) -> dict[str, Colour]:
-    """Return the colours that a raster's file gives its classes, if it does."""
+    """Return the colours of classes that a raster stores."""
     with open_raster(raster) as source:
         try:
             table = source.colormap(1)
-        except ValueError:  # it has none
+        except ValueError:  # no colour table
             return {}
     return {str(code): (int(r), int(g), int(b)) for code, (r, g, b, *_) in table.items()}

@@ -47,8 +47,8 @@ from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Numbers, Row
 
-BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
-LISTED = 12  # classes whose shares are printed
+BESIDE = ("class", "entropy")  # additional maps of `sdm predict`
+LISTED = 12  # largest number of classes with printed shares
 IN_SUMMARY = (
     "sites", "features_with_weight", "tested_on", "auc", "log_loss", "constant_log_loss", "multiplier", "kappa", "gap",
 )  # fmt: skip
@@ -78,7 +78,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
     evaluate = staticmethod(evaluate_classes)
 
     def check_model(self, options: RunOptions) -> None:
-        """Raise for options that the estimator refuses."""
+        """Raise for invalid options of the estimator."""
         refuse_rectified(options.fit.features)
         class_estimator(options, []).check_options()
 
@@ -91,7 +91,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         return replace(prepared, tables=tables, tests=tests, stack=narrowed(prepared.stack, variables))
 
     def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
-        """Return the estimator of the options without trees; penalties that are chosen are l1, by the tables."""
+        """Return the estimator without trees; selected penalties are l1 with the tables of Maxent."""
         fit, changed = options.fit, dict[str, object]()
         if fit.model == "structural" or ":" in fit.features:
             changed |= {"model": "maxent", "features": "auto"}
@@ -122,7 +122,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         return {key: known[key] for key in IN_SUMMARY}
 
     def check(self, options: RunOptions, found: Findings) -> None:
-        """Look for what is wrong with layers and sites."""
+        """Find the problems of layers and sites."""
         if options.layers.files:
             stack = found.attempt(lambda: open_layers(options, refuse=False))
             if stack is not None:
@@ -143,7 +143,7 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
                 found.warnings.append(f"{title}: class '{rare}' has fewer than {FEW} sites; results will be rough")
 
     def map_places(self, output: Path) -> list[Path]:
-        """Return the probabilities, and beside them the most probable class and the entropy."""
+        """Return the probabilities, the most probable class and the entropy."""
         return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
 
     def projected(self, model: ClassModel, name: str) -> ProjectedModel:
@@ -158,7 +158,8 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         return {**super().table_columns(model, values, scale), "class": chosen}
 
     def map(self, model: ClassModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
-        """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""
+        """Write the probabilities, the most probable class and the entropy; or presence and absence with a
+        threshold."""
         tags, places = {"title": str(model.meta.get("title", ""))}, novelty_places(given.novelty, output)
         if given.threshold is not None:
             check_cutoff(model.labels, "--threshold")

@@ -1,4 +1,4 @@
-"""Everything that a class model leaves behind, and its maps on scenarios."""
+"""Outputs of a class model, and its maps of scenarios."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from sdm.types import AnyArray, Array, Progress, Row
 
 
 def write_classes(measured: MeasuredClasses, prepared: Prepared, to: Destination) -> list[str]:
-    """Write a class model, its pictures and other maps into a folder, and note their names."""
+    """Write a class model, its figures and other maps into a folder, and register their names."""
     from sdm.report.figures.assessment import draw_confusion
 
     name, model = safe_name(measured.name), measured.fit.model
@@ -58,7 +58,7 @@ def map_classes(
 
 
 def _class_paths(raster: Path) -> dict[str, Path]:
-    """Return the files of the maps of classes: the most probable class, and beside it the others."""
+    """Return the files of the maps of classes: the most probable class first."""
     beside = {what: raster.with_name(f"{raster.stem}_{what}.tif") for what in ("probability", "entropy")}
     return {"class": raster, **beside}
 
@@ -69,7 +69,7 @@ def _map_tags(fit: ClassFit) -> Tags:
 
 
 def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destination) -> None:
-    """Write presence and absence by a cutoff, and the maps of the replicates."""
+    """Write presence and absence with a threshold, and the maps of the replicates."""
     folder, options, files = to.folder, to.options, to.files
     stack, raster, replicates = cast(Stack, prepared.stack), folder / files["class map"], measured.assessed.replicates
     model, presence, tags = measured.fit.model, measured.fit.presence, _map_tags(measured.fit)
@@ -93,7 +93,7 @@ def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destina
 
 
 def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:
-    """Draw the maps of classes and of entropy; of two classes also the probability of one of them."""
+    """Draw the maps of classes and entropy; for two classes also a probability."""
     labels, paper = fit.model.labels, paper_of(options.output)
     return draw_rasters(maps.folder, maps.files, labels, fit.name, paper, species=fit.presence is not None)
 
@@ -101,7 +101,7 @@ def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options:
 def draw_rasters(
     folder: Path, files: Mapping[str, str], labels: Sequence[str], title: str, paper: Paper, *, species: bool
 ) -> Files:
-    """Draw the rasters of classes, of their entropy, and of two classes the probability of one, each beside it."""
+    """Draw the rasters of classes and entropy, and for two classes a probability, each next to its raster."""
     from sdm.report.figures.maps.drawn import draw_map
     from sdm.report.figures.maps.plan import UNNAMED, entropy, probability
 
@@ -136,7 +136,7 @@ def _class_rows(measured: MeasuredClasses) -> list[Row]:
 
 
 def _confusion_rows(measured: MeasuredClasses) -> list[Row]:
-    """Return the confusion matrices: one row per class on record, one column per predicted class."""
+    """Return the confusion matrices: one row per observed class, one column per predicted class."""
     labels = measured.fit.model.labels
     return [
         {"data": kind, "class on record": label, **dict(zip((f"predicted {other}" for other in labels), row.tolist()))}
@@ -146,14 +146,14 @@ def _confusion_rows(measured: MeasuredClasses) -> list[Row]:
 
 
 def _weight_rows(measured: MeasuredClasses) -> list[Row]:
-    """Return every feature with its weight in every class."""
+    """Return the weights of every feature for every class."""
     model = measured.fit.model
     rows = [("(constant)", model.intercept), *zip(model.feature_names, model.weights.T)]
     return [{"feature": name, **dict(zip(model.labels, weights.tolist()))} for name, weights in rows]
 
 
 def _site_rows(measured: MeasuredClasses) -> list[Row]:
-    """Return the sites with their targets and the model's probabilities."""
+    """Return the sites with their targets and the predicted probabilities."""
     rows, model = [], measured.fit.model
     for part, sample in (("train", measured.fit.table), ("test", measured.fit.test)):
         if sample is None:
@@ -197,7 +197,7 @@ CLASS_TABLES: tuple[Artefact[MeasuredClasses], ...] = (
     Artefact("weights", "{name}_weights.csv", _weight_rows),
     Artefact("sites", "{name}_sites.csv", _site_rows),
     Artefact("roc", "{name}_roc.csv", lambda m: m.fit.roc),
-    # Presence has curves of its own, as a species; then those of all classes are beside them.
+    # Presence has separate curves, as a species, in addition to the curves of all classes.
     Artefact("curves", "{name}_curves.csv", lambda m: curve_rows(m.curves) or _profile_rows(m)),
     Artefact("class curves", "{name}_classCurves.csv", lambda m: _profile_rows(m) if m.curves else []),
 )
@@ -220,7 +220,7 @@ class ProjectedPresence(ProjectedModel):
 
 
 class ProjectedClasses(ProjectedTargets):
-    """A model of several classes: the most probable one is present."""
+    """A model of several classes; presence is the most probable class."""
 
     rule: ClassVar[str] = "most_probable"
 
@@ -230,7 +230,7 @@ class ProjectedClasses(ProjectedTargets):
         return list(map_codes(cast("ClassModel", self.model)))
 
     def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
-        """Return the probabilities, those of the map, and where each class is the most probable one."""
+        """Return the probabilities, the values of the map, and the mask of the most probable class."""
         base = self.model.column_values(columns, None, self.extrapolation != "free")
         shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)
         best = np.where(np.isnan(shown).any(axis=0), -1, np.argmax(np.nan_to_num(shown, nan=-1.0), axis=0))
@@ -244,7 +244,7 @@ class ProjectedClasses(ProjectedTargets):
         return {"class": most, "entropy": Raster(Path())}
 
     def together_tags(self, name: str) -> dict[str, str]:
-        """Return what the values of such a map are."""
+        """Return the meaning of the values of such a map."""
         labels = self.model.bands if name == "class" else ()
         return {"what": name, **{f"class_{code}": label for code, label in zip(self.codes, labels)}}
 

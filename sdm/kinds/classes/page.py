@@ -1,4 +1,4 @@
-"""The page of a class model, presence and absence included: what it shows beside the sections that all kinds share."""
+"""The page of a class model or a presence–absence model: its figures, sections and warnings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -31,12 +31,12 @@ class ClassResults(Results):
 
     @property
     def of_species(self) -> bool:
-        """Whether the title is the name of a species: that of a model of presence and absence."""
+        """Whether the title is the name of a species (presence–absence models)."""
         return self.presence_band is not None
 
     @property
     def classes(self) -> list[str]:
-        """The labels of the classes; those of the model where the numbers lack them."""
+        """The labels of the classes, from the numbers or the model."""
         return super().classes or list(self.model.bands if self.model else ())
 
     @property
@@ -56,7 +56,7 @@ class ClassResults(Results):
         )
 
     def map_layers(self) -> list[MapLayer]:
-        """Return the maps: of two classes the probability of one first, of more the most probable class."""
+        """Return the maps: for two classes the probability of one first, for more the most probable class."""
         labels, two = self.classes, len(self.classes) == 2
         bands = [shown_class(labels)] if two else list(enumerate(labels))
         first, others = list[MapLayer](), list[MapLayer]()
@@ -78,7 +78,7 @@ class ClassResults(Results):
         return [*layers, *self.spread_layers(layers[0].label if layers else "Probability")]
 
     def site_groups(self, legend: Iterable[tuple[str, str]]) -> list[SiteGroup]:
-        """Return presences and absences, or the classes of the map's legend."""
+        """Return presences and absences, or the classes of the legend."""
         band = self.presence_band
         if band is None:
             return [SiteGroup(label, colour, label) for label, colour in legend]
@@ -88,7 +88,7 @@ class ClassResults(Results):
         ]
 
     def presence_rows(self, count: int) -> Sequence[int]:
-        """Return the training sites with the species, in the order of the table of sites."""
+        """Return the indices of the presence sites in training, in the order of the table of sites."""
         sites = [row for row in self.table("sites") if row.get("test or train", "train") == "train"]
         if self.presence_band is None or len(sites) != count:
             return ()
@@ -99,8 +99,8 @@ RESULTS = ClassResults
 
 
 TEMPLATES = Path(__file__).parent / "templates"
-FEW_SITES = 10  # of a class
-ORDER = ("cross-validation", "test", "training")  # which measures tell most
+FEW_SITES = 10  # sites of a class
+ORDER = ("cross-validation", "test", "training")  # test data in order of preference
 COLUMNS = {
     "log_loss": "Log loss", "constant_log_loss": "Null model", "accuracy": "Accuracy", "kappa": "Kappa",
     "tss": "TSS", "mean_auc": "Mean AUC",
@@ -108,7 +108,7 @@ COLUMNS = {
 
 
 def subject(results: Results) -> str:
-    """Return what the page is of."""
+    """Return the subject of the page."""
     names = results.numbers.get("variables")
     variables = f" from {len(names)} variables" if isinstance(names, list) else ""
     classes = f"{len(results.classes)} classes" if results.presence_band is None else "presence and absence"
@@ -116,13 +116,13 @@ def subject(results: Results) -> str:
 
 
 def best_measures(results: Results) -> tuple[str, Numbers]:
-    """Return the measures that tell most of the model, and on which sites they are."""
+    """Return the measures from the best available test data, and their name."""
     known = {name: found for name, found in results.tree("measures").items() if isinstance(found, dict)}
     return next(((name, known[name]) for name in ORDER if name in known), ("", {}))
 
 
 def class_figures(results: Results) -> list[KeyFigure]:
-    """Return the figures: sites, and how well classes are told apart; then the others."""
+    """Return the figures: sites, accuracy of the classes, then the others."""
     n, survey = results.numbers, results.tree("presence_absence")
     sites, best = best_measures(results)
     said = f"{whole(n.get('training_sites'))} for training"
@@ -174,7 +174,7 @@ def classes(results: Results) -> Context | None:
 
 
 def _found(results: Results) -> list[tuple[str, list[float | None]]] | None:
-    """Return how many sites with and without the species were predicted to be which; None where it is not known."""
+    """Return the confusion matrix of presence and absence; None if it is unknown."""
     here = results.presence_band
     sites = best_measures(results)[0]
     table = {row.get("class on record"): row for row in results.table("confusion") if row.get("data", sites) == sites}
@@ -195,7 +195,7 @@ def explained_class_curves(results: Results) -> Context | None:
 
 def class_skill(results: Results) -> Iterator[Caution]:
     """Warn of a model that predicts worse than the null model, or gives an observed class probability zero."""
-    reported = any(WORSE in text for text in warnings(results))  # by the run itself
+    reported = any(WORSE in text for text in warnings(results))  # reported by the run
     for data, measured in results.tree("measures").items():
         if not isinstance(measured, dict):
             continue
@@ -255,7 +255,7 @@ FIT_WORDS = (
 
 
 def draw_classes_again(results: Results, paper: Paper) -> None:
-    """Draw the charts, the maps of classes, the folds, and the choice of settings again."""
+    """Draw the charts, the maps of classes, the folds, and tuning again."""
     from sdm.kinds.classes.outputs import draw_rasters
     from sdm.report.figures.assessment import draw_stored
 

@@ -1,4 +1,4 @@
-"""Points with their classes or proportions, as files have them: coordinates to look up, or the values themselves."""
+"""Points with classes or proportions from files, with coordinates or with values of the variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdm.options.definitions import RunOptions
 
 @dataclass(frozen=True)
 class Points:
-    """The rows of a file, or some of them: their labels, the other columns, and their values if the file has them."""
+    """Rows of a file: their labels, other columns, and values if the file has them."""
 
     records: Occurrences
     table: pd.DataFrame | None = None
@@ -33,13 +33,13 @@ class Points:
         return Points(self.records.take(rows), table)
 
     def leave_out(self, drop: NDArray[np.bool_], reason: str) -> Points:
-        """Return the rows without some, which the records list with the reason."""
+        """Drop rows and list them in the records with a reason."""
         table = None if self.table is None else self.table.loc[~drop].reset_index(drop=True)
         return Points(self.records.leave_out(drop, reason), table)
 
 
 def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Points:
-    """Read points with their classes or proportions; those that were not selected are left out."""
+    """Read points with classes or proportions, without rows that are not selected."""
     own, classes = options.occurrences, options.classes
     column, source = own.response or classes.column, Path(file).name
     if options.layers.files:
@@ -76,12 +76,12 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
 
 
 def _has_absences(options: RunOptions) -> bool:
-    """Tell whether records of absence are used: those of a response, also where it is the column of their status."""
+    """Whether records of absence are used: with a response, including a response in the status column."""
     return options.occurrences.response is not None or column_key(options.classes.column or "") == "occurrencestatus"
 
 
 def _beside(options: RunOptions) -> list[str]:
-    """Return the columns that are wanted beside class and coordinates."""
+    """Return the additional columns to read."""
     own, classes = options.occurrences, options.classes
     species = [own.species_column] if own.species_column else list(SPECIES) if own.response else []
     sites = [own.site_column] if own.site_column else list(SITE)
@@ -90,7 +90,7 @@ def _beside(options: RunOptions) -> list[str]:
 
 
 def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
-    """Read a table whose columns are the variables, but for those that say something else of a row."""
+    """Read a table whose columns are the variables, except columns with another meaning."""
     own, header = options.occurrences, TextTable(Path(file)).header if Path(file).is_file() else []
     named = [column, *options.classes.proportions, *options.classes.select, own.species_column, own.site_column]
     named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
@@ -116,7 +116,7 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
 
 
 def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
-    """Return which rows of a table have the wanted value in every column that was named."""
+    """Return the mask of rows with the selected value in every named column."""
     keep = np.ones(len(table), dtype=bool)
     header = [str(known) for known in table.columns]
     for column, value in select.items():
@@ -133,7 +133,7 @@ def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDA
 
 
 def check_presence(records: Occurrences, column: str, source: str) -> None:
-    """Raise unless a column holds two values, one of which says absence."""
+    """Raise unless a column has two values, one of which is an absence."""
     values = sorted({str(name) for name in records.species})
     if len(values) == 2 and sum(map(is_absence, values)) == 1:
         return
@@ -152,5 +152,5 @@ def check_presence(records: Occurrences, column: str, source: str) -> None:
 
 
 def is_absence(word: str) -> bool:
-    """Tell whether a word says that a species was not found."""
+    """Whether a word denotes an absence."""
     return word.strip().lower() in ABSENT

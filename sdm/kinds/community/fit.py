@@ -1,4 +1,4 @@
-"""A joint model, the same species without associations, and a GLM: fitted to all sites, tested on held-out ones."""
+"""Fit of a joint model, of the same model without associations, and of a GLM, with their tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ from sdm.types import Numbers, Progress, Row
 if TYPE_CHECKING:
     import pandas as pd
 
-KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
+KEPT = 0.01  # smallest relevant weight, relative to the largest
 MOST_PAIRS = 30  # in the numbers of a run
-FEATURES = "lq"  # what 'auto' means to a joint model
+FEATURES = "lq"  # meaning of 'auto' for a joint model
 
 
 CommunityPlan = Plan[CommunitySample, CommunitySample]
-"""All sites of a community, and how they are divided."""
+"""All sites of a joint model, and their partition."""
 
 
 @dataclass(frozen=True)
 class JointFit:
-    """A joint model with its certificate, the same without edges, and a GLM."""
+    """A joint model with its certificate, the model without associations, and a GLM."""
 
     name: str
     community: Community
@@ -50,34 +50,34 @@ class JointFit:
     estimators: tuple[JointModel, JointModel]  # of the joint and the stacked model
     labels: States
     joint: FittedJoint
-    stacked: FittedJoint  # the same object where the graph has no edge
+    stacked: FittedJoint  # the same object if the graph has no edge
     glm: FittedJoint
 
 
 @dataclass
 class MeasuredCommunity:
-    """A joint model, the same without edges, and how good both and a GLM are."""
+    """A joint model, the model without associations, and the measures of both and of a GLM."""
 
     fit: JointFit
     numbers: Numbers
     notes: list[str]
-    training: dict[str, Numbers]  # measures of every model at the sites that it was fitted on, by name
+    training: dict[str, Numbers]  # measures of every model at the training sites, by name
     testing: SiteTest | None  # measures at held-out sites
-    tuning: dict[str, list[Row]]  # what cross-validation tried, for the two that have a C
+    tuning: dict[str, list[Row]]  # cross-validation of C, for both models
     effects: list[Row]
-    variance: list[Row]  # the parts of every species' log-odds
-    pairs: PairAssociations | None  # of all species, where they were asked for
+    variance: list[Row]  # variance partitioning of the log-odds
+    pairs: PairAssociations | None  # of all species, if requested
 
     @property
     def name(self) -> str:
-        """The name of the one model of a run."""
+        """The name of the only model of a run."""
         return self.fit.name
 
 
 def plan_community(prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
-    """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted.
+    """Divide the sites, with all visits to a site together; raise for impossible options before any fit.
 
-    Where variables were left out, folds depend on all of them.
+    If variables were dropped, folds depend on all of them.
     """
     sample = prepared.tables[name].sample()
     if not options.test.percent:
@@ -89,7 +89,7 @@ def plan_community(prepared: Prepared, name: str, options: RunOptions) -> Commun
 
 
 def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress | None = None) -> dict[str, float]:
-    """Return the gain of a GLM with one continuous variable alone over the constant model, in nats per site."""
+    """Return the gain of a GLM with one continuous variable over the null model, in nats per site."""
     species = tuple(map(str, sample.target.columns))
     labels = read_labels(sample.target, species, len(sample))
     shares = np.array([float(np.mean(known[known >= 0])) for known in labels.T])
@@ -105,7 +105,7 @@ def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress 
 def make_model(
     options: RunOptions, graph: Graph, categorical: Sequence[str], traits: "pd.DataFrame | None" = None
 ) -> JointModel:
-    """Return the model that the options ask for, not fitted; `traits` are those of its species."""
+    """Return the unfitted model of the options; `traits` are the traits of its species."""
     own = options.joint
     values = {
         "learner": own.learner,
@@ -119,7 +119,7 @@ def make_model(
         "traits": traits,
         "random_effect": own.random_effect,
         "random_spread": None if own.random_effect is None else own.random_spread,
-        "folds": None,  # those of the choice of a penalty are of other kinds
+        "folds": None,  # the penalties of these learners have another meaning
     }
     return estimator_of(JointModel, options, values)
 
@@ -130,7 +130,7 @@ def feature_classes(options: RunOptions) -> str:
 
 
 def fit_community(prepared: Prepared, name: str, options: RunOptions, progress: Progress | None = None) -> JointFit:
-    """Fit with edges, without, and a GLM to all sites."""
+    """Fit the model with associations, the model without them, and a GLM to all sites."""
     community: Community = prepared.tables[name]
     plan = plan_community(prepared, name, options)
     x, y, group, traits = community.predictors, community.sites.labels, community.sites.group, community.traits
@@ -154,7 +154,7 @@ def fit_community(prepared: Prepared, name: str, options: RunOptions, progress: 
 def measure_joint(
     fit: JointFit, prepared: Prepared, options: RunOptions, progress: Progress | None = None
 ) -> MeasuredCommunity:
-    """Measure the models at the sites that they were fitted to, and fits without the sites of each fold at these."""
+    """Measure the models at the training sites, and fits without each fold at its sites."""
     community, joint, labels, glm = fit.community, fit.joint, fit.labels, fit.glm
     values, levels, split = fit.plan.table.values, community.sites.level, fit.plan.split
     models = {"joint": (joint, joint.meta["at_training"]), "stacked": (fit.stacked, fit.stacked.meta["at_training"])}
@@ -179,7 +179,7 @@ def measure_joint(
 
 
 def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: Progress | None) -> SiteTest:
-    """Fit with edges, without, and a GLM to each fold's training sites, and measure all on its others."""
+    """Fit the three models to the training sites of each fold, and measure them at the held-out sites."""
     labels, values, levels, species = fit.labels, fit.plan.table.values, fit.community.sites.level, fit.joint.species
     out = SiteTest(split.method, blocks=split.blocks)
     fits = StepCount(progress, "cross-validation", len(WHAT) * len(split.folds))
@@ -207,7 +207,7 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
 def _refit(
     fit: JointFit, name: str, fold: Fold, learnt: list[int], options: RunOptions, progress: Progress | None
 ) -> FittedJoint:
-    """Fit a model, by its name, of some species to the training sites of a fold."""
+    """Fit one of the models to some species and the training sites of a fold."""
     community, train, species = fit.community, fold.train, [fit.joint.species[s] for s in learnt]
     if name == "glm":
         values, labels = fit.plan.table.values[train], fit.labels[train][:, learnt]
@@ -230,7 +230,7 @@ def _record(options: RunOptions, prepared: Prepared, community: Community) -> Nu
 
 
 def _category_names(prepared: Prepared, community: Community) -> Numbers:
-    """Return the names that the layers' files have for the categories of the sites, by variable and code."""
+    """Return the names of categories that the layers store, by variable and code."""
     out = {}
     for name, known in ({} if prepared.stack is None else prepared.stack.titles).items():
         codes = [code for code in np.unique(community.environment[name]).tolist() if code == round(code)]
@@ -240,7 +240,7 @@ def _category_names(prepared: Prepared, community: Community) -> Numbers:
 
 
 def describe_fit(run: MeasuredCommunity, options: RunOptions) -> Numbers:
-    """Return the numbers of a run: data, models, and their measures."""
+    """Return the numbers of a run: data, models, and measures."""
     joint, stacked = run.fit.joint, run.fit.stacked
     keys = ("learner", "C", "lambda", "gap", "certificate", "status", "iterations")
     tested = run.testing
@@ -269,12 +269,12 @@ def describe_fit(run: MeasuredCommunity, options: RunOptions) -> Numbers:
 
 
 def prevalence(community: Community) -> dict[str, float]:
-    """Return the share of the sites where each species is known that have it."""
+    """Return the prevalence of each species at its known sites."""
     return {str(name): float(share) for name, share in community.sites.labels.mean(skipna=True).items()}
 
 
 def _strongest(pairs: PairAssociations) -> Numbers:
-    """Return the strongest associations of all pairs; the table has all."""
+    """Return the strongest associations of all pairs; the table contains all."""
     rows = pairs.rows()
     sure = sum(row["q"] <= SURE for row in rows)
     return {"number": len(rows), "sure": sure, "gap": pairs.gap, "strongest": rows[:MOST_PAIRS]}
@@ -291,9 +291,9 @@ def _tested(tested: SiteTest) -> Numbers:
 
 
 def survivors(model: FittedJoint) -> list[Row]:
-    """Return every species' weights, which share of the largest each is, and whether that is more than nothing.
+    """Return the weights of every species, relative to the largest weight, and whether they are relevant.
 
-    The bias of a species is no feature, and is not step_by_step.
+    The intercept is not a feature.
     """
     rows = model.effects()
     top = max((abs(row["weight"]) for row in rows if row["feature"] != "bias"), default=0.0) or 1.0

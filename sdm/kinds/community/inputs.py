@@ -1,4 +1,4 @@
-"""What a joint model is fitted to: sites with several species, their environment, and the graph of species."""
+"""Inputs of a joint model: sites with several species, their environment, and the graph of species."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from sdm.kinds.task import FEW, CheckedVariables, Findings, Prepared
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
 
-NAME = "joint"  # what the one model of a run, and its files, are called
+NAME = "joint"  # name of the only model of a run, and of its files
 Graph = str | list[tuple[str, str]]
 """The name of a graph, or its edges."""
 
 
 @dataclass
 class Community:
-    """What a joint model is fitted on."""
+    """Inputs of a joint model."""
 
-    sites: SiteTable  # those with a value of every variable
+    sites: SiteTable  # with a value of every variable
     environment: pd.DataFrame
     edges: Graph = "tree"  # the graph, as `JointModel` takes it
-    categorical: tuple[str, ...] = ()  # variables whose values are categories
-    random: str | None = None  # the column of the random effect, if there is one
+    categorical: tuple[str, ...] = ()  # categorical variables
+    random: str | None = None  # column of the random effect, if any
     traits: pd.DataFrame | None = None  # one row per species, which the index names
 
     @property
     def predictors(self) -> pd.DataFrame:
-        """The environment, and the levels of the random effect if there is one: the X of `JointModel`."""
+        """The environment, and the levels of the random effect, if any: the X of `JointModel`."""
         return self.environment if self.random is None else self.environment.assign(**{self.random: self.sites.level})
 
     def sample(self) -> CommunitySample:
-        """Return the sites as numbers, to be divided."""
+        """Return the sites as numbers, for partitioning."""
         sites, names, categorical = self.sites, tuple(map(str, self.environment.columns)), self.categorical
         values = Encoder.learn(self.environment, categorical).encode(self.environment)
         return CommunitySample(
@@ -61,8 +61,8 @@ class Community:
 
 
 def read_community(options: RunOptions, names: Sequence[str] | None = None) -> Prepared:
-    """Read the sites, their environment, and the graph: the one table is a `Community`. `names` are the variables of a
-    model that is there already."""
+    """Read the sites, their environment and the graph as a `Community`. `names` are the variables of an existing
+    model."""
     if names is not None:
         options = options.with_values(layers={"variables": list(names), "exclude": []})
     if options.occurrences.file is None:
@@ -98,7 +98,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
         refuse_codes(cleaned, codes, Path(table or sites.source).name)
         notes += blanked
         sites, environment, fate = _whole(replace(sites, environment=cleaned), notes)
-        if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
+        if options.occurrences.crs is not None:  # distances between sites of a table are computed from degrees
             x, y = reproject(sites.x, sites.y, options.occurrences.crs, WGS84)
             sites = replace(sites, x=x, y=y)
     species_names(sites.labels, list(environment.columns))
@@ -123,14 +123,14 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
 
 
 def _said_levels(column: str, level: np.ndarray) -> str:
-    """Say how many levels a random effect has."""
+    """Report the number of levels of a random effect."""
     missing = int(np.count_nonzero(level == ""))
     more = f"; {missing:,} sites have none, and the mean" if missing else ""
     return f"random effect of '{column}': {len(np.unique(level[level != ''])):,} levels{more}"
 
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
-    """Leave out sites without a value of every variable."""
+    """Drop sites without a value of every variable."""
     whole = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
     if not whole.any():
         raise DataError(f"no site of '{Path(sites.source).name}' has a value of every variable of the environment")
@@ -143,7 +143,7 @@ def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame,
 
 
 def _records(sites: SiteTable, crs: str) -> Occurrences:
-    """Return sites as records of one name."""
+    """Return the sites as records of one name."""
     name = np.full(len(sites), "sites", dtype=object)
     return Occurrences(name, sites.x, sites.y, crs, sites.row, source=sites.source, left_out=sites.left_out)
 
@@ -151,7 +151,7 @@ def _records(sites: SiteTable, crs: str) -> Occurrences:
 def _look_up(
     sites: SiteTable, stack: Stack, options: RunOptions, notes: list[str]
 ) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
-    """Take the environment from layers; sites that lie in one cell each count."""
+    """Read the environment from layers; several sites in a cell count separately."""
     own = options.occurrences
     found, ledger = points_at(stack, _records(sites, own.crs or WGS84), "sites", notes, own.drop_suspicious, own.snap)
     kept = replace(sites.take(found.index), x=found.x, y=found.y)
@@ -160,7 +160,7 @@ def _look_up(
 
 
 def read_traits(place: str) -> pd.DataFrame:
-    """Return a table of traits, indexed by the names of the species, which are in its first column."""
+    """Return a table of traits by species, whose names are in the first column."""
     path = Path(place)
     if not path.is_file():
         raise OptionError(f"joint.traits={place!r} does not exist: expected a table with one row per species")
@@ -176,7 +176,7 @@ def read_traits(place: str) -> pd.DataFrame:
 
 
 def read_graph(graph: str) -> Graph:
-    """Return a graph by its name, or the edges of a table: its first two columns, one row per edge."""
+    """Return a graph by its name, or the edges in the first two columns of a table."""
     if graph in GRAPH_WORDS:
         return graph
     path = Path(graph)
@@ -219,7 +219,7 @@ def check_community(options: RunOptions, found: Findings) -> None:
 
 
 def _check_species(states: States, names: tuple[str, ...], found: Findings) -> None:
-    """Look at the labels of one species after the other: every one that cannot be learned is listed."""
+    """Check the labels of all species, and list every one that cannot be modelled."""
     for s, name in enumerate(names):
         try:
             check_labels(states[:, [s]], [name])
@@ -233,7 +233,7 @@ def _check_species(states: States, names: tuple[str, ...], found: Findings) -> N
 
 
 def _check_environment(community: Community, options: RunOptions, found: Findings) -> None:
-    """Look for constant variables."""
+    """Find constant variables."""
     sample = community.sample()
     for name, column in zip(sample.names, sample.values.T):
         if (column == column[0]).all():

@@ -61,7 +61,7 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
     row_predictor = staticmethod(SurveyedRows)
 
     def check_model(self, options: RunOptions) -> None:
-        """Raise for features that a joint model cannot have."""
+        """Raise for features that a joint model does not support."""
         refuse_rectified(options.fit.features)
 
     def variables(self, prepared: Prepared) -> tuple[Sequence[str], Sequence[str]]:
@@ -84,20 +84,20 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
         executor: Executor | None = None,
         progress: Progress | None = None,
     ) -> dict[str, float]:
-        """Return by how much a GLM with one variable alone, of all species, is better than the constant model."""
+        """Return the gain of a GLM with one variable over the null model, summed over species."""
         return glm_gains(cast(CommunitySample, table), names, progress)
 
     def summary_row(self, numbers: Numbers) -> Numbers:
-        """Return the main numbers; a run has one community, and no table of several."""
+        """Return the main numbers; a run has one joint model, so there is no summary."""
         return {"sites": numbers.get("sites"), "gap": numbers.get("gap")}
 
     def map_places(self, output: Path) -> list[Path]:
-        """Return none: maps go to a folder."""
+        """Return an empty list: maps go to a folder."""
         refuse_one_map(output, "a joint model makes two per species and two of the richness")
         return []
 
     def map(self, model: FittedJoint, stack: Stack, output: Path, given: MapOptions) -> MapResult:
-        """Write two maps per species, probability and best joint labeling, and their sums, into a folder."""
+        """Write two maps per species, probability and best joint labelling, and their sums, into a folder."""
         held, lines = (None, []) if given.known is None else known_cells(model, given.known, stack)
 
         def write(stage: Path, novelty: NoveltyMaps) -> Iterator[tuple[Tags, RasterSummary]]:

@@ -1,4 +1,4 @@
-"""Everything that a run of a joint model leaves behind, and its maps on scenarios."""
+"""Outputs of a joint model, and its maps of scenarios."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ from sdm.types import AnyArray, Array, Numbers, Progress, Row
 
 
 def write_joint(measured: MeasuredCommunity, prepared: Prepared, to: Destination) -> list[str]:
-    """Write the model and its pictures into a folder, and note their names."""
+    """Write the model and its figures into a folder, and register their names."""
     paper, fit, folder = paper_of(to.options.output), measured.fit, to.folder
     drawn = draw_community(fit.joint, prevalence(fit.community), measured.variance, folder, paper)
     model = save_model(fit.joint, folder / "joint.npz").name
@@ -36,12 +36,12 @@ def write_joint(measured: MeasuredCommunity, prepared: Prepared, to: Destination
 
 
 def _blocks(measured: MeasuredCommunity) -> Autocorrelation | None:
-    """Return the size of the blocks of sites, where it came from variograms."""
+    """Return the size of the blocks of sites, if it is from variograms."""
     return None if measured.testing is None else measured.testing.blocks
 
 
 def _tuning_rows(measured: MeasuredCommunity) -> list[Row]:
-    """Return the costs that cross-validation tried."""
+    """Return the values of C in cross-validation."""
     return [{"model": name, **row} for name, rows in measured.tuning.items() for row in rows]
 
 
@@ -52,13 +52,13 @@ def _level_rows(measured: MeasuredCommunity) -> list[Row]:
 
 
 def _spread_rows(measured: MeasuredCommunity) -> list[Row]:
-    """Return how far the effects of the levels spread."""
+    """Return the standard deviation of the effects of the levels."""
     joint = measured.fit.joint
     return [] if joint.random is None else joint.random.by_species(joint.species)
 
 
 def evaluation_rows(run: MeasuredCommunity) -> list[Row]:
-    """Return the measures of the models side by side: held-out means, each fold, and training sites."""
+    """Return the measures of the models: held-out means, each fold, and training sites."""
     rows: list[Row] = []
     if run.testing is not None:
         rows += _side_by_side("held out", "mean", run.testing.mean)
@@ -97,8 +97,8 @@ JOINT_TABLES: tuple[Artefact[MeasuredCommunity], ...] = (
 def draw_community(
     joint: FittedJoint, prevalence: Mapping[str, float], variance: list[Row], folder: Path, paper: Paper
 ) -> Files:
-    """Draw the network of associations, the parts of the variance, random effects and effects of traits; return the
-    names of the pictures."""
+    """Draw the network of associations, variance partitioning, random effects and traits; return the names of the
+    files."""
     from sdm.report.figures import associations
 
     species, edges = joint.species, joint.associations()
@@ -118,7 +118,7 @@ def draw_community(
 
 
 def _draw_tables(measured: MeasuredCommunity, folder: Path, paper: Paper) -> Files:
-    """Draw what stored results do not hold: the associations of all pairs, and variograms."""
+    """Draw the figures that need more than the stored results: associations of all pairs, and variograms."""
     drawn, pairs, blocks = dict[str, Path](), measured.pairs, _blocks(measured)
     if pairs is not None:
         from sdm.report.figures.associations import draw_matrix
@@ -166,7 +166,7 @@ def draw_richness_maps(folder: Path, files: Files, x: Array, y: Array, paper: Pa
     return draw_richness(rasters, folder / "richness.png", x, y, paper)
 
 
-NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
+NUMBERS = 1 << 22  # features and marginals in memory, per thread
 
 
 class ProjectedCommunity(ProjectedTargets):
@@ -176,11 +176,11 @@ class ProjectedCommunity(ProjectedTargets):
 
     @property
     def together(self) -> dict[str, Raster]:
-        """The richness, expected and in the best labeling."""
+        """The richness, expected and in the best labelling."""
         return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
 
     def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
-        """Return the probability of every species, the same on the map, and whether it is in the best labeling."""
+        """Return the probability of every species, the values of the map, and the best labelling."""
         joint = cast("FittedJoint", self.model)
         values = np.full((len(self.targets), len(known)), np.nan)
         present = np.zeros(values.shape, dtype=bool)

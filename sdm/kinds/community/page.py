@@ -38,7 +38,7 @@ class CommunityResults(Results):
 
     @property
     def by_margin(self) -> bool:
-        """Whether the model was fitted by a margin, so that its objective counts wrong labels."""
+        """Whether the learner is max-margin, so that its objective counts wrong labels."""
         return not str(self.numbers.get("learner", "")).startswith("crf")
 
     @property
@@ -53,7 +53,7 @@ class CommunityResults(Results):
         return LEARNERS.get(str(learner), str(learner))
 
     def map_layers(self) -> list[MapLayer]:
-        """Return the number of species, then the probability of each; those of scenarios after them."""
+        """Return the number of species, then the probability of each; scenarios are last."""
         layers = []
         for title, files in _maps(self).items():
             before, species = f"{title}: " if title else "", files.get("species")
@@ -89,13 +89,13 @@ MEASURES = {
 
 
 def _both(results: Results) -> dict[str, Numbers]:
-    """Return the measures of the models side by side: held out where the model was tested, else of training."""
+    """Return the measures of the three models: held out if the model was tested, else from training."""
     found = results.tree("test").get("mean") or results.tree("training")
     return {name: found[name] for name in MODELS if isinstance(found.get(name), dict)}
 
 
 def joint_figures(results: Results) -> list[KeyFigure]:
-    """Return the figures: sites and species, and how well the joint model predicts beside single ones."""
+    """Return the figures: sites and species, and the accuracy of the joint and the single models."""
     n = results.numbers
     both: dict[str, Numbers] = {name: {} for name in MODELS} | _both(results)
 
@@ -119,7 +119,7 @@ def joint_figures(results: Results) -> list[KeyFigure]:
 
 
 def measures(results: Results) -> Context | None:
-    """Return the measures of the models side by side."""
+    """Return the measures of the three models."""
     both, tested = _both(results), results.tree("test")
     rows = [(title, {name: own.get(key) for name, own in both.items()}) for key, title in MEASURES.items()]
     folds = tested.get("folds")
@@ -127,13 +127,13 @@ def measures(results: Results) -> Context | None:
 
 
 def network(results: Results) -> Context | None:
-    """Return the associations, and their picture."""
+    """Return the associations and their figure."""
     edges = sorted(rows_of(results.numbers.get("associations")), key=lambda row: -abs(row["weight"]))
     return {
         "image": sections.image(results, "network"),
         "matrix": sections.image(results, "matrix"),
         "pairs": results.tree("pairs"),
-        # Unsure: smaller than its standard error, or the deviation of its posterior.
+        # Uncertain: smaller than the standard error or the posterior standard deviation.
         "edges": [{**row, "unsure": abs(row["weight"]) < (row.get("sd") or 0.0)} for row in edges[:MOST_EDGES]],
         "has_spread": _has_spread(results),
         "left_out": max(0, len(edges) - MOST_EDGES),
@@ -141,13 +141,13 @@ def network(results: Results) -> Context | None:
 
 
 def variance(results: Results) -> Context | None:
-    """Return the picture of the parts of every species' log-odds."""
+    """Return the figure of variance partitioning."""
     image = sections.image(results, "variance picture")
     return {"image": image} if image else None
 
 
 def random_effect(results: Results) -> Context | None:
-    """Return the random effect: its picture, and how far the levels of every species spread."""
+    """Return the random effect: its figure, and the spread of the levels for every species."""
     own = results.tree("random")
     rows = rows_of(own.get("by species"))
     if not rows:
@@ -163,7 +163,7 @@ def random_effect(results: Results) -> Context | None:
 
 
 def fourth_corner(results: Results) -> Context | None:
-    """Return how the effects of features change with traits."""
+    """Return the interactions of traits and features."""
     rows = rows_of(results.numbers.get("fourth corner"))
     if not rows:
         return None
@@ -182,20 +182,20 @@ def _has_spread(results: Results) -> bool:
 
 
 def _maps(results: Results) -> dict[str, Numbers]:
-    """Return the maps by title; those of the training layers have none."""
+    """Return the maps by title; the title of the training layers is empty."""
     found = [(key, own) for key, own in results.numbers["files"].items() if isinstance(own, dict)]
     return {key.removeprefix("maps").strip(): own for key, own in found if key.startswith("maps")}
 
 
 def richness(results: Results) -> Context | None:
-    """Return the pictures of richness."""
+    """Return the figures of richness."""
     places = {title: results.folder / str(own.get("picture")) for title, own in _maps(results).items()}
     maps = [(title, shown_picture(path)) for title, path in places.items() if path.is_file()]
     return {"maps": maps} if maps else None
 
 
 def each(results: Results) -> Context | None:
-    """Return what is known of every species."""
+    """Return the results of every species."""
     n, both = results.numbers, _both(results)
     places = _maps(results).get("", {}).get("species", {})
     effects = rows_of(n.get("effects"))
@@ -218,7 +218,7 @@ def each(results: Results) -> Context | None:
 
 
 def features(results: Results) -> Context | None:
-    """Draw how many species keep a weight for which feature."""
+    """Draw the number of species with a non-zero weight, by feature."""
     counts: dict[str, int] = {}
     for row in rows_of(results.numbers.get("effects")):
         if row["feature"] != "bias":
@@ -255,7 +255,7 @@ FIT_WORDS = (
 
 
 def draw_community_again(results: Results, paper: Paper) -> None:
-    """Draw the network, the parts of the variance, random effects, effects of traits, and the richness again."""
+    """Draw the network, variance partitioning, random effects, traits and richness again."""
     from sdm.kinds.community.outputs import draw_community, draw_richness_maps
 
     joint, files = cast(FittedJoint, results.model), results.numbers["files"].get("maps")

@@ -1,4 +1,4 @@
-"""Surveys that a joint model has not seen: labels that are known are held or measured, and inform the other species."""
+"""Independent surveys for a joint model: known labels are measured, or inform the other species."""
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -26,11 +26,11 @@ from sdm.options.definitions import RunOptions
 from sdm.types import Array, Index, Numbers, Row
 
 Keys = dict[int, Hashable]
-"""The name of a site, its coordinates or its number, by the number of a row."""
+"""The name of a site, its coordinates or its number, by row number."""
 
 
 def species_columns(model: FittedJoint, text: TextTable) -> list[str]:
-    """Return the species of a model that are columns of a table; none if it has one row per species and site."""
+    """Return the species of a model that are columns of a table; empty if it has one row per species and site."""
     found = [name for name in model.species if name in text.header]
     if not found and (first_of(text.header, SPECIES) is None or first_of(text.header, PRESENCE) is None):
         raise no_species(model, f"it has {', '.join(text.header)}")
@@ -38,13 +38,13 @@ def species_columns(model: FittedJoint, text: TextTable) -> list[str]:
 
 
 def presence_above(model: FittedJoint) -> float | None:
-    """Return above which count or cover species were present in the fit of a model; None if labels were 0 and 1."""
+    """Return the threshold of counts or cover for presence in the fit of a model; None for labels 0 and 1."""
     stored = model.meta.get("presence_above")
     return float(stored) if isinstance(stored, float | int) else None
 
 
 def level_column(model: FittedJoint, text: TextTable) -> str | None:
-    """Return the column of a table with the levels of a model's random effect; None if there is none."""
+    """Return the column of the random effect in a table; None without one."""
     if model.random is None:
         return None
     name = model.random.column
@@ -52,7 +52,7 @@ def level_column(model: FittedJoint, text: TextTable) -> str | None:
 
 
 def row_levels(model: FittedJoint, text: TextTable, row: Index, notices: list[str]) -> NDArray[np.str_] | None:
-    """Return the levels of the rows of a table; None if the model has no random effect, or the table no such column."""
+    """Return the levels of the rows of a table; None without a random effect in the model or the table."""
     column, levels = level_column(model, text), None
     if column is not None:
         frame, own = text.read(as_text={column})
@@ -63,7 +63,7 @@ def row_levels(model: FittedJoint, text: TextTable, row: Index, notices: list[st
 
 
 def said_levels(model: FittedJoint, levels: np.ndarray | None, rows: int) -> list[str]:
-    """Say at how many rows the mean of the levels stands for a level that the model does not know."""
+    """Report the rows with levels that are not in the model."""
     if model.random is None:
         return []
     if levels is None:
@@ -74,13 +74,13 @@ def said_levels(model: FittedJoint, levels: np.ndarray | None, rows: int) -> lis
 
 
 def no_species(model: FittedJoint, what: str) -> DataError:
-    """Return the error that a table has none of a model's species."""
+    """Return the error for a table without species of a model."""
     listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
     return DataError(f"the table of sites has none of the model's species ({listed}): {what}")
 
 
 def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple[SiteTable, Array]:
-    """Return the sites of a survey, and their labels, NaN where nobody looked; with `places` it needs coordinates."""
+    """Return the sites of a survey and their labels, NaN if unknown; with `places` coordinates are required."""
     text = open_text(survey.path)
     species = species_columns(model, text)
     x, y = (survey.x_column, survey.y_column) if places else (None, None)
@@ -96,15 +96,15 @@ def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple
 
 
 def combined_labels(labels: Array, group: Index, size: int) -> Array:
-    """Return the labels of groups of sites: present if any site has the species, absent if all that were searched lack
-    it, NaN where nobody looked."""
+    """Return the labels of groups of sites: present if any site has the species, absent if all searched sites lack it,
+    NaN if unknown."""
     out = np.full((size, labels.shape[1]), np.nan)
     np.fmax.at(out, group, labels)
     return out
 
 
 def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[SurveyedCells, list[str]]:
-    """Return the cells of layers in which labels are known, and lines that say so."""
+    """Return the cells of layers with known labels, and a report."""
     sites, labels = read_known(model, survey, places=True)
     name = Path(survey.path).name
     searched: NDArray[np.bool_] = np.asarray(np.isfinite(labels).any(axis=1))
@@ -131,8 +131,8 @@ def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[S
 def known_rows(
     model: FittedJoint, survey: SurveyFile, points: TextTable, row: Index, notices: list[str]
 ) -> NDArray[np.float64]:
-    """Return the labels that are known at the rows of a table, `(n, S)`: the survey is the table itself, or is joined
-    by names of sites, by coordinates, or row by row."""
+    """Return the known labels of the rows of a table, `(n, S)`. The survey is the table, or is joined to it by names of
+    sites, by coordinates, or row by row."""
     sites, labels = read_known(model, survey, places=False)
     text = open_text(survey.path)
     theirs, ours, how = _keys(survey, text, points)
@@ -144,7 +144,7 @@ def known_rows(
     place = {key: k for k, key in enumerate(dict.fromkeys(theirs.values()))}
     named = [k for k, number in enumerate(sites.row.tolist()) if number in theirs]
     at = np.array([place[theirs[sites.row[k]]] for k in named], dtype=np.int64)
-    held = combined_labels(labels[named], at, len(place) + 1)  # the last is that of rows which the survey does not have
+    held = combined_labels(labels[named], at, len(place) + 1)  # the last entry is for rows that are not in the survey
     out = held[[place.get(ours.get(number), len(place)) for number in row.tolist()]]
     informed = int(np.isfinite(out).any(axis=1).sum())
     if not informed:
@@ -154,8 +154,7 @@ def known_rows(
 
 
 class SurveyedRows(RowPredictor[FittedJoint]):
-    """Predictions for the rows of a table: with the labels that a survey knows there, and the levels of the random
-    effect."""
+    """Predictions for the rows of a table, with known labels of a survey and levels of the random effect."""
 
     def __init__(
         self, model: FittedJoint, known: SurveyFile | None, text: TextTable, row: Index, notices: list[str]
@@ -171,7 +170,7 @@ class SurveyedRows(RowPredictor[FittedJoint]):
         return self.model.predict_proba(x, self.labels, clamp, self.levels).T
 
     def communities(self, columns: Sequence[Array], clamp: bool) -> list[Row]:
-        """Return one row per possible community of every row of the table: its probability, and its species."""
+        """Return one row per possible community of every row of the table, with its probability and species."""
         x, species = np.column_stack(columns).astype(np.float64), self.model.species
         possible = self.model.communities(x, self.labels, clamp, self.levels)
         return [
@@ -189,7 +188,7 @@ class SurveyedRows(RowPredictor[FittedJoint]):
 
 
 def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[Keys, Keys, str]:
-    """Return what tells the rows of two tables apart, by row number, and how that is called."""
+    """Return the keys that identify the rows of two tables, by row number, and their name."""
     same = text.path.resolve() == points.path.resolve()
     site = first_of(text.header, SITE)
     if site is not None and site in points.header and not same:
@@ -204,7 +203,7 @@ def _keys(survey: SurveyFile, text: TextTable, points: TextTable) -> tuple[Keys,
 
 
 def _column_keys(text: TextTable, names: Sequence[str]) -> Keys:
-    """Return the name of a site, or its coordinates, by row number; rows without one have none."""
+    """Return the name of a site, or its coordinates, by row number; rows without one have no key."""
     if len(names) == 1:
         frame, row = text.read(as_text=set(names))
         return {int(k): word for k, word in zip(row, as_text(frame[names[0]])) if word}
@@ -214,7 +213,7 @@ def _column_keys(text: TextTable, names: Sequence[str]) -> Keys:
 
 
 def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOptions) -> Numbers:
-    """Measure a joint model on a table of sites: as `sdm joint` tests its own."""
+    """Measure a joint model at a table of sites, as `sdm joint` tests its model."""
     file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)
     known = species_columns(model, text)
@@ -257,7 +256,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOpt
 
 
 def _at_training(model: FittedJoint) -> dict[str, list[float]] | None:
-    """Return what a model's file says of its training sites; None if it says nothing, or nothing of use."""
+    """Return the statistics of the training sites in a model file; None if they are missing or invalid."""
     stored = model.meta.get("at_training")
     if not isinstance(stored, dict):
         return None

@@ -1,4 +1,4 @@
-"""Joint models on sites that they have not seen: divided as records are, measured beside single models and a GLM."""
+"""Tests of joint models at held-out sites, compared with single models and a GLM."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -30,18 +30,18 @@ MEASURES = {
 
 @dataclass
 class SiteTest:
-    """What was measured on held-out sites."""
+    """Measures at held-out sites."""
 
     method: str
     folds: list[Row] = field(default_factory=list)  # `fold`, `sites`, and the measures of models by name
     mean: dict[str, Numbers] = field(default_factory=dict)  # over folds, of every model
     notes: list[str] = field(default_factory=list)
-    blocks: Autocorrelation | None = None  # where the size of blocks comes from, if it was measured
+    blocks: Autocorrelation | None = None  # origin of the block size, if it was measured
 
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Say nothing but warnings: what is to be said of the labels is said once, of all sites."""
+    """Suppress messages below warnings: the labels of all sites are reported once."""
     level = log.level
     log.setLevel(max(level, logging.WARNING))
     try:
@@ -53,7 +53,7 @@ def hushed() -> Iterator[None]:
 def at_training(
     model: FittedJoint, values: Array, labels: States, levels: np.ndarray | None = None
 ) -> dict[str, list[float]]:
-    """Return what the sites of a fit tell later: the shares of presences, and the cutoffs of the largest TSS."""
+    """Return the statistics of the training sites: prevalences, and the thresholds with the largest TSS."""
     shares = [float(np.mean(known[known >= 0])) for known in labels.T]
     return {"shares": shares, "cutoffs": best_cutoffs(labels, model.predict_proba(values, levels=levels)).tolist()}
 
@@ -65,8 +65,8 @@ def measure(
     training: dict[str, list[float]] | None = None,
     levels: np.ndarray | None = None,
 ) -> Numbers:
-    """Return a model's measures, and every species' AUC; the constant model's loss and the TSS by `at_training`.
-    `levels` are those of the random effect."""
+    """Return the measures of a model and the AUC of every species; `training` gives the null model and the thresholds
+    of the TSS. `levels` are the levels of the random effect."""
     probability = model.predict_proba(values, levels=levels)
     found = measure_community(model, values, labels, levels)
     if training is not None:
@@ -77,7 +77,7 @@ def measure(
 
 
 def mean_of_folds(rows: Sequence[Row], species: Sequence[str]) -> Numbers:
-    """Average over folds, each measure over those where it is defined."""
+    """Average measures over the folds that define them."""
     each = {name: _average([row["species"].get(name, np.nan) for row in rows]) for name in species}
     return {**{key: _average([row[key] for row in rows]) for key in MEASURES}, "species": each}
 

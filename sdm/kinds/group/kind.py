@@ -1,4 +1,4 @@
-"""The task of groups: the file of species on shared axes, which a run over species leaves behind."""
+"""The task of groups: the file of species on shared axes that a run over species writes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +22,8 @@ MAP_SCALES = tuple(scale for scale in GroupModel.scales if scale != "link")
 
 
 class GroupTask(ModelTask[GroupModel]):
-    """Several species on shared axes. Runs over species make such files (`sdm fit --model shared`): there are no runs
-    of this kind by itself."""
+    """Species on shared axes. Runs over species write these files (`sdm fit --model shared`); no command fits this kind
+    alone."""
 
     kind: ClassVar[str] = "group"
     options_of: ClassVar[str] = "species"
@@ -34,7 +34,7 @@ class GroupTask(ModelTask[GroupModel]):
     info_lines = staticmethod(group_info_lines)
 
     def map_places(self, output: Path) -> list[Path]:
-        """Return none: maps go to a folder."""
+        """Return an empty list: maps go to a folder."""
         refuse_one_map(output, "a model of a group makes one per species")
         return []
 
@@ -60,18 +60,18 @@ class GroupTask(ModelTask[GroupModel]):
         )
 
     def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
-        """Return one column per species, called after the scale and the species."""
+        """Return one column per species, named after the scale and the species."""
         return {f"{scale or MAP_SCALES[0]} {name}": row.tolist() for name, row in zip(model.species, values)}
 
     def evaluate(self, model: GroupModel, options: RunOptions, given: EvaluationOptions) -> NoReturn:
-        """Refuse: every species of a group has a model of its own, which is measured."""
+        """Refuse: every species of a group has its own model to evaluate."""
         raise OptionError(
             "'sdm evaluate' measures the model of one species: give that of a species of the group, such as "
             "results/Species/Species.npz"
         )
 
     def evaluation_lines(self, numbers: Numbers) -> list[str]:
-        """Return no lines, as there are no evaluations."""
+        """Return no lines, because there are no evaluations."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Everything that a run leaves behind of the group of its species: the file, tables, pictures, maps and a page."""
+"""Outputs of the group of a run: model file, tables, figures, maps and a page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ from sdm.report.results import GROUP, Results
 from sdm.storage.files import safe_names
 from sdm.types import Numbers
 
-FEW_SPECIES = 5  # below which axes are hardly those of a group
+FEW_SPECIES = 5  # fewest species for a group
 
 
 def write_group(
@@ -58,7 +58,7 @@ def write_group(
     style_folder(folder)
     write_run(GroupTask(), options, folder, command)
     numbers = {"kind": model.kind, **group_numbers(model), "versions": versions(), "files": files}
-    numbers["folders"] = safe_names(model.species)  # of the species, beside this one: the page links to them
+    numbers["folders"] = safe_names(model.species)  # folders of the species, to which the page links
     numbers["warnings"] = group_warnings(model)
     files["numbers"] = f"{GROUP}.json"
     if options.output.report:
@@ -87,7 +87,7 @@ def group_numbers(model: GroupModel) -> Numbers:
 
 
 def group_warnings(model: GroupModel) -> list[str]:
-    """Return what could mislead whoever reads the axes of a group."""
+    """Return warnings about the interpretation of the axes."""
     found, count = [], len(model.species)
     if count < FEW_SPECIES:
         found.append(
@@ -113,7 +113,7 @@ def group_warnings(model: GroupModel) -> list[str]:
 
 
 def draw_group(results: Results, paper: Paper) -> Files:
-    """Draw the biplot, the curves and the path of strengths from their tables; return the names of the pictures."""
+    """Draw the biplot, the curves and the path of strengths from their tables; return the names of the files."""
     charts, strengths = group_charts(results), results.table("path")
     write_charts(charts, results.folder, paper)
     files: Files = {what: f"{name}.svg" for name, what in CHART_FILES.items() if name in charts}
@@ -125,7 +125,7 @@ def draw_group(results: Results, paper: Paper) -> Files:
 
 
 def _write_maps(model: GroupModel, stack: Stack, to: Destination, area: StudyArea | None) -> None:
-    """Write the maps of the axes, one by one and as colours, with their pictures."""
+    """Write the maps of the axes, separately and as a colour composite, with their figures."""
     folder, files, options, progress = to.folder, to.files, to.options, to.progress
     word = options.predict.extrapolation
     how = MapPass("clamp" if word in BOTH else word, area, options.threads, progress)
@@ -140,7 +140,7 @@ def _write_maps(model: GroupModel, stack: Stack, to: Destination, area: StudyAre
 
 
 def draw_axis_maps(folder: Path, files: Files, titles: Sequence[str], paper: Paper) -> Files:
-    """Draw the maps of the axes, one by one and as colours; return the names of the pictures."""
+    """Draw the maps of the axes, separately and as a colour composite; return the names of the files."""
     from sdm.report.figures.maps.drawn import draw_axes, draw_colours
 
     maps = {title: folder / files[f"map of axis {k}"] for k, title in enumerate(titles, start=1)}

@@ -1,4 +1,4 @@
-"""The page of a group of species on shared axes: what axes are, how much they explain, and who is near to whom."""
+"""The page of a group of species on shared axes: axes, explained shares, and similarity of species."""
 
 from pathlib import Path
 from typing import ClassVar, cast
@@ -40,11 +40,11 @@ RESULTS = GroupResults
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-MOST_ROWS = 10  # axes that are listed
+MOST_ROWS = 10  # largest number of axes in the table
 
 
 def group_figures(results: Results) -> list[KeyFigure]:
-    """Return the figures: species and sites, how many axes they share, and how exact the fit is."""
+    """Return the figures: species and sites, number of axes, and the certificate."""
     n, explained = results.numbers, column(results.table("axes"), "explained")
     count = min(3, len(explained))
     supported = number(n.get("supported"))
@@ -64,7 +64,7 @@ def group_figures(results: Results) -> list[KeyFigure]:
 
 
 def axes_section(results: Results) -> Context:
-    """Return the axes, with how much each explains."""
+    """Return the axes with their explained shares."""
     rows = results.table("axes")
     shown = rows[:MOST_ROWS]
     names = [f"Axis {row['axis']}" for row in shown]
@@ -75,7 +75,7 @@ def axes_section(results: Results) -> Context:
 
 
 def strength_section(results: Results) -> Context | None:
-    """Return the fits along the path of strengths, and their picture."""
+    """Return the fits along the path of strengths, and their figure."""
     rows = results.table("path")
     if not rows:
         return None
@@ -91,7 +91,7 @@ def axis_curves(results: Results) -> Context | None:
 
 
 def biplot_section(results: Results) -> Context | None:
-    """Draw the biplot of the first two axes; with one axis, the species along it."""
+    """Draw the biplot of the first two axes; with one axis, the slopes of the species."""
     rows, explained = results.table("species axes"), column(results.table("axes"), "explained")
     if not rows or not explained:
         return None
@@ -102,13 +102,13 @@ def biplot_section(results: Results) -> Context | None:
 
 
 def axis_map_section(results: Results) -> Context | None:
-    """Return the pictures of the axes in colours, and one by one."""
+    """Return the figures of the axes: the colour composite and separate maps."""
     colours, each = (sections.image(results, key) for key in ("colours picture", "axes picture"))
     return {"colours": colours, "each": each} if colours or each else None
 
 
 def species_section(results: Results) -> Context | None:
-    """Return every species with its shares, its nearest relatives, and where its own page is."""
+    """Return every species with its shares, the most similar species, and its page."""
     near = rows_by(results.table("relatives"), "species")
     folders = results.tree("folders")
     rows = []

@@ -1,7 +1,6 @@
-"""Tables of a group of species on shared axes as rows, and charts from the stored tables: pages and pictures show the
-same.
+"""Tables of a group of species on shared axes, and charts from the stored tables, shared by pages and figures.
 
-In the biplot species are arrows along two axes, sites are points, and names stand where there is room for them.
+In the biplot species are arrows, sites are points, and names are shown where there is space.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +22,12 @@ PATH = ("strength", "penalty", "rank", "loss", "held_out", "held_out_se", "gap",
 
 
 def axis_name(k: int) -> str:
-    """Return what an axis is called, counted from 1."""
+    """Return the name of an axis, counted from 1."""
     return f"axis {k + 1}"
 
 
 def axis_rows(model: GroupModel) -> list[Row]:
-    """Return one row per axis: how much it explains, alone and with those before it, and the range of the sites."""
+    """Return one row per axis: its explained share, the cumulative share, and the range of the sites."""
     total = np.cumsum(model.explained)
     return [
         {
@@ -43,7 +42,7 @@ def axis_rows(model: GroupModel) -> list[Row]:
 
 
 def species_axis_rows(model: GroupModel) -> list[Row]:
-    """Return one row per species: its records, what it shares and what is its own, and its slope along every axis."""
+    """Return one row per species: its records, shared and species-specific variance, and slopes along the axes."""
     own = own_shares(model)
     return [
         {
@@ -58,7 +57,7 @@ def species_axis_rows(model: GroupModel) -> list[Row]:
 
 
 def relative_rows(model: GroupModel, most: int = RELATIVES) -> list[Row]:
-    """Return the nearest relatives of every species, nearest first; none where no axis tells species apart."""
+    """Return the most similar species of every species in decreasing order; empty without axes."""
     return [
         {"species": name, "relative": other, "correlation": alike}
         for name in (model.species if model.rank else ())
@@ -91,7 +90,7 @@ def strength_rows(meta: Numbers) -> list[Row]:
 
 
 def site_rows(model: GroupModel, axes: int) -> list[Row]:
-    """Return (some of) the sites with their environment and their places on the first axes."""
+    """Return (some of) the sites with their environment and their scores on the first axes."""
     sites = known_sites(model)
     if sites is None or not model.rank:
         return []
@@ -117,12 +116,12 @@ GROUP_TABLES: tuple[Artefact[GroupModel], ...] = (
 
 
 MOST_BARS = 20
-CURVED = 3  # axes whose curves are drawn together
-CHART_FILES = {"biplot": "biplot", "axis_curves": "curves picture"}  # what the files of charts are
+CURVED = 3  # axes in one chart
+CHART_FILES = {"biplot": "biplot", "axis_curves": "curves picture"}  # content of the chart files
 
 
 def group_charts(results: Results) -> dict[str, Sequence[Chart]]:
-    """Return the charts of a group by the names of their files: the biplot, or the species along the only axis, and the
+    """Return the charts of a group by the names of their files: the biplot, or the slopes along the only axis, and the
     curves of the axes."""
     species, explained = results.table("species axes"), column(results.table("axes"), "explained")
     found: dict[str, Sequence[Chart]] = {}
@@ -135,7 +134,7 @@ def group_charts(results: Results) -> dict[str, Sequence[Chart]]:
 
 
 def curve_charts(rows: list[StoredRow]) -> list[LineChart | ColumnChart]:
-    """Return one chart per variable with the curves of the first axes; variables that do nothing have none."""
+    """Return one chart per variable with the curves of the first axes; variables without effect have none."""
     charts = list[LineChart | ColumnChart]()
     shown = [row for row in rows if int(row["axis"]) <= CURVED]
     for variable, own in rows_by(shown, "variable").items():
@@ -159,7 +158,7 @@ def _columns(rows: list[StoredRow], axes: range) -> Array:
 
 
 def place_bars(rows: list[StoredRow]) -> BarChart:
-    """Return the places of species on the only axis as bars; of many the farthest from the middle."""
+    """Return the slopes of species along the only axis as bars; the largest ones of many species."""
     ranked = sorted(rows, key=lambda row: -abs(number(row.get(axis_name(0))) or 0.0))[:MOST_BARS]
     ranked.sort(key=lambda row: -(number(row.get(axis_name(0))) or 0.0))
     label = "Slope along axis 1 (nats per standard deviation)"
@@ -168,19 +167,19 @@ def place_bars(rows: list[StoredRow]) -> BarChart:
     return BarChart("Species along axis 1", label, names, [Bars(label, values)], species=True)
 
 
-LONGEST = 26  # letters of a name
+LONGEST = 26  # characters of a name
 MOST_NAMES = 60
-LETTER, LINE = 0.0131, 0.030  # width of a letter and height of a line, as shares of the side of the plot
-SHORTEST = 0.15  # of the way to the edge, of an arrow with a name: shorter ones lie on one another
-FAR = 0.86  # how far the longest arrow goes, as a share of the way to the edge
-ALONE = 3.0  # deviations to either side, where no site is known
+LETTER, LINE = 0.0131, 0.030  # width of a character and height of a line, relative to the side of the plot
+SHORTEST = 0.15  # smallest length of an arrow with a name, relative to the axis: shorter ones overlap
+FAR = 0.86  # length of the longest arrow, relative to the axis
+ALONE = 3.0  # range of the axes in standard deviations, without known sites
 
 
 def biplot(names: Sequence[str], places: Array, sites: Array, explained: Sequence[float]) -> Biplot:
     """Return the biplot of species (`places`, (axes, species)) and sites ((axes, sites)) on the first two axes.
 
-    Both directions have one scale, so that angles between arrows are those of the responses. All arrows are stretched
-    by one factor: the longest nearly reaches the edge.
+    Both axes have one scale, so that angles between arrows are angles between responses. All arrows are scaled by one
+    factor, so that the longest nearly reaches the edge.
     """
     tips, dots = places[:2], sites[:2]
     reach = 1.08 * float(np.quantile(np.abs(dots), 0.995)) if dots.size else ALONE
@@ -202,8 +201,8 @@ def biplot(names: Sequence[str], places: Array, sites: Array, explained: Sequenc
 
 
 def _named(names: Sequence[str], tips: Array, reach: float) -> list[NamedTip]:
-    """Return the species whose names are shown, with the longest arrows first: no name lies on another, or runs out of
-    the plot. `tips` are shares of the way to the edge."""
+    """Return the species with names, in order of the length of their arrows, so that names do not overlap or leave the
+    plot. `tips` are relative to the axis."""
     taken: list[tuple[float, float, float, float]] = []
     out = []
     for s in np.argsort(-np.hypot(*tips), kind="stable").tolist():

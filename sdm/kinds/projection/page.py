@@ -25,7 +25,7 @@ from sdm.report.results import Results, number
 
 
 class ProjectionResults(Results):
-    """The results of a projection, which has a page of its own."""
+    """The results of a projection."""
 
     has_seed: ClassVar[bool] = False
 
@@ -41,7 +41,7 @@ class ProjectionResults(Results):
 
     @property
     def algorithm(self) -> str:
-        """The values of the maps, and the rule of presence."""
+        """The values of the maps, and the threshold of presence."""
         n = self.numbers
         rule = f"; threshold of presence: {n['rule']}" if n.get("rule") else ""
         return f"{_SCALES.get(str(n.get('scale')), n.get('scale'))} of a fitted model on the layers of scenarios{rule}"
@@ -60,13 +60,13 @@ RESULTS = ProjectionResults
 
 
 def projection_subject(results: Results) -> str:
-    """Return what the page is of."""
+    """Return the subject of the page."""
     count = len(stored_projection(results).scenarios)
     return f"projection to {count} scenario{'' if count == 1 else 's'}"
 
 
 def projection_figures(results: Results) -> list[KeyFigure]:
-    """Return the figures: suitable area today, how it changes, and how much is extrapolated."""
+    """Return the figures: suitable area in the reference, its change, and extrapolation."""
     stored = stored_projection(results)
     cases, reference, count = stored.scenarios, stored.reference, len(stored.scenarios)
     compared = f"compared with {reference.title}" if reference else "without a reference"
@@ -107,7 +107,7 @@ _OWN = (
 
 
 def draw_projection_again(results: Results, paper: Paper) -> None:
-    """Draw the maps of all scenarios, and what changes, again."""
+    """Draw the maps of all scenarios and of change again."""
     from sdm.report.figures.projection.shifts import draw_projection
 
     draw_projection(results.folder, results.numbers, results.folder, results.name, paper)

@@ -1,4 +1,4 @@
-"""What would go wrong in a run over species, found without fitting."""
+"""Check of a run over species without fitting."""
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def _area(options: RunOptions, stack: Stack, found: Findings) -> StudyArea | Non
 
 
 def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found: Findings) -> Effort | None:
-    """Read the sampling effort once: a damaged file, another grid, negative numbers, nothing but zeros."""
+    """Read the sampling effort: find a damaged file, another grid, negative values, or only zeros."""
     effort = make_effort(options, stack, group)
     if effort is None:
         return None
@@ -100,7 +100,7 @@ def _check_others(
     options: RunOptions,
     found: Findings,
 ) -> None:
-    """Look the background and test files up in the layers."""
+    """Look up the background and test files in the layers."""
     given = background_points(options, group)
     if given is not None:
         grouped = options.background.kind == GROUP_WORD
@@ -108,7 +108,7 @@ def _check_others(
         what = "sites of the target group" if grouped else "usable background points"
         found.facts += given.notes_beside if given.source != options.occurrences.file else []
         found.facts.append(f"{given.source}: {len(points):,} {what}")
-        if not grouped:  # of a group, several records in a cell are what is expected
+        if not grouped:  # several records of a target group in one cell are expected
             found.warnings += points.notices
     if options.test.file is not None:
         sites = read_survey(options, options.test.file)

@@ -1,4 +1,4 @@
-"""A model of one species on records that it has not seen."""
+"""Evaluation of a species model at independent records."""
 
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from sdm.types import Array, Numbers
 
 
 def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions) -> Numbers:
-    """Measure a model on records, compared with absences where there are any, else with background."""
+    """Measure a model at records, compared with absences, if any, else with background."""
     own, layers, truth = options.occurrences, options.layers, given.truth
     if given.absences is not None and given.background is not None:
         raise OptionError("give --absences or --background, not both: presences are compared with one of them")
@@ -56,7 +56,8 @@ def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions
 
 
 def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
-    """Return the records of the species that was asked for, or else of the model's; a file of one needs neither."""
+    """Return the records of the requested species, or of the species of the model; a file of one species needs no
+    name."""
     known, own = records.species_names, str(model.meta.get("species"))
     check_species([] if wanted is None else [wanted], known, records.source)
     if wanted is None and len(known) > 1 and own not in known:
@@ -69,7 +70,7 @@ def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occur
 def _others(
     stack: Stack, records: Occurrences, given: EvaluationOptions, crs: str | None, notices: list[str]
 ) -> tuple[Array, str]:
-    """Return the values at the points that presences are compared with, and which kind of points that is."""
+    """Return the values at the points of comparison, and their type."""
     background = given.background
     absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
     if given.absences is not None:
@@ -89,7 +90,7 @@ def _others(
 
 
 def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> float:
-    """Return the correlation of the prediction with the true suitability, over cells drawn at random."""
+    """Return the correlation of the prediction with the true suitability, over random cells."""
     known = open_stack(truth)
     if (known.width, known.height) != (stack.width, stack.height):
         sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
@@ -104,7 +105,7 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
 def _from_tables(
     model: Model, options: RunOptions, given: EvaluationOptions, notices: list[str]
 ) -> tuple[Array, Array, str]:
-    """Take the variables from the columns of the files; `notices` get what is to be said of them."""
+    """Take the variables from the columns of the files; add messages to `notices`."""
     background, species = given.background, given.species
     if background is not None and background.isdigit():
         hint = "needs --layers to draw points from; or give a table of background"

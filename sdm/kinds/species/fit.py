@@ -1,4 +1,4 @@
-"""One species: divide its records, fit, test, and gather every number, curve and threshold."""
+"""Fit of one species: partition, fit, tests, and all numbers, curves and thresholds."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -57,14 +57,14 @@ class MeasuredSpecies(AssessedModel[SpeciesFit]):
 
     options: RunOptions
     omission: list[dict[str, float]]  # omission and area against the cumulative threshold
-    roc: list[dict[str, float]]  # the same against thresholds on the map's scale, closely enough to draw
+    roc: list[dict[str, float]]  # the same against thresholds on the scale of the map, at a resolution for charts
     profiles: list[Profile] = field(default_factory=list)
 
 
 def plan_species(prepared: SpeciesPrepared, name: str, options: RunOptions) -> RecordPlan:
-    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
+    """Divide the records of one species; raise for invalid folds and pairs before any work.
 
-    Where variables were left out, folds depend on all of them.
+    If variables were dropped, folds depend on all of them.
     """
     table, points = prepared.tables[name], prepared.tests.get(name)
     if table.n_presences < 2:
@@ -83,7 +83,7 @@ def fit_species(
     prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None = None
 ) -> SpeciesFit:
     """Fit one species, and find its thresholds."""
-    with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
+    with going_on(progress, "dividing the records"):  # blocks from variograms take a while
         plan = plan_species(prepared, name, options)
     table, test, places = plan.table, None, None
     if plan.test is not None:
@@ -113,7 +113,7 @@ def measure_species(
     options: RunOptions,
     progress: Progress | None = None,
 ) -> MeasuredSpecies:
-    """Measure a fitted species, also on the sites of a survey."""
+    """Measure a fitted species, including the sites of a survey."""
     table, model, fitted, chosen = fit.table, fit.model, fit.fitted, _chosen_options(fit, options)
     survey, group = prepared.surveys.get(fit.name), prepared.group
     single = species_estimator(chosen, table.categorical)
@@ -153,13 +153,13 @@ def measure_species(
 
 
 def _chosen_options(fit: SpeciesFit, options: RunOptions) -> RunOptions:
-    """Return the options with the settings that the fit chose, so that fits to one variable need not choose again."""
+    """Return the options with the selected settings, for fits to one variable."""
     chosen = method_of(options).chosen(fit.fitted, options)
     return options.with_values(fit=chosen) if chosen else options
 
 
 def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None") -> Numbers:
-    """Return everything that was measured, for the file of numbers."""
+    """Return all measures, for the file of numbers."""
     numbers = fit.numbers | assessed.as_dict() | {"warnings": list(fit.table.warnings)}
     numbers["certificate"] = fit.model.meta["certificate"]
     numbers["thresholds"] = {t.key: _threshold_numbers(t, fit.model) for t in fit.thresholds}
@@ -173,7 +173,7 @@ def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None")
 
 
 def _contributions(fitted: Any, options: RunOptions) -> list[Contribution]:
-    """Divide the gain of a model among its variables."""
+    """Partition the gain of a model among its variables."""
     if options.test.contribution == "shares":
         return percent_contribution(fitted.problem_, fitted.coef_)
     return contribution_by_steps(fitted.problem_, options.fit.max_iterations or ROUNDS)
@@ -187,7 +187,7 @@ def fit_variables(
 
 
 def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model:
-    """Add to a model where it came from."""
+    """Add the origin of the data to a model."""
     variables = name_categories(model.variables, table.levels, table.titles)
     record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
     record["sampling"] = table.sampling
@@ -199,7 +199,7 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
 def _measure(table: SampleTable, fitted: SpeciesEstimator, model: Model, test: Array | None) -> tuple[Numbers, Curve]:
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.domain_
-    # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
+    # Predicted, not taken from the solution: presences are part of the domain and must be exactly equal to themselves.
     columns = [domain.spread(v, a.values)[: domain.n_base] for v, a in enumerate(domain.variables)]
     raw_domain = model.predict_columns(columns, "raw")
     raw = model.predict(table.presence, "raw")
@@ -244,8 +244,8 @@ def _measure(table: SampleTable, fitted: SpeciesEstimator, model: Model, test: A
 def _profiles(
     table: SampleTable, model: Model, single: RunOptions | None, options: RunOptions, progress: Progress | None
 ) -> list[Profile]:
-    """Compute every variable's curves; a constant variable has none of its own, nor has one of a model on shared axes a
-    curve of a model that knows it alone (`single` None)."""
+    """Compute the curves of every variable. Constant variables have no model of their own, and models on shared axes
+    have no models of single variables (`single` None)."""
     scale, clamp = options.output.curve_scale(options.predict.scale), options.predict.clamped
     out = []
     for v in step_by_step(varying(model), progress, "response curves"):
@@ -257,7 +257,7 @@ def _profiles(
 
 
 def _threshold_numbers(threshold: Threshold, model: Model) -> Numbers:
-    """Return what is known of a threshold; what tests give is None without tests."""
+    """Return the numbers of a threshold; None for test measures without tests."""
     names = ("name", "raw", "cumulative", "area", "training_omission", "test_omission", "binomial")
     known = {name: getattr(threshold, name) for name in names}
     known |= {name: None for name in names[-2:] if np.isnan(known[name])}

@@ -1,4 +1,4 @@
-"""From files to tables: what each species is fitted on, with one pass over the layers."""
+"""Tables for the fits of species, from files, with one pass over the layers."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,25 +42,25 @@ from sdm.types import AnyArray
 if TYPE_CHECKING:
     from sdm.kinds.species.methods.axes import GroupFits
 
-RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
+RANDOM_CELLS = 2000  # in addition to the sites of a target group, for shared axes
 
 
 @dataclass
 class SpeciesPrepared(Prepared):
-    """What a run over species works on; `tables` are `SampleTable`."""
+    """Inputs of a run over species; `tables` are `SampleTable`."""
 
     by_model: ClassVar[tuple[str, ...]] = (*Prepared.by_model, "tests", "surveys", "areas")
 
     tests: dict[str, CleanPoints] = field(default_factory=dict)  # test records of a species
-    surveys: dict[str, Survey] = field(default_factory=dict)  # sites of test records, where absences are among them
-    areas: dict[str, StudyArea] = field(default_factory=dict)  # where they are drawn around records
+    surveys: dict[str, Survey] = field(default_factory=dict)  # sites of test records, if there are absences
+    areas: dict[str, StudyArea] = field(default_factory=dict)  # study areas around records
     effort: Effort | None = None
-    around: Background | None = None  # random cells beside a target group, for shared axes
-    group: "GroupFits | None" = None  # the axes that all species share
+    around: Background | None = None  # random cells in addition to a target group, for shared axes
+    group: "GroupFits | None" = None  # the axes of all species
 
     @property
     def common(self) -> list[str] | None:
-        """The axes: the results of every species depend on them."""
+        """The identity of the axes: the results of every species depend on them."""
         return None if self.group is None else self.group.identity
 
     def area_of(self, species: str) -> StudyArea | None:
@@ -69,7 +69,7 @@ class SpeciesPrepared(Prepared):
 
 
 def arrange(prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
-    """Return the inputs with some of the variables of one species, in the order that is given."""
+    """Return the inputs with some of the variables of one species, in the given order."""
     table = prepared.tables[name]
     columns = [table.names.index(variable) for variable in variables]
     tests, surveys = dict(prepared.tests), dict(prepared.surveys)
@@ -91,24 +91,24 @@ def prepare_species(options: RunOptions) -> SpeciesPrepared:
 
 
 def has_cells(options: RunOptions) -> bool:
-    """Whether the domain of a run is cells, of layers or of a window, and no table of samples."""
+    """Whether the domain of a run is cells (of layers or a window), not a table of samples."""
     files = options.layers.files
     return options.layers.bounds is not None or bool(files and not is_swd(files))
 
 
 def given_crs(options: RunOptions) -> str | None:
-    """Return the coordinate system of records, where the options say one."""
+    """Return the coordinate system of records in the options."""
     return None if options.occurrences.crs == NO_CRS else options.occurrences.crs
 
 
 def read_records(options: RunOptions, file: str) -> Occurrences:
-    """Read an occurrence file under the run's options; recorded absences are left out."""
+    """Read an occurrence file with the options of the run, without recorded absences."""
     records = read_survey(options, file)
     return records.leave_out(records.absent, "that record an absence")
 
 
 def read_survey(options: RunOptions, file: str) -> Occurrences:
-    """Read a file of presences, and absences where there are any, under the run's options."""
+    """Read a file of presences, and absences if it has any, with the options of the run."""
     own = options.occurrences
     wanted = [name for name in (own.uncertainty_column, options.test.fold_column) if name]
     records = read_occurrences(
@@ -126,7 +126,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
 
 
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
-    """Read the records of the target group, if one is used: by default all species of the occurrence file."""
+    """Read the records of the target group, if one is used; by default all species of the occurrence file."""
     if not options.background.uses_group:
         return None
     file = options.background.target_group
@@ -141,7 +141,7 @@ def read_group(options: RunOptions, records: Occurrences | None = None) -> Occur
 
 
 def check_group(names: Sequence[str], source: str) -> None:
-    """Raise for a target group that is the species itself: it says nothing of where people looked."""
+    """Raise for a target group that is only the species itself, which contains no information on effort."""
     if len(names) < 2:
         raise OptionError(
             f"a target group of one species says nothing, and {Path(source).name} holds only '{names[0]}': give the "
@@ -150,17 +150,17 @@ def check_group(names: Sequence[str], source: str) -> None:
 
 
 def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
-    """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
+    """Return the points of the background, if it is not drawn: the file of the user, or the target group."""
     file, own = options.background.file, options.occurrences
-    if file is not None:  # it needs no species
+    if file is not None:  # without a species
         rules = RowRules(most_bad=own.max_bad_rows)
         return read_occurrences(file, crs=given_crs(options), named=(None, own.x_column, own.y_column), rules=rules)
     return group if options.background.kind == GROUP_WORD else None
 
 
 def open_species_layers(options: RunOptions, records: Occurrences | None, *, refuse: bool = True) -> Stack:
-    """Open the layers of a run over species as `open_layers` does, with variables of place where they are wanted; or
-    lay the window of a point pattern over the records."""
+    """Open the layers of a run over species as `open_layers` does, with coordinates as variables if requested; or
+    create the window of a point pattern around the records."""
     own = options.layers
     if own.bounds is not None:
         if records is None:
@@ -253,7 +253,7 @@ def _cell_table(
 def clean_located(
     located: Located, values: np.ndarray, options: RunOptions, effort: Effort | None
 ) -> tuple[dict[str, CleanPoints], Ledger]:
-    """Clean records whose cells and values are known, as the options say."""
+    """Clean records with known cells and values, as the options require."""
     own = options.occurrences
     return finish_cleaning(
         located,
@@ -281,7 +281,7 @@ def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
 
 
 def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> None:
-    """Look the test records up; a file of one species tests the one species of the run, whatever either is called."""
+    """Look up the test records; a file of one species tests the only species of the run, whatever their names."""
     stack = cast("Stack", prepared.stack)
     try:
         records = read_survey(options, file)
@@ -306,7 +306,7 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
 def _surveys(
     records: Occurrences, stack: Stack, area: StudyArea | None, suspicion: Suspicion | None
 ) -> dict[str, Survey]:
-    """Look up the sites of every species that has absences; each visit counts, several in one cell too."""
+    """Look up the survey sites of every species with absences; each visit counts, even several in one cell."""
     if not records.absent.any():
         return {}
     here, away = (
@@ -321,7 +321,7 @@ def _surveys(
 
 
 def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
-    """Take presences and background from tables that hold the variables already."""
+    """Take presences and background from tables that contain the variables."""
     needing = {
         "test.file": (options.test.file, "use test.percent or test.folds with tables"),
         "project.scenarios": (options.project.scenarios, "use 'sdm project' afterwards"),
@@ -376,7 +376,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
 
 
 def _with_region(table: SampleTable, options: RunOptions) -> SampleTable:
-    """Return a table that knows where its places are, for features of place."""
+    """Return a table with coordinates for spatial features."""
     if not options.fit.spatial:
         return table
     x, y = (np.concatenate(pair) for pair in zip(*((x, y) for _, x, y in table.points())))
@@ -391,8 +391,8 @@ def _read_table(
     like: Collection[str] = (),
     filtered: bool = True,
 ) -> Swd:
-    """Read a table of samples; if it is alone, it must hold background too. `like` are the variables of another.
-    Filters are of records: a table of background is not `filtered`."""
+    """Read a table of samples; a single table must contain background. `like` are the variables of another table.
+    Filters apply to records only: a table of background is not `filtered`."""
     hint = (
         "no layers were given: give a folder of them, or a table of background points, after the occurrence file; for "
         "a density of the points themselves, without layers, give their window as --bounds xmin,ymin,xmax,ymax"

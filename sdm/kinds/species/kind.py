@@ -39,7 +39,7 @@ IN_SUMMARY = (
     "training_presences", "features_with_weight", "regularized_gain", "gain", "auc_train", "log_loss_train",
     "auc_test", "log_loss_test", "entropy", "gap",
 )  # fmt: skip
-SINGLE_KNOTS = 50  # of models of one variable, for its gain: four times faster than all, and within 0.01 nats
+SINGLE_KNOTS = 50  # of models of one variable: four times as fast as all, and gains differ by less than 0.01 nats
 IN_SUMMARY_OF_FOLDS = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
 
 
@@ -69,13 +69,13 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
     evaluate = staticmethod(evaluate_species)
 
     def check_model(self, options: RunOptions) -> None:
-        """Raise for options that the method or its estimator refuses."""
+        """Raise for invalid options of the method or its estimator."""
         method = method_of(options)
         method.check(options.fit)
         method.estimator(options, []).check_options()
 
     def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
-        """Fit the axes that all species share, or read those of an earlier run."""
+        """Fit the axes of all species, or read those of an earlier run."""
         if not options.fit.shares_axes:
             return prepared
         from sdm.kinds.species.methods.shared import gather_axes
@@ -83,7 +83,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         return gather_axes(prepared, options, progress)
 
     def fits_together(self, options: RunOptions) -> bool:
-        """Whether species share axes that are fitted in this run."""
+        """Whether this run fits axes that species share."""
         return options.fit.shares_axes and options.fit.axes is None
 
     def check_tuning(self, options: RunOptions) -> None:
@@ -91,7 +91,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         method_of(options).check_tuning()
 
     def check_gathered(self, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
-        """Raise if there are no axes that the species could share."""
+        """Raise if the species have no axes to share."""
         if options.fit.shares_axes:
             from sdm.kinds.species.methods.shared import check_gathered
 
@@ -112,7 +112,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         return arrange(prepared, name, [one for one in prepared.tables[name].names if one in variables])
 
     def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> SpeciesEstimator:
-        """Return a maxent model of the options with a few knots; of other models, one with default features."""
+        """Return a maxent model of the options with few knots; for other models, one with default features."""
         fit = options.fit
         if not method_of(options).single_problem:
             fit = FitOptions(multiplier=fit.multiplier, entropy=fit.entropy)
@@ -120,7 +120,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         return species_estimator(options.model_copy(update={"fit": fit}), categorical)
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
-        """Return the options with one species; axes that species share need all of them."""
+        """Return the options with one species; shared axes need all of them."""
         if self.fits_together(options):
             return options
         return options.with_values(occurrences={"species": [name]})
@@ -138,7 +138,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         return {key: numbers.get(key) for key in IN_SUMMARY} | {key: mean.get(key) for key in IN_SUMMARY_OF_FOLDS}
 
     def table_columns(self, model: Model, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
-        """Return the one column, called after its scale."""
+        """Return the only column, named after its scale."""
         return {scale or model.scale: values[0].tolist()}
 
     def map(self, model: Model, stack: Stack, output: Path, given: MapOptions) -> MapResult:

@@ -1,4 +1,4 @@
-"""Everything that a run leaves behind for one species, and its maps."""
+"""Outputs of a species model, and its maps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from sdm.types import Array, Progress, Row
 
 
 def write_species(measured: MeasuredSpecies, prepared: SpeciesPrepared, to: Destination) -> list[str]:
-    """Write the model of one species, its pictures and other maps into a folder; return notes."""
+    """Write the model of one species, its figures and other maps into a folder; return notes."""
     model, structure, predict = measured.fit.model, measured.fit.added.structure, to.options.predict
     write_assessment(measured, model, prepared.stack, to)
     if prepared.areas:
@@ -61,7 +61,7 @@ def write_species(measured: MeasuredSpecies, prepared: SpeciesPrepared, to: Dest
 
 
 def _sample_rows(measured: MeasuredSpecies) -> list[Row]:
-    """Return the predictions at training and test records, under the names that Java Maxent gives them."""
+    """Return the predictions at training and test records, with the column names of Java Maxent."""
     fit = measured.fit
     samples = [("train", fit.table.presence, fit.table.presence_x, fit.table.presence_y)]
     if fit.test is not None and fit.test_xy is not None:
@@ -76,7 +76,7 @@ def _sample_rows(measured: MeasuredSpecies) -> list[Row]:
 
 
 def _background_rows(measured: MeasuredSpecies) -> list[Row]:
-    """Return the predictions at the background points, if they are wanted, under the names of Java Maxent."""
+    """Return the predictions at the background points, if requested, with the column names of Java Maxent."""
     if not measured.options.output.background_predictions:
         return []
     table, model = measured.fit.table, measured.fit.model
@@ -87,12 +87,12 @@ def _background_rows(measured: MeasuredSpecies) -> list[Row]:
 
 
 def _of_structure(rows: Callable[[Structure], list[Row]]) -> Callable[[MeasuredSpecies], list[Row]]:
-    """Return the rows of a structural model; other models have none."""
+    """Return the rules of a structural model; other models have none."""
     return lambda measured: [] if measured.fit.added.structure is None else rows(measured.fit.added.structure)
 
 
 def _penalty_rows(structure: Structure) -> list[Row]:
-    """Return the penalties that a structural model was tried with, the best first."""
+    """Return the penalties that a structural model compared, the best first."""
     return [
         {
             "lambda": tried.lam,
@@ -120,7 +120,7 @@ SPECIES_TABLES: tuple[Artefact[MeasuredSpecies], ...] = (
 
 
 def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, files: Files) -> list[str]:
-    """Write where the density is not zero as polygons; return what is to be said of them."""
+    """Write the cells with positive density as polygons; return a note."""
     path = raster.with_name(f"{raster.stem}_range.gpkg")
     measured.numbers["range"], dropped = write_range(raster, path, species=measured.name, min_patch=min_patch)
     files["range"] = path.name
@@ -131,7 +131,7 @@ def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, file
 
 
 def _write_other_maps(measured: MeasuredSpecies, prepared: SpeciesPrepared, raster: Path, to: Destination) -> None:
-    """Write the map of presence and absence, unless it was made with the map, and maps of the replicates."""
+    """Write the map of presence and absence, unless it exists, and maps of the replicates."""
     model, replicates, stack = measured.fit.model, measured.assessed.replicates, cast("Stack", prepared.stack)
     predict, tags = to.options.predict, {"species": measured.name}
     given = MapOptions.of_run(to.options, prepared.area_of(measured.name), to.progress)
@@ -146,7 +146,7 @@ def _write_other_maps(measured: MeasuredSpecies, prepared: SpeciesPrepared, rast
 
 
 def write_shared(prepared: SpeciesPrepared, to: Destination) -> None:
-    """Write what all species share: the background, unless each has its own, and effort that was estimated."""
+    """Write the common files of all species: the background, unless each has its own, and estimated effort."""
     if prepared.tables and not prepared.areas:
         write_background(next(iter(prepared.tables.values())), prepared, to)
     _write_effort(prepared, to)
@@ -155,14 +155,14 @@ def write_shared(prepared: SpeciesPrepared, to: Destination) -> None:
 
         typed = to.folder / "command.txt"  # of the run
         command = typed.read_text(encoding="utf-8").strip() if typed.is_file() else ""
-        with staging(to.folder / GROUP, overwrite=True) as stage:  # whole or not at all, whatever ends the run
+        with staging(to.folder / GROUP, overwrite=True) as stage:  # written atomically
             inside = Destination(stage, to.options)
             write_group(prepared.group.model, prepared.stack, inside, area=prepared.study_area, command=command)
         to.files["group"] = f"{GROUP}/{inside.files.get('page', inside.files['numbers'])}"
 
 
 def write_background(table: SampleTable, prepared: SpeciesPrepared, to: Destination) -> None:
-    """Write the background points, which are cells of layers; where all cells are background, there is no need."""
+    """Write the background points, which are cells of layers; not needed if all cells are background."""
     drawn = to.options.background
     everywhere = drawn.points == "all" and drawn.file is None
     if prepared.stack is None or everywhere or to.options.path.strata is not None:
@@ -176,7 +176,7 @@ def write_background(table: SampleTable, prepared: SpeciesPrepared, to: Destinat
 
 
 def _write_effort(prepared: SpeciesPrepared, to: Destination) -> None:
-    """Write effort that was estimated from a target group as a raster, so that it can be looked at; note its name."""
+    """Write effort that was estimated from a target group as a raster, and register its name."""
     effort, stack = prepared.effort, prepared.stack
     if not isinstance(effort, KernelEffort) or stack is None:
         return
@@ -185,7 +185,7 @@ def _write_effort(prepared: SpeciesPrepared, to: Destination) -> None:
         part = effort.window(window)
         return [np.where(np.isnan(part), NODATA, part).astype(np.float32)]
 
-    first = replace(stack, layers=stack.layers[:1])  # whatever is read, the band does not depend on it
+    first = replace(stack, layers=stack.layers[:1])  # the band does not depend on it
     tags = {"what": "sampling effort", "from": effort.name, "bandwidth_km": f"{effort.bandwidth:g}"}
     write_rasters(first, [Raster(to.folder / "effort.tif")], bands, [tags])
     write_styles(to.folder / "effort.tif")
@@ -205,7 +205,7 @@ def map_species(
 def map_species_together(
     fits: Sequence[tuple[SpeciesFit, SpeciesPrepared]], options: RunOptions, folder: Path, progress: Progress | None
 ) -> list[ModelMaps]:
-    """Write the maps of several species in one pass over the layers, each into its own folder."""
+    """Write the maps of several species in one pass over the layers, each into its folder."""
     if not options.output.map or any(one.stack is None for _, one in fits):
         return []
     layers = {layer.name: layer for _, one in fits for layer in cast(Stack, one.stack).layers}
@@ -248,7 +248,7 @@ def draw_with_records(
     area: StudyArea | None,
     zeros: bool = False,
 ) -> Files:
-    """Draw the map of a species with its records; `zeros`: whether it has exact zeros."""
+    """Draw the map of a species with its records; `zeros`: whether the map has exact zeros."""
     from sdm.report.figures.maps.drawn import draw_map
     from sdm.report.figures.maps.plan import Marks, suitability
 

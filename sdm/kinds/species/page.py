@@ -28,7 +28,7 @@ from sdm.report.pages.words import (
 from sdm.report.results import REPLICATED, Results, number, rows_of
 from sdm.types import Numbers
 
-KIND = "species"  # in the file of the numbers
+KIND = "species"  # value of `kind` in the file of numbers
 
 
 class SpeciesResults(Results):
@@ -79,11 +79,11 @@ class SpeciesResults(Results):
 
     @property
     def metadata(self) -> Numbers:
-        """Entities of rangeModelMetadata that are particular to Maxent."""
+        """Entities of rangeModelMetadata of Maxent models."""
         n, option = self.numbers, self.option
         classes = str(n.get("classes") or "")
         settings: Numbers = {"featureSet": classes.upper() if classes.isalpha() else n.get("classes")}
-        if not n.get("software"):  # the settings of another program are not known
+        if not n.get("software"):  # settings of other programs are unknown
             by_number = "by the number of presences, as in Java Maxent"
             bias = "; ".join(f"{name}: {text}" for name, text in sampling(self))
             settings |= {
@@ -98,12 +98,12 @@ class SpeciesResults(Results):
         return {"model$algorithms": f"maxent ({self.program})", "model$speciesCount": 1, **maxent}
 
     def presence_rows(self, count: int) -> Sequence[int]:
-        """Return the rows of the presences: they are the last of the training environment."""
+        """Return the rows of the presences: the last rows of the training environment."""
         presences = int(number(self.numbers.get("training_presences")) or 0)
         return range(count - presences, count)
 
     def map_text(self, label: str) -> str:
-        """Return what a picture of the map shows."""
+        """Return the text alternative of the map."""
         return suitability_text(self.title)
 
 
@@ -118,7 +118,7 @@ MOST_AXES = 10
 
 
 def species_figures(results: Results) -> list[KeyFigure]:
-    """Return the figures: records, how well it predicts, and how large the predicted area is; then the others."""
+    """Return the figures: records, accuracy, and predicted area; then the others."""
     n, found = results.numbers, results.tree("cross_validation")
     mean = found["mean"] if isinstance(found.get("mean"), dict) else {}
     folds = len(rows_of(found.get("rows") or found.get("folds")))
@@ -150,7 +150,7 @@ def species_figures(results: Results) -> list[KeyFigure]:
 
 
 def _fitness(results: Results, mean: Context) -> list[KeyFigure]:
-    """Return the measures of prediction beside AUC, those on records that the model has not seen first."""
+    """Return the measures of accuracy other than AUC, those from independent records first."""
     n, found = results.numbers, []
     if (index := number(mean.get("cbi.val.avg"))) is not None:
         found.append(KeyFigure("Boyce index", figure(index, 3), "held-out folds; 0 is random, 1 is best"))
@@ -165,7 +165,7 @@ def _fitness(results: Results, mean: Context) -> list[KeyFigure]:
 
 
 def _area(results: Results) -> list[KeyFigure]:
-    """Return how large the predicted area is: in km² where the run measured it, else as a share."""
+    """Return the predicted area: in km² if the run measured it, and as a share."""
     found, row = results.tree("range"), _threshold(results)
     areas = []
     if found:
@@ -178,14 +178,14 @@ def _area(results: Results) -> list[KeyFigure]:
 
 
 def _threshold(results: Results) -> Context | None:
-    """Return the threshold of the map of presence and absence, or else the one that the live map begins with."""
+    """Return the threshold of the presence/absence map, else the initial one of the live map."""
     rows = results.tree("thresholds")
     row = rows.get(str(results.option("predict.threshold"))) or rows.get("maxsss")
     return row if isinstance(row, dict) else None
 
 
 def omission_section(results: Results) -> Context | None:
-    """Draw omission and predicted area against the cumulative threshold, as Java Maxent does."""
+    """Draw omission and predicted area against the cumulative threshold, as in Java Maxent."""
     rows = results.table("omission")
     if not rows:
         return None
@@ -216,7 +216,7 @@ def structure(results: Results) -> Context | None:
 
 
 def shared_section(results: Results) -> Context | None:
-    """Return what a species shares with its group, and who is nearest to it."""
+    """Return the shared part of the response of a species, and the most similar species."""
     found = results.tree("shared")
     if not found:
         return None
@@ -266,7 +266,7 @@ def species_skill(results: Results) -> Iterator[Caution]:
 
 
 def few_records(results: Results) -> Iterator[Caution]:
-    """Warn of a model of few records."""
+    """Warn of few training records."""
     records = number(results.numbers.get("training_presences"))
     if records is not None and records < FEW_RECORDS:
         rest = ", and the model relies mostly on the other species" if results.tree("shared") else ""

@@ -1,4 +1,4 @@
-"""What a run does about sampling bias: effort, target group, accessible area, thinning, weights of records."""
+"""Sampling bias in a run: effort, target group, accessible area, thinning, weights of records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,14 +20,14 @@ from sdm.types import Numbers
 
 
 def random_share(options: RunOptions, place: bool) -> float:
-    """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
-    they have fewer."""
+    """Return the share of the base measure on random cells; it is smaller with spatial features, which can model the
+    sites."""
     share = options.background.random_share
     return share if share is not None else 0.03 if place else 0.1
 
 
 def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyArea]:
-    """Draw the area around the records of each species that has some within the layers; empty if that is not asked."""
+    """Draw the area around the records of each species with records in the layers; empty if not requested."""
     if options.background.area not in AREA_WORDS:
         return {}
     shape, km = cast(Shape, options.background.area), options.background.buffer or 0.0
@@ -63,14 +63,14 @@ def make_backgrounds(
     effort: Effort | None,
     cells: tuple[np.ndarray, np.ndarray],
 ) -> list[Background]:
-    """Return the background in each study area; empty where an area holds none.
+    """Return the background in each study area; empty if an area has none.
 
-    `points` are the user's own, or the records of the target group, None to draw cells; `cells` are looked up in the
-    same pass over the layers.
+    `points` are points of the user or of the target group, None to draw cells; `cells` are looked up in the same pass
+    over the layers.
     """
     own = options.background
     if own.bias_treatment == "records":
-        effort = None  # it is the records that count by it
+        effort = None  # records are weighted by it instead
     if points is None:
         return sample_backgrounds(
             stack,
@@ -82,7 +82,7 @@ def make_backgrounds(
             lookup_cells=cells,
             threads=options.threads,
         )
-    # A study area of polygons is the same for all, and records outside it are worth a notice.
+    # A study area of polygons is the same for all; records outside it are reported.
     shared = areas[0] if len(areas) == 1 else None
     found = background_from_points(stack, points, study_area=shared, effort=effort, one_per_cell=own.kind == GROUP_WORD)
     if len(areas) == 1:
@@ -94,8 +94,8 @@ def make_backgrounds(
 def weigh(
     options: RunOptions, records: Occurrences, points: CleanPoints, stack: Stack, effort: np.ndarray | None = None
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Return the weights of presences, None if all are equal, and what the user should be told; `effort` is that in
-    their cells, where records count by one over it."""
+    """Return the weights of presences (None if all are equal) and notes; `effort` is the effort in their cells, for
+    weights of 1/effort."""
     own, notes = options.occurrences, tuple[str, ...]()
     weights = None if effort is None else effort.mean() / effort
     if own.record_weights is not None:
@@ -105,7 +105,7 @@ def weigh(
 
 
 def tell(options: RunOptions, effort: Effort | None, background: Background) -> list[str]:
-    """Say what is done about sampling bias, to be read before the results."""
+    """Report the treatment of sampling bias."""
     told = []
     if options.background.kind == GROUP_WORD:
         told.append(f"background: {len(background):,} sites of the target group, one record per cell")
@@ -124,7 +124,7 @@ def tell(options: RunOptions, effort: Effort | None, background: Background) -> 
 def describe(
     options: RunOptions, effort: Effort | None = None, area: StudyArea | None = None, rows: str | None = None
 ) -> Numbers:
-    """Return what was done about sampling bias, for the model file and the results; `rows` is a table of background."""
+    """Return the treatment of sampling bias for the model file and the results; `rows` is a table of background."""
     own, records = options.background, options.occurrences
     source = own.file if rows is None else rows
     said: Numbers = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}

@@ -22,7 +22,7 @@ from sdm.report.results import REPLICATED
 from sdm.types import Numbers
 
 OPENED_FIRST = ("page", "map", "picture", "plots", "path", "model", "numbers")
-_MIXED = "; {%s:.4f} as a mixture with 0.1 %% background"  # finite where the model has exact zeros
+_MIXED = "; {%s:.4f} as a mixture with 0.1 %% background"  # finite if the model has exact zeros
 _CHOSEN = (
     "multiplier {path[%s][multiplier]:.4g}, {path[%s][features]} features, "
     "held-out loss {path[%s][held_out_loss]:.4f} ± {path[%s][standard_error]:.4f}{fitted_%s}"
@@ -145,7 +145,7 @@ def species_info_lines(model: Model, features: int) -> list[str]:
     order = sorted(range(len(names)), key=lambda j: -abs(weights[j]))
     listed = [f"  {weights[j]:>10.4f}  {names[j]}" for j in order]
     values = _model_values(model)
-    if "program" in model.meta:  # fitted by another program, which stores less
+    if "program" in model.meta:  # of another program, which stores less
         lines, total = terminal_lines(FOREIGN, values, FACT), len(listed)
     else:
         lines, total = terminal_lines(MODEL, values, FACT), model.meta.get("n_features", "?")

@@ -1,4 +1,4 @@
-"""The page of a path over strata: the density of the chosen tolerance, and the whole path as pictures."""
+"""The page of a path over strata: the density at the selected tolerance, and figures of the path."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +19,7 @@ class StrataResults(Results):
     record: ClassVar[str] = "record"
 
     def map_text(self, label: str) -> str:
-        """Return what a picture of the map shows."""
+        """Return the text alternative of the map."""
         return suitability_text(self.title)
 
 
@@ -35,7 +35,7 @@ PICTURES = {
 
 
 def strata_figures(results: Results) -> list[KeyFigure]:
-    """Return the figures: records, strata, and the tolerance that was chosen."""
+    """Return the figures: records, strata, and the selected tolerance."""
     n, found = results.numbers, results.tree("strata")
     return [
         KeyFigure("Training records", whole(n.get("training_presences")), f"prior: {found.get('prior')}"),
@@ -47,7 +47,7 @@ def strata_figures(results: Results) -> list[KeyFigure]:
 
 
 def path_section(results: Results) -> Context | None:
-    """Return the pictures of the path."""
+    """Return the figures of the path."""
     known = [(sections.image(results, key), text) for key, text in PICTURES.items()]
     return {"pictures": [pair for pair in known if pair[0]]} if any(picture for picture, _ in known) else None
 

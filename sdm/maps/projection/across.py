@@ -79,7 +79,7 @@ def write_agreement(
 
     rasters = [Raster(places[name]) for name in STATISTICS]
     if presence:
-        rasters.append(Raster(places["agreement"], kind, nothing, bands=("number of cases that are suitable",)))
+        rasters.append(Raster(places["agreement"], kind, nothing, bands=("number of suitable cases",)))
     common = {**tags, "cases": str(n), "software": f"sdm {__version__}", **_shared_tags(maps, OF_MAPS)}
     about = [{**common, "statistic": f"{NAMES[name]} over scenarios"} for name in STATISTICS]
     if presence:

@@ -1,4 +1,4 @@
-"""Pictures of how a model was assessed: folds on a map, tuning, learning curves, surfaces, confusion, penalties."""
+"""Figures of the assessment: folds on a map, tuning, learning curves, surfaces, confusion matrix, penalties."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from sdm.report.stored_charts import stored_folds
 from sdm.types import Array, Index, Numbers, Row
 
 LAND = (236, 233, 224, 255)
-MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
+MOST_LINES = 12  # largest number of lines in a legend
 
 
 @dataclass(frozen=True)
 class FoldPlaces:
-    """Presences with the number of their fold, over the land with the lines between blocks; where the background is
-    divided too, its points lie below."""
+    """Presences by fold over a map with the boundaries of blocks. If the background is divided too, its points are
+    drawn below."""
 
     presence: Points
     group: Index
@@ -44,7 +44,7 @@ class FoldPlaces:
 
     @property
     def frame(self) -> MapFrame:
-        """The part of the ground that the map shows."""
+        """The extent of the map."""
         if self.land is not None:
             return MapFrame.of(self.land, [self.presence])
         x, y = map(np.concatenate, zip(self.presence, self.background or self.presence))
@@ -55,7 +55,7 @@ class FoldPlaces:
 
 
 def draw_folds(folds: FoldPlaces, path: Path, *, title: str = "", caption: str = "", paper: Paper = PLAIN) -> Path:
-    """Draw the fold in which each presence is held out. The title, a species, is in italics, the caption is below."""
+    """Draw the fold that holds out each presence. The title, a species, is in italics; the caption is below."""
     figure, axes = one_plot(COLUMN, min(max(0.62 * COLUMN * folds.frame.tall + 16.0, 45.0), 220.0), paper)
     plot_folds(folds, axes)
     axes.set_title(caption, fontsize=TEXT)
@@ -65,7 +65,7 @@ def draw_folds(folds: FoldPlaces, path: Path, *, title: str = "", caption: str =
 
 
 def plot_folds(folds: FoldPlaces, ax: Axes | None = None) -> Axes:
-    """Put the folds of presences on axes."""
+    """Plot the folds of presences on axes."""
     (x, y), background, background_group, land = folds.presence, folds.background, folds.background_group, folds.land
     axes, colours, frame = own_axes(ax), fold_colours(len(folds.names)), folds.frame
     if land is not None:
@@ -94,34 +94,35 @@ def plot_folds(folds: FoldPlaces, ax: Axes | None = None) -> Axes:
 
 
 def draw_tuning(rows: Sequence[Row], by: str, best: int, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw a measure against the multiplier, a line for each of the other settings; the chosen one is ringed."""
+    """Draw a measure against the multiplier, one line per combination of the other settings; mark the selected
+    setting."""
     figure, axes = one_plot(PAGE if len({row["label"] for row in rows}) > 1 else COLUMN, 80.0, paper)
     plot_tuning(rows, by, best, axes)
     return save(figure, path)
 
 
 def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None) -> Axes:
-    """Put a measure against the multiplier on axes, with the standard error of its mean over folds where it is known:
-    a row with `<measure>.sd` beside `<measure>.avg`, and `folds`, their number."""
+    """Plot a measure against the multiplier, with the standard error of its mean over folds if rows contain
+    `<measure>.sd` and `folds`."""
     axes = own_axes(ax, PAGE, 80.0)
     groups: dict[str, list[Numbers]] = {}
     for row in rows:
         groups.setdefault(row["label"], []).append(row)
     places = np.unique([row["multiplier"] for row in rows])
     gaps = np.diff(np.log(places)) if len(places) > 1 and places[0] > 0 else np.array([0.2])
-    apart = min(0.16 * float(gaps.min()), 0.05)  # so that whiskers of several lines do not lie on each other
-    for k, (label, own) in enumerate(list(groups.items())[:MOST_LINES]):
-        own = sorted(own, key=lambda row: row["multiplier"])
+    apart = min(0.16 * float(gaps.min()), 0.05)  # shifts that separate the whiskers of the lines
+    for k, (label, settings) in enumerate(list(groups.items())[:MOST_LINES]):
+        settings = sorted(settings, key=lambda row: row["multiplier"])
         shift = np.exp(apart * (k - (min(len(groups), MOST_LINES) - 1) / 2))
-        x, y = np.array([row["multiplier"] for row in own]) * shift, [row[by] for row in own]
-        error = [standard_error(row, by) for row in own]
-        known = None if all(e is None for e in error) else [e or 0.0 for e in error]
-        ways: dict[str, Any] = {"fmt": "o-" if k < len(COLOURS) else "s--", "color": COLOURS[k % len(COLOURS)]}
-        ways |= {"ms": 3, "lw": 1.0, "capsize": 1.5, "elinewidth": 0.7}
-        axes.errorbar(x, y, yerr=known, label=drawable(label or "model", 30), **ways)
+        x, y = np.array([row["multiplier"] for row in settings]) * shift, [row[by] for row in settings]
+        error = [standard_error(row, by) for row in settings]
+        whiskers = None if all(e is None for e in error) else [e or 0.0 for e in error]
+        style: dict[str, Any] = {"fmt": "o-" if k < len(COLOURS) else "s--", "color": COLOURS[k % len(COLOURS)]}
+        style |= {"ms": 3, "lw": 1.0, "capsize": 1.5, "elinewidth": 0.7}
+        axes.errorbar(x, y, yerr=whiskers, label=drawable(label or "model", 30), **style)
     chosen = rows[best]
-    at = list(groups).index(chosen["label"])
-    shift = np.exp(apart * (at - (min(len(groups), MOST_LINES) - 1) / 2)) if at < MOST_LINES else 1.0
+    line = list(groups).index(chosen["label"])
+    shift = np.exp(apart * (line - (min(len(groups), MOST_LINES) - 1) / 2)) if line < MOST_LINES else 1.0
     ring: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": "black", "mew": 1.2, "ls": "none"}
     axes.plot(chosen["multiplier"] * shift, chosen[by], "o", label="selected", **ring)
     if len(places) > 1:
@@ -132,35 +133,35 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
     axes.grid(alpha=0.3, lw=0.5)
     bars = any(standard_error(row, by) is not None for row in rows)
     tidy(axes, x="Regularisation multiplier", y=f"{measure_name(by)} (± standard error)" if bars else measure_name(by))
-    left = len(groups) - MOST_LINES
-    title = f"{MOST_LINES} of {len(groups)} settings" if left > 0 else None
+    omitted = len(groups) - MOST_LINES
+    title = f"{MOST_LINES} of {len(groups)} settings" if omitted > 0 else None
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
     axes.legend(fontsize=SMALL, title=title, title_fontsize=SMALL, **place)
     return axes
 
 
 def standard_error(row: Numbers, by: str) -> float | None:
-    """Return the standard error of a mean over folds; None where it is not known."""
+    """Return the standard error of a mean over folds; None if it is unknown."""
     spread, folds = row.get(f"{by.removesuffix('.avg')}.sd"), row.get("folds")
-    known = by.endswith(".avg") and isinstance(spread, (int, float)) and np.isfinite(spread) and bool(folds)
-    return float(spread) / float(np.sqrt(folds)) if known and spread is not None and folds is not None else None
+    is_mean = by.endswith(".avg") and isinstance(spread, (int, float)) and np.isfinite(spread) and bool(folds)
+    return float(spread) / float(np.sqrt(folds)) if is_mean and spread is not None and folds is not None else None
 
 
 def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str = "", paper: Paper = PLAIN) -> Path:
     """Draw the held-out loss against the number of presences (`learning`) or the multiplier (`sensitivity`).
 
-    The shade is one deviation over the partitions on either side.
+    The ribbon is one standard deviation over the partitions.
     """
     figure, axes = one_plot(COLUMN, 65.0, paper)
     groups: dict[tuple[str, int], list[CurvePoint]] = {}
     for point in points:
         groups.setdefault((point.label, 0 if kind == "learning" else point.presences), []).append(point)
-    several = len({size for _, size in groups}) > 1
-    for k, ((label, size), own) in enumerate(groups.items()):
-        x = np.array([p.presences if kind == "learning" else p.multiplier for p in own], dtype=float)
-        loss = np.array([p.loss for p in own])
-        spread = np.array([p.loss_sd for p in own])
-        text = f"{label}, {size} presences" if several else label
+    many_sizes = len({size for _, size in groups}) > 1
+    for k, ((label, size), points_of_line) in enumerate(groups.items()):
+        x = np.array([p.presences if kind == "learning" else p.multiplier for p in points_of_line], dtype=float)
+        loss = np.array([p.loss for p in points_of_line])
+        spread = np.array([p.loss_sd for p in points_of_line])
+        text = f"{label}, {size} presences" if many_sizes else label
         colour = COLOURS[k % len(COLOURS)]
         axes.plot(x, loss, "o-", ms=2.5, lw=1.1, color=colour, label=text)
         if np.isfinite(spread).all():
@@ -179,11 +180,11 @@ def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str 
 
 
 def draw_surface(surface: Surface, scale: str, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the prediction over two variables; the dashed box is what training knew."""
+    """Draw the prediction over two variables; the dashed box is the training range."""
     figure, axes = one_plot(COLUMN, 68.0, paper)
     top = 1.0 if scale in ("cloglog", "logistic") else None
     values = zip(surface.classes, (surface.x, surface.y))
-    sides = [np.arange(len(names)) if names else own for names, own in values]
+    sides = [np.arange(len(names)) if names else numbers for names, numbers in values]
     image = axes.pcolormesh(*sides, surface.z.T, cmap="viridis", vmin=0, vmax=top, shading="nearest")
     for axis, names, mark in zip((axes.xaxis, axes.yaxis), surface.classes, (axes.axvline, axes.axhline)):
         if names:
@@ -197,7 +198,7 @@ def draw_surface(surface: Surface, scale: str, path: Path, paper: Paper = PLAIN)
 
 
 def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title: str, paper: Paper = PLAIN) -> Path:
-    """Draw the confusion matrix: shares of each class, with counts where they can be read."""
+    """Draw the confusion matrix: shares of each class, with counts if they fit."""
     names = [safe_text(label, 20) for label in labels]
     total = confusion.sum(axis=1, keepdims=True)
     share = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
@@ -216,7 +217,7 @@ def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title
 
 
 def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the held-out loss of every λ and β tried; the chosen one is marked."""
+    """Draw the held-out loss of all compared λ and β; mark the selected pair."""
     tried = structure.search
     lambdas = sorted({s.lam for s in tried})
     betas = sorted({s.beta for s in tried if np.isfinite(s.lam)})
@@ -242,32 +243,32 @@ def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
 
 
 def plot_stored_folds(results: Results, ax: Axes | None = None) -> Axes:
-    """Put the fold that each record is held out in on axes, over the land."""
+    """Plot the fold that holds out each record, over the map."""
     return plot_folds(_stored_places(results), ax)
 
 
 def _stored_places(results: Results) -> FoldPlaces:
     folds, land = stored_folds(results), main_picture(results)
-    rows = [row for own in folds.values() for row in own]
-    group = np.repeat(np.arange(len(folds)), [len(own) for own in folds.values()])
+    rows = [row for fold in folds.values() for row in fold]
+    group = np.repeat(np.arange(len(folds)), [len(fold) for fold in folds.values()])
     places = np.array(column(rows, "X")), np.array(column(rows, "Y"))
     return FoldPlaces(places, group, list(folds), geographic=land is not None and land.geographic, land=land)
 
 
 def plot_stored_tuning(results: Results, by: str | None = None, ax: Axes | None = None) -> Axes:
-    """Put a measure of all settings that were tried against the multiplier on axes, by default the one that chose."""
+    """Plot a measure of all compared settings against the multiplier; by default the selection criterion."""
     return plot_tuning(*_stored_settings(results, by), ax)
 
 
 def _stored_settings(results: Results, by: str | None = None) -> tuple[list[Numbers], str, int]:
-    """Return the settings that were tried, the measure that chose unless another one is named, and the chosen one."""
+    """Return the compared settings, the measure, and the index of the selected setting."""
     rows = results.table("tune")
     measure = by or str((results.tree("tuning").get("by") or ["auc.val.avg"])[0])
     return [_setting(row) for row in rows], measure, [row.get("chosen") for row in rows].index("True")
 
 
 def draw_stored(results: Results, paper: Paper) -> None:
-    """Draw the folds and the choice of settings of a model, where it has them."""
+    """Draw the folds and the tuning of a model, if it has them."""
     plots = results.folder / "plots"
     if results.table("folds"):
         draw_folds(_stored_places(results), plots / "folds.png", paper=paper)
@@ -276,7 +277,7 @@ def draw_stored(results: Results, paper: Paper) -> None:
 
 
 def _setting(row: Mapping[str, str] | Row) -> Numbers:
-    """Return a row of what was tried with numbers, its multiplier, and what else it is."""
+    """Return a row of compared settings as numbers, with its multiplier and a label."""
     words = [row[key] for key in ("fc",) if row.get(key)]
     words += [f"{key} {row[key]}" for key in ("entropy", "regularization", "lambda", "beta") if row.get(key)]
     values = {key: number(text) for key, text in row.items()}

@@ -1,4 +1,4 @@
-"""Pictures of a community: its associations as a matrix and as a network, and what a joint model is made of."""
+"""Figures of joint models: associations as a matrix and as a network, and the parts of a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,24 +22,24 @@ CELL = 4.2  # millimetres per species
 TALLEST = 3800.0
 NARROW = 110.0
 MOST_LEVELS = 60
-PALE = 0.3  # of pairs that are not certain
+PALE = 0.3  # of pairs without a significant association
 ROW = 4.8  # millimetres per species
-LETTER = 0.22  # of the distance between parent and child
+LETTER = 0.22  # width of a letter relative to the distance between parent and child
 BUTT: dict[str, Any] = {"solid_capstyle": "butt"}
-# Links are drawn on one scale in every picture: a line of full width stands for this weight or more, and one of less
-# than the floor, at which two species' odds hardly depend on each other (log odds ratio 4 × 0.02), is grey.
+# Links have one scale in all figures. The full width is this weight or more. Below the floor, at which the log odds
+# ratio of two species is less than 4 × 0.02, links are grey.
 FULL, FLOOR = 1.0, 0.02
 NONE = "#aaaaaa"
 PALE_LINK = 0.45
 DASHES = (0, (3, 1.5))
-COLOURS = "RdBu"  # blue is together, red apart, as in the picture of the network
+COLOURS = "RdBu"  # blue is positive, red negative, as in the network
 
 
 def draw_matrix(species: Sequence[str], weights: Array, q: Array, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the associations of all pairs, species in an order that puts those with like associations side by side.
+    """Draw the associations of all pairs, with species ordered by similarity of their associations.
 
-    `weights` and `q` (adjusted p-values) are symmetric matrices, NaN where a pair has none. A dot marks those that are
-    certain at a false discovery rate of 5 %, the others are pale.
+    `weights` and `q` (adjusted p-values) are symmetric matrices, NaN for missing pairs. A dot marks significant pairs
+    (false discovery rate 5 %); the others are pale.
     """
     order = likeness_order(weights)
     shown, sure = weights[np.ix_(order, order)], q[np.ix_(order, order)] <= SURE
@@ -55,10 +55,9 @@ def draw_matrix(species: Sequence[str], weights: Array, q: Array, path: Path, pa
 
 
 def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the effect of every level on every species as a table of colours, pale where the 95 % interval has zero.
+    """Draw the effect of every level on every species as a heat map, pale if the 95 % interval includes zero.
 
-    Levels and species are in an order that puts those with like effects side by side; of many levels, those with the
-    largest effects are shown.
+    Levels and species are ordered by similarity of their effects. The levels with the largest effects are shown.
     """
     strongest = np.argsort(-np.square(random.effect).sum(axis=0), kind="stable")[:MOST_LEVELS]
     effect = random.effect[:, strongest]
@@ -79,15 +78,15 @@ def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper:
 
 
 def draw_corner(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw how the effects of features change with traits, pale where the 95 % interval has zero.
+    """Draw the interactions of traits and features, pale if the 95 % interval includes zero.
 
-    `rows` are those of the fourth corner.
+    `rows` are the rows of the fourth-corner table.
     """
     traits, features = (list(dict.fromkeys(sorted(str(row[key]) for row in rows))) for key in ("trait", "feature"))
     weight, unsure = np.zeros((len(traits), len(features))), np.zeros((len(traits), len(features)), dtype=bool)
     for row in rows:
-        at = traits.index(str(row["trait"])), features.index(str(row["feature"]))
-        weight[at], unsure[at] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
+        cell = traits.index(str(row["trait"])), features.index(str(row["feature"]))
+        weight[cell], unsure[cell] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
     text = "Interactions of traits and features", "negative – interaction – positive (pale: 95 % interval includes 0)"
     return save(_table_figure(weight, unsure, traits, features, *text, paper), path)
 
@@ -101,13 +100,13 @@ def _table_figure(
     label: str,
     paper: Paper,
 ) -> Figure:
-    """Return the picture of a table of effects as colours, those that are unsure pale."""
+    """Return the figure of a table of effects as a heat map; entries that are not significant are pale."""
     rows, columns = values.shape
     figure, axes = one_plot(max(CELL * columns + 75.0, NARROW), min(max(CELL * rows + 45.0, 75.0), TALLEST), paper)
     most = float(np.nanmax(np.abs(values), initial=0.1))
     scale: dict[str, Any] = {"cmap": COLOURS, "vmin": -most, "vmax": most, "interpolation": "nearest"}
     axes.imshow(values, alpha=np.where(unsure, PALE, 1.0), **scale)
-    image = axes.imshow(np.where(unsure, np.nan, values), **scale)  # whose colours the strip beside has
+    image = axes.imshow(np.where(unsure, np.nan, values), **scale)  # image of the colour bar
     names = [safe_text(str(name), 24) for name in column_names]
     axes.set_xticks(range(columns), names, rotation=90, fontsize=SMALL)
     names = [safe_text(str(name), 30) for name in row_names]
@@ -120,14 +119,15 @@ def _table_figure(
 
 
 def _leading(effect: Array) -> tuple[Array, Array]:
-    """Return the leading singular vectors of a matrix, with a sign of their own."""
+    """Return the leading singular vectors of a matrix with a fixed sign."""
     left, _, right = np.linalg.svd(effect, full_matrices=False)
     sign = 1.0 if right[0, int(np.argmax(np.abs(right[0])))] > 0 else -1.0
     return sign * left[:, 0], sign * right[0]
 
 
 def likeness_order(weights: Array) -> list[int]:
-    """Return species by the leading eigenvector of their associations: those that are found together are neighbours."""
+    """Return the order of species in the leading eigenvector of their associations, so that co-occurring species are
+    adjacent."""
     filled = np.nan_to_num(weights)
     if len(filled) < 3:
         return list(range(len(filled)))
@@ -137,9 +137,9 @@ def likeness_order(weights: Array) -> list[int]:
 
 
 def draw_partition(rows: Sequence[Row], parts: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the shares of variables and associations in every species' log-odds, one bar per species.
+    """Draw the variance partitioning of the log-odds, one bar per species.
 
-    `rows` are those of `partition_variance`; the largest part on average is at the left, associations are at the right.
+    `rows` are the rows of `partition_variance`. Variables are ordered by their mean share; associations are last.
     """
     last = parts[-1]
     ranked = sorted(parts[:-1], key=lambda part: -np.mean([max(row[part], 0.0) for row in rows]))
@@ -171,11 +171,11 @@ def draw_network(
     path: Path,
     paper: Paper = PLAIN,
 ) -> Path:
-    """Draw who is linked with whom, one row per species, and beside it the weight of its link with the deviation.
+    """Draw the tree of associations, one row per species, and next to it the weight of each link with its deviation.
 
-    Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one
-    link to the left, but the middle of each tree, so tree and weights share their rows. `edges` are the rows of
-    `FittedJoint.associations`, in the forest's order; a dot grows with the species' prevalence at its known sites.
+    Widths and colours have one scale in all figures. Every species but the root of a tree has one link to the left, so
+    tree and weights share rows. `edges` are the rows of `FittedJoint.associations`, in the order of the forest. The
+    area of a dot increases with the prevalence of the species at its known sites.
     """
     rows = hang(forest)
     right = max(row.depth + LETTER * len(drawable(str(species[row.species]), 30)) for row in rows) + 0.6
@@ -191,7 +191,7 @@ def draw_network(
 
 @dataclass(frozen=True)
 class TreeRow:
-    """A species in a hanging tree: the row of its parent, the edge between, and how many edges from the middle."""
+    """A species in the tree: the row of its parent, the edge to it, and the number of edges from the root."""
 
     species: int
     parent: int
@@ -200,7 +200,7 @@ class TreeRow:
 
 
 def hang(forest: Forest) -> list[TreeRow]:
-    """Return the species as rows, each tree from its middle on: parents before children, small branches first."""
+    """Return the species as rows, each tree from its centre: parents before children, small branches first."""
     rows: list[TreeRow] = []
     seen: set[int] = set()
     trees = []
@@ -214,19 +214,19 @@ def hang(forest: Forest) -> list[TreeRow]:
         for s in reversed(list(parent)):
             if parent[s][0] >= 0:
                 below[parent[s][0]] += below[s]
-        at: dict[int, int] = {-1: -1}
+        row_of: dict[int, int] = {-1: -1}
         todo = [(middle, 0)]
         while todo:
             s, depth = todo.pop()
-            at[s] = len(rows)
-            rows.append(TreeRow(s, at[parent[s][0]], parent[s][1], depth))
+            row_of[s] = len(rows)
+            rows.append(TreeRow(s, row_of[parent[s][0]], parent[s][1], depth))
             children = [t for t in parent if parent[t][0] == s]
             todo += [(t, depth + 1) for t in sorted(children, key=lambda t: -below[t])]
     return rows
 
 
 def _walk(forest: Forest, root: int) -> dict[int, tuple[int, int]]:
-    """Return the parent of every species that is linked with `root`, and the edge to it; nearest first."""
+    """Return the parent of every species in the tree of `root`, and the edge to it, in order of distance."""
     parent = {root: (-1, -1)}
     todo = [root]
     for s in todo:
@@ -239,7 +239,7 @@ def _walk(forest: Forest, root: int) -> dict[int, tuple[int, int]]:
 
 
 def _middle(forest: Forest, s: int) -> int:
-    """Return the middle of the longest path of the tree that a species is in."""
+    """Return the centre of the longest path in the tree of a species."""
     parent = _walk(forest, list(_walk(forest, s))[-1])
     path = [list(parent)[-1]]
     while parent[path[-1]][0] >= 0:
@@ -258,8 +258,8 @@ def _draw_tree(
         if row.edge >= 0:
             x = rows[row.parent].depth
             axes.plot([x, x], [row.parent, y], color="#bbbbbb", lw=0.8, zorder=1)
-            known = (edges[row.edge][key] for key in ("weight", "sd"))
-            style = link_style(*(float("nan") if value is None else float(value) for value in known))
+            values = (edges[row.edge][key] for key in ("weight", "sd"))
+            style = link_style(*(float("nan") if value is None else float(value) for value in values))
             axes.plot([x, row.depth], [y, y], zorder=2, **style)
         text = safe_text(str(species[row.species]), 30)
         italic: dict[str, Any] = {"fontsize": SMALL, "fontstyle": "italic"}
@@ -271,44 +271,44 @@ def _draw_tree(
 
 
 def _draw_weights(axes: Axes, rows: Sequence[TreeRow], edges: Sequence[Numbers]) -> None:
-    """Draw the weight of every row's edge, with a whisker of one standard deviation to either side."""
+    """Draw the weight of the edge of every row, with a whisker of one standard deviation to each side."""
     linked = [y for y, row in enumerate(rows) if row.edge >= 0]
     weights = np.array([edges[rows[y].edge]["weight"] for y in linked])
     spread = np.array([edges[rows[y].edge]["sd"] for y in linked], dtype=np.float64)
-    known = np.isfinite(spread)
-    if known.any():
-        axes.errorbar(weights, linked, xerr=np.where(known, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
+    finite = np.isfinite(spread)
+    if finite.any():
+        axes.errorbar(weights, linked, xerr=np.where(finite, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
     for sure in (True, False):
-        at = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
-        colours = [_colour(weights[k]) for k in at]
+        part = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
+        colours = [_colour(weights[k]) for k in part]
         faces = colours if sure else "white"
-        axes.scatter(weights[at], np.array(linked)[at], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
-    wide = np.where(known, spread, 0.0)
+        axes.scatter(weights[part], np.array(linked)[part], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
+    wide = np.where(finite, spread, 0.0)
     low, high = float(np.min(weights - wide, initial=0.0)), float(np.max(weights + wide, initial=0.0))
-    room = 0.04 * (high - low)  # and at least ten floors to either side, so that nothing looks like something
+    room = 0.04 * (high - low)  # at least ten floors to each side, so that negligible weights look negligible
     axes.set_xlim(min(low - room, -10 * FLOOR), max(high + room, 10 * FLOOR))
     axes.axvline(0.0, color="black", lw=0.8)
     axes.tick_params(axis="x", labelsize=SMALL)
     axes.tick_params(axis="y", left=False, labelleft=False)
     axes.grid(axis="x", alpha=0.3)
-    for weight, what in ((FULL, "co-occurrence"), (-FULL, "avoidance")):
-        axes.plot([], [], label=what, **{**link_style(weight, float("nan")), "lw": 2.5})
+    for weight, label in ((FULL, "co-occurrence"), (-FULL, "avoidance")):
+        axes.plot([], [], label=label, **{**link_style(weight, float("nan")), "lw": 2.5})
     axes.plot([], [], label=f"weight below {FLOOR:g}", **link_style(0.0, float("nan")))
-    if known.any():
+    if finite.any():
         axes.plot([], [], label="below its standard deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=SMALL, handlelength=3.2, frameon=False)
     text = "Association with the parent on the left"
-    axes.set_xlabel(f"{text} (± standard deviation)" if known.any() else text, fontsize=SMALL)
+    axes.set_xlabel(f"{text} (± standard deviation)" if finite.any() else text, fontsize=SMALL)
 
 
 def link_style(weight: float, sd: float) -> Numbers:
-    """Return how a link is drawn: its width is that of its weight, and it is pale and broken if that is uncertain."""
+    """Return the style of a link: the width is the weight, and uncertain weights are pale and dashed."""
     style: dict[str, Any] = {"color": _colour(weight), "lw": 0.6 + 5 * min(abs(weight) / FULL, 1.0), **BUTT}
     return style if is_sure(weight, sd) else {**style, "alpha": PALE_LINK, "ls": DASHES, "dash_capstyle": "butt"}
 
 
 def is_sure(weight: float, sd: float) -> bool:
-    """Whether a weight is at least as large as its standard error or posterior deviation, where that is known."""
+    """Whether a weight is at least its standard error or posterior deviation, if that is known."""
     return not abs(weight) < sd
 
 

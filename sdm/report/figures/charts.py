@@ -1,6 +1,6 @@
-"""Charts drawn by matplotlib, for print: the same descriptions that a page shows as SVG.
+"""Charts drawn by matplotlib for print, from the descriptions that a page shows as SVG.
 
-What begins with `plot` puts a chart on axes and returns them; what begins with `draw` writes files.
+Functions that start with `plot` draw on axes and return them; functions that start with `draw` write files.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ from sdm.report.paper import COLUMN, PAGE, SMALL, TEXT, Paper
 DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 BAR_COLOURS = (INK, ACCENT)
 MOST_BARS = 40
-FAINT = "#8fa3b0"  # of arrows without a name
+FAINT = "#8fa3b0"  # of unlabelled arrows
 
 
 def draw_charts(charts: Sequence[Chart], path: Path, paper: Paper) -> None:
-    """Draw a chart, or several side by side, in the formats that a paper has for charts, each in place of the ending of
-    a path."""
+    """Draw a chart, or several side by side, in the chart formats of a paper; the format replaces the ending of the
+    path."""
     first = charts[0]
     if isinstance(first, BarChart):
         figure = _bars_figure(first, paper)
@@ -52,7 +52,7 @@ def draw_charts(charts: Sequence[Chart], path: Path, paper: Paper) -> None:
 
 
 def _bars_figure(chart: BarChart, paper: Paper) -> Sheet:
-    """Draw lying bars, the first name on top; of very many names the first ones."""
+    """Draw horizontal bars, the first name on top; omit names that do not fit."""
     keys = chart.rule is not None or len(chart.groups) > 1
     height = _bars_height(chart) + (6.0 if keys else 0.0)
     figure, axes = one_plot(paper.width or COLUMN, height, replace(paper, width=None))
@@ -68,18 +68,18 @@ def _bars_height(chart: BarChart) -> float:
 
 
 def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, letters: int = 28) -> Axes:
-    """Put lying bars on axes, the first name on top."""
+    """Plot horizontal bars on axes, the first name on top."""
     axes = own_axes(ax, COLUMN, _bars_height(chart))
     names = chart.names[:MOST_BARS]
     places = np.arange(len(names), dtype=float)
     thick = 0.38 if len(chart.groups) > 1 else 0.7
     for k, bars in enumerate(chart.groups):
-        at = places + (k - (len(chart.groups) - 1) / 2) * 0.4
+        positions = places + (k - (len(chart.groups) - 1) / 2) * 0.4
         values = [np.nan if v is None else v - chart.low for v in bars.values[:MOST_BARS]]
         colour = BAR_COLOURS[k % len(BAR_COLOURS)]
         error = None if bars.spread is None else [s or 0.0 for s in bars.spread[:MOST_BARS]]
         whisker: dict[str, Any] = {"xerr": error, "ecolor": WHISKER, "error_kw": {"lw": 0.8}}
-        _edge(axes.barh(at, values, thick, chart.low, color=colour, label=bars.name, **whisker))
+        _edge(axes.barh(positions, values, thick, chart.low, color=colour, label=bars.name, **whisker))
     if chart.rule is not None:
         axes.axvline(chart.rule[1], color=colour_of(RULE), lw=1.0, ls="--", label=chart.rule[0])
     axes.set_yticks(places, [safe_text(text, letters) for text in names], style="italic" if chart.species else "normal")
@@ -94,26 +94,26 @@ def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, l
 
 
 def _edge(bars: BarContainer) -> None:
-    """Give whiskers a light edge, so that they show on their bars."""
+    """Draw a light outline around whiskers, so that they are visible on bars."""
     for part in bars.errorbar.lines[2] if bars.errorbar is not None else ():
         part.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
 
 
 def _open(axes: Axes) -> None:
-    """Leave out the edges of axes that carry no numbers."""
+    """Hide the spines of axes without numbers."""
     for edge in ("top", "right"):
         axes.spines[edge].set_visible(False)
 
 
 def _curve_figure(chart: LineChart | ColumnChart, paper: Paper) -> Sheet:
-    """Draw one chart of curves or columns; classes have their legend beside it."""
+    """Draw one chart of curves or columns; legends of classes are at the side."""
     many = not chart.legend and len(chart.lines if isinstance(chart, LineChart) else chart.groups) > 1
     square = isinstance(chart, LineChart) and chart.x_range == (0, 1) and chart.y_range == (0, 1)
     figure, axes = one_plot(1.5 * COLUMN if many else COLUMN, 82.0 if square else 62.0, paper)
     plot_curve(chart, axes)
     if many:
         figure.legend(handles=_classes(chart), loc="outside right upper", fontsize=SMALL, frameon=False)
-    elif (legend := axes.get_legend()) is not None:  # below, where it hides no line
+    elif (legend := axes.get_legend()) is not None:  # below the axes
         handles, labels = axes.get_legend_handles_labels()
         legend.remove()
         figure.legend(handles, labels, loc="outside lower center", fontsize=SMALL, frameon=False)
@@ -121,7 +121,7 @@ def _curve_figure(chart: LineChart | ColumnChart, paper: Paper) -> Sheet:
 
 
 def plot_curve(chart: LineChart | ColumnChart, ax: Axes | None = None, *, letters: int = 40) -> Axes:
-    """Put one chart of curves or columns on axes, with a legend if there are several and the chart wants one."""
+    """Plot one chart of curves or columns, with a legend if the chart has several curves."""
     axes = own_axes(ax)
     _paint(axes, chart)
     tidy(axes, x=safe_text(chart.x_label, letters), y=chart.y_label)
@@ -132,7 +132,7 @@ def plot_curve(chart: LineChart | ColumnChart, ax: Axes | None = None, *, letter
 
 
 def _panels_figure(charts: Sequence[LineChart | ColumnChart], paper: Paper) -> Sheet:
-    """Draw several charts of one scale side by side, up to four per row; the legend of the first is for all."""
+    """Draw several charts of one scale side by side, up to four per row, with one legend."""
     width = paper.width or PAGE
     across = min(4 if width > 1.5 * COLUMN else 2, len(charts))
     down = -(-len(charts) // across)
@@ -180,26 +180,26 @@ def _paint(axes: Axes, chart: LineChart | ColumnChart) -> None:
 
 
 def _columns(axes: Axes, chart: ColumnChart) -> None:
-    """Put upright bars on axes, beside or on each other."""
+    """Plot vertical bars, side by side or stacked."""
     places, below = np.arange(len(chart.names)), np.zeros(len(chart.names))
     width = 0.8 if chart.stacked else 0.8 / len(chart.groups)
     for k, bars in enumerate(chart.groups):
         values = np.array([v or 0.0 for v in bars.values])
-        at = places if chart.stacked else places + (k - (len(chart.groups) - 1) / 2) * width
+        positions = places if chart.stacked else places + (k - (len(chart.groups) - 1) / 2) * width
         colour = colour_of(k if bars.colour is None else bars.colour)
         error = None if bars.spread is None else [s or 0.0 for s in bars.spread]
-        _edge(axes.bar(at, values, width, below, color=colour, yerr=error, ecolor=WHISKER, label=bars.name))
+        _edge(axes.bar(positions, values, width, below, color=colour, yerr=error, ecolor=WHISKER, label=bars.name))
         below = below + values if chart.stacked else below
     if any(v is not None and v < 0 for bars in chart.groups for v in bars.values):
         axes.axhline(0.0, color=GREY, lw=0.6)
-    step = -(-len(chart.names) // 24)  # as many names as fit
+    step = -(-len(chart.names) // 24)  # number of names that fit
     wide = max((len(text) for text in chart.names), default=0) * len(chart.names) > 24
     names = [drawable(text, 12) for text in chart.names[::step]]
     axes.set_xticks(places[::step], names, rotation=60 if wide else 0, ha="right" if wide else "center")
 
 
 def _classes(chart: LineChart | ColumnChart) -> list[Patch]:
-    """Return the legend of the classes that have most of a chart."""
+    """Return the legend of the most frequent classes of a chart."""
     if isinstance(chart, LineChart):
         parts = [(line.name, line.colour, line.y) for line in chart.lines]
     else:
@@ -219,9 +219,9 @@ def _biplot_figure(chart: Biplot, paper: Paper) -> Sheet:
     edge = np.full(len(points), -chart.reach)
     axes.plot(points[:, 0], edge, "|", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
     axes.plot(edge, points[:, 1], "_", color=GREY, ms=8, mew=0.6, ls="none", zorder=1)
-    known = {tip.arrow for tip in chart.named}
+    labelled = {tip.arrow for tip in chart.named}
     for k, (x, y) in enumerate(chart.tips):
-        colour, width = (INK, 1.2) if k in known else (FAINT, 0.7)
+        colour, width = (INK, 1.2) if k in labelled else (FAINT, 0.7)
         axes.plot([0.0, x], [0.0, y], color=colour, lw=width, zorder=2)
         axes.plot([x], [y], "o", color=colour, ms=3.5, zorder=2)
     for tip in chart.named:

@@ -1,4 +1,4 @@
-"""One figure of a model for a paper: its map, the curves of the variables that matter most, and their importance."""
+"""One figure for a paper: the map, the curves of the most important variables, and their importance."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from sdm.report.figures.style import new_figure, safe_text, save, tidy
 from sdm.report.paper import PAGE, PLAIN, TITLE, Paper
 from sdm.report.pictures import Picture
 
-CURVES, MOST = 4, 8  # responses, and bars of importance
+CURVES, MOST = 4, 8  # number of responses and of bars
 PIXELS = 1200
 
 
@@ -30,8 +30,8 @@ def draw_publication(
     marks: Marks = UNMARKED,
     paper: Paper = PLAIN,
 ) -> Path:
-    """Draw (a) the map with the records, (b) the first four curves, on one scale, and (c) the importance of the first
-    variables, on the width of a page."""
+    """Draw (a) the map with the records, (b) the first four curves on one scale, and (c) the importance of the first
+    variables, at the width of a page."""
     frame = MapFrame.of(picture, list(marks.records.values()))
     wide = paper.width or PAGE
     narrow = wide < 130.0
@@ -71,7 +71,7 @@ def _cut(bars: Bars) -> Bars:
 
 
 def _letter(axes: Axes, letter: str, title: str = "") -> None:
-    """Put the letter of a panel over its upper left corner, and a species beside it, in italics."""
+    """Write the letter of a panel above its upper left corner, and the species in italics next to it."""
     axes.set_title(letter, loc="left", fontsize=TITLE, fontweight="bold", pad=4)
     if title:
         axes.set_title(title, fontsize=TITLE, fontstyle="italic", pad=4)

@@ -1,4 +1,4 @@
-"""Pictures of paths: μ(ν) with its breakpoints, strata against tolerance, held-out loss, multipliers, strengths."""
+"""Figures of paths: μ(ν) with its breakpoints, shares of strata, held-out loss, multipliers, strengths."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,13 +18,13 @@ from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.report.results import column, number
 from sdm.types import Array, Index, Row
 
-LINES = 8  # atoms up to which the lines are drawn that the path breaks at
-POINTS = 600  # of a curve
-UP, DOWN = ACCENT, "#2166ac"  # lines of upper and of lower borders
+LINES = 8  # largest number of atoms with drawn boundary lines
+POINTS = 600  # points of a curve
+UP, DOWN = ACCENT, "#2166ac"  # upper and lower boundary lines
 
 
 def draw_mu(path: RelaxationPath, target: Path, *, title: str = "", paper: Paper = PLAIN) -> Path:
-    """Draw μ(ν) with its breakpoints; for a few atoms also the lines `u μ − q ν = ±1` that it breaks at."""
+    """Draw μ(ν) with its breakpoints; for a few atoms also the lines `u μ − q ν = ±1` that define them."""
     nu, mu = path.knots
     right = 1.25 * float(nu[-1]) if nu.size > 1 else 1.0
     end = float(path.mu_at(right))
@@ -57,9 +57,10 @@ def draw_strata(
     title: str = "",
     paper: Paper = PLAIN,
 ) -> Path:
-    """Draw the share of each stratum (all its copies) against the tolerance, from the prior to what was observed.
+    """Draw the share of each stratum (all its copies) against the tolerance, from the prior to the observed share.
 
-    `marks` are labels with the ν that a line marks. Those strata whose share moves `most` have colours and names.
+    `marks` are labels with the ν of a vertical line. The `most` strata with the largest changes are coloured and
+    labelled.
     """
     atoms = path.atoms
     tolerance = _tolerances(np.concatenate([path.knots[0], [nu for _, nu in marks if np.isfinite(nu)]]))
@@ -81,11 +82,11 @@ def draw_strata(
 
 
 def draw_validation(validation: PathValidation, target: Path, *, title: str = "", paper: Paper = PLAIN) -> Path:
-    """Draw the mean held-out loss with its standard error along the whole path, and mark its two choices."""
+    """Draw the mean held-out loss with its standard error along the path, and mark the two selected tolerances."""
     tolerance = _tolerances(np.append(0.0, validation.nu[np.isfinite(validation.nu)]))
     losses = validation.at(1.0 / tolerance)
-    known = np.all(np.isfinite(losses), axis=0)
-    tolerance, losses = tolerance[known], losses[:, known]
+    has_loss = np.all(np.isfinite(losses), axis=0)
+    tolerance, losses = tolerance[has_loss], losses[:, has_loss]
     mean = losses.mean(axis=0)
     error = losses.std(axis=0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else np.zeros_like(mean)
     figure, axes = one_plot(1.5 * COLUMN, 85.0, paper)
@@ -120,13 +121,14 @@ def draw_multipliers(
     title: str = "",
     paper: Paper = PLAIN,
 ) -> Path:
-    """Draw weights, number of features and gain of the fits against the multiplier, and held-out loss where given.
+    """Draw weights, number of features and gain of the fits against the multiplier, and the held-out loss if there is
+    one.
 
-    `loss` is the mean at every fit, and its standard error; `marks` are labels with the multiplier that a line marks.
-    The features of the largest weight anywhere have colours; there are at most `most`.
+    `loss` is the mean at every fit and its standard error; `marks` are labels with the multiplier of a vertical line.
+    At most `most` features, those with the largest weights, are coloured.
     """
     t, weights = path.multipliers, path.coefficients()
-    # A line starts and ends at zero: at the fits beside those where the feature has a weight.
+    # A line starts and ends at zero, at the fits next to those with a non-zero weight.
     drawn = np.where(binary_dilation(weights != 0, np.ones((3, 1))), weights, np.nan)
     rows = 4 if loss is not None else 3
     figure = new_figure(PAGE, 45.0 * rows + 30.0, paper)
@@ -163,7 +165,7 @@ def draw_multipliers(
 
 
 def _lines(axes: Axes, x: Array, values: Array, order: Index, most: int, names: Sequence[str]) -> None:
-    """Draw columns of values as lines: in colours and with names those that are first in an order, others in grey."""
+    """Plot columns of values as lines: the first ones of an order coloured and labelled, the others grey."""
     for j in order[most : most + 300]:
         axes.plot(x, values[:, j], color=GREY, lw=0.5, alpha=0.5)
     for k, j in enumerate(order[:most]):
@@ -171,7 +173,7 @@ def _lines(axes: Axes, x: Array, values: Array, order: Index, most: int, names: 
 
 
 def _tolerances(knots: Array) -> Array:
-    """Return tolerances to draw a path at, falling: from before its first breakpoint to beyond its last."""
+    """Return decreasing tolerances for a plot, from before the first breakpoint to after the last."""
     positive = np.sort(knots[knots > 0])
     if not positive.size:
         return np.geomspace(1.0, 0.01, 50)
@@ -182,7 +184,7 @@ def _tolerances(knots: Array) -> Array:
 
 
 def _tolerance_axis(axes: Axes, tolerance: Array) -> None:
-    """Let the tolerance fall from left to right, in logarithms."""
+    """Use a logarithmic axis on which the tolerance decreases from left to right."""
     axes.set_xscale("log")
     axes.set_xlim(tolerance[0], tolerance[-1])
     log_ticks(axes.xaxis)
@@ -202,8 +204,8 @@ def _label(axes: Axes, x: str, y: str, title: str) -> None:
 
 
 def draw_strengths(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the loss of held-out records with its standard error (of a path without, the training loss) and the number
-    of axes against the strength of the penalty; the chosen strength is marked."""
+    """Draw the held-out loss with its standard error (or the training loss) and the number of axes against the strength
+    of the penalty; mark the selected strength."""
     strength = [number(row["strength"]) or np.nan for row in rows]
     held = any(number(row.get("held_out")) is not None for row in rows)
     error = [number(row.get("held_out_se")) or 0.0 for row in rows] if held else None

@@ -1,7 +1,6 @@
-"""The style of every figure: printed width, letters, colours, how names are cut, and how a figure becomes files.
+"""Style of all figures: printed width, fonts, colours, truncation of names, and file formats.
 
-A figure is laid out at the width that it is printed at, so that its letters have the size that they will have on paper:
-none is smaller than `SMALL`.
+A figure is laid out at its printed width, so that fonts have their printed size: at least `SMALL`.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from sdm.types import Array
 INK, ACCENT = COLOURS[:2]
 GREY = "#8a8f94"
 PALE = "#f3efe2"
-# Texts stay texts, and equal figures have equal bytes: neither date nor version is in them.
+# Keep text as text. Omit date and version, so that equal figures have identical files.
 _PLAIN: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "sdm", "pdf.fonttype": 42}
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -37,14 +36,14 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 class Sheet(Figure):
-    """A figure that knows what it is made for."""
+    """A figure with the settings of its paper."""
 
     paper: Paper = PLAIN
 
 
 def new_figure(width: float, height: float, paper: Paper = PLAIN) -> Sheet:
-    """Return an empty figure, in millimetres; its parts make room for each other. A width that the paper has goes
-    before, and the height follows it."""
+    """Return an empty figure, in millimetres; its parts adjust to each other. The width of the paper has priority, and
+    the height scales with it."""
     if paper.width is not None:
         width, height = paper.width, height * max(paper.width / width, 0.75)
     figure = Sheet(figsize=(width / INCH, height / INCH), dpi=paper.dpi, layout="constrained")
@@ -60,7 +59,7 @@ def one_plot(width: float, height: float, paper: Paper = PLAIN) -> tuple[Sheet, 
 
 
 def own_axes(ax: Axes | None, width: float = COLUMN, height: float = 62.0) -> Axes:
-    """Return the axes that were given, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     from matplotlib import pyplot
@@ -70,7 +69,7 @@ def own_axes(ax: Axes | None, width: float = COLUMN, height: float = 62.0) -> Ax
 
 
 def tidy(axes: Axes, *, x: str = "", y: str = "") -> Axes:
-    """Give axes their labels, and letters of the sizes that all figures have."""
+    """Label axes, with the font sizes of all figures."""
     axes.tick_params(which="both", labelsize=SMALL, width=0.6)
     axes.tick_params(which="major", length=2.5)
     axes.tick_params(which="minor", length=1.5)
@@ -84,7 +83,7 @@ def tidy(axes: Axes, *, x: str = "", y: str = "") -> Axes:
 
 
 def write_cells(axes: Axes, values: Array, form: Callable[[float], str], is_dark: NDArray[np.bool_]) -> None:
-    """Write the finite values of a matrix into its cells, in white on dark ones."""
+    """Write the finite values of a matrix into its cells, white on dark ones."""
     for (row, place), value in np.ndenumerate(values):
         if np.isfinite(value):
             colour = "white" if is_dark[row, place] else "black"
@@ -92,22 +91,22 @@ def write_cells(axes: Axes, values: Array, form: Callable[[float], str], is_dark
 
 
 def few_ticks(strip: Colorbar) -> None:
-    """Give a colour bar letters of their size, and so few numbers that they do not touch."""
+    """Set the font size of a colour bar, and reduce its ticks so that they do not overlap."""
     strip.locator = MaxNLocator(4)
     strip.update_ticks()
     tidy(strip.ax)
 
 
 def log_ticks(axis: Axis) -> None:
-    """Write 0.1, 0.2, 0.5, 1, … beside a logarithmic axis."""
+    """Label a logarithmic axis at 0.1, 0.2, 0.5, 1, …"""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, path: Path, formats: Sequence[str] = ()) -> Path:
-    """Write a figure in some formats, by default those of the pictures of its paper, each in place of the ending of a
-    path; return the path of the first. Letters of vector files stay letters."""
+    """Write a figure in some formats, by default the picture formats of its paper; the format replaces the ending of
+    the path. Return the first path. Vector files contain text, not outlines."""
     paper = figure.paper if isinstance(figure, Sheet) else PLAIN
     kinds = formats or paper.of_pictures
     with rc_context(_PLAIN):
@@ -118,17 +117,17 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ()) -> Path:
 
 
 def drawable(text: str, longest: int = 40) -> str:
-    """Keep a name from running out of the picture, with a box for each letter that the font does not have."""
+    """Truncate a name, with a box for each character that the font lacks."""
     return "".join(letter if _has_letter(letter) else "□" for letter in short(text, longest))
 
 
 @cache
 def _has_letter(letter: str) -> bool:
-    """Tell whether the font has a letter. The end of a line, or a part of the name of a file, is not a letter."""
+    """Whether the font has a character. Line ends and surrogates of file names are not characters."""
     font = get_font(findfont(FontProperties()))
     return category(letter) not in ("Cc", "Cs") and font.get_char_index(ord(letter)) != 0
 
 
 def safe_text(text: str, longest: int = 40) -> str:
-    """Return a name as matplotlib is to show it: cut, and no formula."""
+    """Return a name for matplotlib: truncated, and escaped so that it is not a formula."""
     return drawable(text, longest).replace("$", r"\$")

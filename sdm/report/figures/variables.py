@@ -1,4 +1,4 @@
-"""Pictures of variables: how they are correlated, how far they are alike, and what leaving some out costs."""
+"""Figures of variables: correlation, variograms, and backward elimination."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,23 +12,23 @@ from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, t
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper
 from sdm.types import Numbers, Row
 
-MOST_NUMBERS = 16  # variables whose correlations are written into the cells
+MOST_NUMBERS = 16  # largest number of variables with written correlations
 ROW = 6.0  # millimetres per variable
-MOST_PANELS = 30  # variograms that are drawn
+MOST_PANELS = 30  # largest number of variograms
 
 
-def draw_variograms(found: Autocorrelation, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the variogram of every variable with its model; a line marks the side of a block."""
-    shown = found.variograms[:MOST_PANELS]
+def draw_variograms(autocorrelation: Autocorrelation, path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw the variogram of every variable with its model; a line marks the block size."""
+    shown = autocorrelation.variograms[:MOST_PANELS]
     across = min(4, len(shown))
     down = -(-len(shown) // across)
     figure = new_figure(PAGE if across > 1 else COLUMN, 46.0 * down + 12.0, paper)
-    left = len(found.variograms) - len(shown)
-    more = f" (the first {len(shown)} of {len(found.variograms)} variables)" if left else ""
-    figure.suptitle(f"Blocks of {kilometres(found.size_km)} km, the dashed line{more}", size=TITLE)
+    omitted = len(autocorrelation.variograms) - len(shown)
+    more = f" (the first {len(shown)} of {len(autocorrelation.variograms)} variables)" if omitted else ""
+    figure.suptitle(f"Blocks of {kilometres(autocorrelation.size_km)} km, the dashed line{more}", size=TITLE)
     panels = figure.subplots(down, across, squeeze=False)
     for axes, one in zip(panels.flat, shown):
-        _variogram(axes, one, found.size_km)
+        _variogram(axes, one, autocorrelation.size_km)
     for axes in panels.flat[len(shown) :]:
         axes.set_axis_off()
     for axes in panels[-1]:
@@ -56,21 +56,21 @@ def _variogram(axes: Axes, one: Variogram, size: float) -> None:
     axes.tick_params(labelsize=SMALL)
 
 
-def draw_correlation(found: Collinearity, path: Path, limit: float = 0.7, paper: Paper = PLAIN) -> Path:
-    """Draw the correlations as a heat map, with a dendrogram of 1 − |r| (average linkage) beside it."""
+def draw_correlation(collinearity: Collinearity, path: Path, limit: float = 0.7, paper: Paper = PLAIN) -> Path:
+    """Draw the correlations as a heat map, with a dendrogram of 1 − |r| (average linkage)."""
     from scipy.cluster.hierarchy import dendrogram
 
-    n = len(found.names)
-    drawn = dendrogram(found.merges(), no_plot=True)
+    n = len(collinearity.names)
+    drawn = dendrogram(collinearity.merges(), no_plot=True)
     order = drawn["leaves"]
-    shown = found.pearson[np.ix_(order, order)]
+    shown = collinearity.pearson[np.ix_(order, order)]
     side = min(max(105.0, ROW * n + 45.0), 600.0)
     figure = new_figure(max(side + 60.0, PAGE), side, paper)
     tree, heat = figure.subplots(1, 2, width_ratios=[1, max(2.0, side / 55.0)])
     _dendrogram(tree, drawn, limit)
     picture = heat.imshow(shown, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-    labels = [safe_text(found.names[v], 24) for v in order]
-    step = -(-n // int(600.0 / ROW))  # beyond the largest figure some names are left out
+    labels = [safe_text(collinearity.names[v], 24) for v in order]
+    step = -(-n // int(600.0 / ROW))  # above the largest height some names are omitted
     heat.set_xticks(range(0, n, step), labels[::step], rotation=90, size=SMALL)
     heat.set_yticks(range(0, n, step), labels[::step], size=SMALL)
     heat.yaxis.tick_right()
@@ -81,7 +81,7 @@ def draw_correlation(found: Collinearity, path: Path, limit: float = 0.7, paper:
 
 
 def _dendrogram(axes: Axes, drawn: Numbers, limit: float) -> None:
-    """Draw merges from right (single variables) to left; the dashed line is where the mean |r| is the limit."""
+    """Draw merges from right (single variables) to left; the dashed line marks the limit of the mean |r|."""
     for places, heights in zip(drawn["icoord"], drawn["dcoord"]):  # leaves are at 5, 15, 25, …
         colour = ACCENT if heights[1] < 1 - limit else INK
         axes.plot(heights, (np.array(places) - 5.0) / 10.0, color=colour, lw=1.3)
@@ -95,7 +95,7 @@ def _dendrogram(axes: Axes, drawn: Numbers, limit: float) -> None:
 
 
 def draw_reduction(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw held-out loss with its standard error, step by step, and AUC below; the choice is marked."""
+    """Draw the held-out loss with its standard error for each step, and the AUC below; mark the selected step."""
     figure = new_figure(PAGE if len(rows) > 10 else COLUMN, 100.0, paper)
     loss, score = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     x = np.arange(len(rows))
@@ -107,8 +107,8 @@ def draw_reduction(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Pat
         tidy(axes, y=label)
         axes.axvline(chosen, color=ACCENT, lw=1.2, ls="--")
         axes.grid(alpha=0.3)
-    left = rows[chosen]["variables"]
-    loss.set_title(f"Reduced to {left} variable{'' if left == 1 else 's'} (dashed line)", size=TITLE)
+    remaining = rows[chosen]["variables"]
+    loss.set_title(f"Reduced to {remaining} variable{'' if remaining == 1 else 's'} (dashed line)", size=TITLE)
     labels = ["all" if not row["dropped"] else f"− {safe_text(str(row['dropped']), 22)}" for row in rows]
     score.set_xticks(x, labels, rotation=60, ha="right", size=SMALL)
     return save(figure, path)

@@ -21,8 +21,8 @@ from sdm.report.paper import Paper
 from sdm.report.results import Results
 from sdm.types import Numbers
 
-DIMMEST = 0.6  # lightness of a line on a dark page, at least
-# What charts are drawn in beside the palette: light page, dark page.
+DIMMEST = 0.6  # smallest lightness of a line on a dark page
+# Neutral colours of charts: on a light page, on a dark page.
 NEUTRAL = {
     "#e3e6e8": "#3a444c", "#444444": "#aab4bb", SHADE: "#26313a", "#ffffff": "#161b20", WHISKER: "#c3cbd1",
     "#b9c1c6": "#55616a", "#9aa5ac": "#74808a", "#8fa3b0": "#8fa3b0", "#2b3238": "#e4e8eb",
@@ -30,8 +30,8 @@ NEUTRAL = {
 
 
 def on_dark(colour: str) -> str:
-    """Return a colour of the same hue that is light enough for a dark page; the darker it was, the lighter it becomes:
-    two of one hue can be told apart."""
+    """Return a colour of the same hue for a dark page: the darker it was, the lighter it becomes, so that two colours
+    of one hue stay distinguishable."""
     red, green, blue = (part / 255 for part in read_colour(colour))
     hue, light, full = rgb_to_hls(red, green, blue)
     red, green, blue = (255 * part for part in hls_to_rgb(hue, max(1.03 - 0.78 * light, DIMMEST), min(full, 0.75)))
@@ -40,31 +40,31 @@ def on_dark(colour: str) -> str:
 
 @cache
 def dark_charts() -> str:
-    """Return the style rules that turn the colours of charts on a dark page.
+    """Return the style rules that change the colours of charts on a dark page.
 
-    Charts keep the colours of a light page as attributes, so that they can be copied out of the page as they are; rules
-    of style count more than attributes.
+    Charts keep the colours of a light page as attributes, so that copies of them are complete; style rules have
+    priority over attributes.
     """
     turned = {**NEUTRAL, **{colour.lower(): on_dark(colour) for colour in COLOURS}}
-    rules = [f'.chart [{what}="{old}"]{{{what}:{new}}}' for old, new in turned.items() for what in ("stroke", "fill")]
+    rules = [f'.chart [{name}="{old}"]{{{name}:{new}}}' for old, new in turned.items() for name in ("stroke", "fill")]
     return "@media screen and (prefers-color-scheme:dark){" + "".join(rules) + "}\n"
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPT = "page.js"
-MAIN_FIGURES = 4  # that stand beside the map
+MAIN_FIGURES = 4  # number of figures next to the map
 Context = Numbers
 
 
 @dataclass(frozen=True)
 class PageSection:
-    """A part of a page.
+    """A section of a page.
 
-    `name` is its anchor, and of its template in `sections/` unless that has another; `title` is what the contents call
-    it, and its heading unless that differs. A part without a title is not listed. `fill` returns what the template
-    needs beside the results; None leaves the part out. `words` are texts of the kind of model for the template.
-    Neighbours with `side` stand beside each other. A part with `lead` begins the page, with the main figures in it.
-    `scripts` are files of `templates/` that the part needs beside the script of all pages.
+    `name` is its anchor and the name of its template in `sections/`, unless `template` is set. `title` is its entry in
+    the contents, and its heading unless `heading` is set. A section without a title is not listed. `fill` returns the
+    values of the template, or None to omit the section. `words` are texts of the kind of model for the template.
+    Adjacent sections with `side` are side by side. A section with `lead` is first and contains the main figures.
+    `scripts` are additional files of `templates/`.
     """
 
     name: str
@@ -78,14 +78,14 @@ class PageSection:
     words: Mapping[str, str] = field(default_factory=dict)
 
     def html(self, context: Context) -> str:
-        """Fill the template: that of a kind of model by its path, another one by its name in `sections/`."""
+        """Render the template: a path belongs to a kind of model, another name to `sections/`."""
         name = self.template if isinstance(self.template, Path) else f"sections/{self.template or self.name}.html"
         return _environment().get_template(str(name)).render({**self.words, **context})
 
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """A figure of a page: what it is, its value as text, and what is to be known beside it."""
+    """A number on a page: its name, its value as text, and a note."""
 
     name: str
     value: str
@@ -94,8 +94,8 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Page:
-    """The page of one kind of model: its subject, its figures (those that matter most first), its sections, and what
-    could mislead. `draw` draws the figures of its results again, for print."""
+    """The page of one kind of model: subject, figures (the most important first), sections, and warnings. `draw` draws
+    the figures of its results for print."""
 
     subject: Callable[[Results], str]
     figures: Callable[[Results], Sequence[KeyFigure]]
@@ -105,7 +105,7 @@ class Page:
 
 
 def page_text(results: Results, page: Page) -> str:
-    """Return the page of some results; raise if they hold something that no run writes."""
+    """Return the page of some results; raise if they contain invalid values."""
     try:
         figures = page.figures(results)
         shared = {"results": results, "n": results.numbers, "figures": figures[:MAIN_FIGURES]}
@@ -128,16 +128,16 @@ def page_text(results: Results, page: Page) -> str:
 
 
 def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
-    """Fill a template; the script, and those added to it, are let run by their digest, so that nothing else can."""
+    """Render a template. The page allows its own scripts by their digest, and no others."""
     code = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in (SCRIPT, *scripts))
-    own = {
-        # Files of this package, not of the user.
+    assets = {
+        # files of this package, not of the user
         "style": Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + dark_charts()),  # noqa: S704
         "script": Markup(code),  # noqa: S704
         "digest": base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii"),
     }
-    page = _environment().get_template(template).render(context | own)
-    return page.encode(errors="backslashreplace").decode()  # a file's name need not be text
+    page = _environment().get_template(template).render(context | assets)
+    return page.encode(errors="backslashreplace").decode()  # file names can contain surrogates
 
 
 @cache
@@ -151,11 +151,11 @@ def _environment() -> Environment:
 
 
 def _source(name: str) -> tuple[str, str, Callable[[], bool]]:
-    """Return the text of a template: of the report by its name, of a kind of model by its whole path."""
+    """Return the source of a template, by its name in the report or by its path in a kind of model."""
     path = TEMPLATES / name
     return path.read_text(encoding="utf-8"), str(path), lambda: True
 
 
 def _of_what_is_there(filter_: Callable[..., str]) -> Callable[..., str]:
-    """Return a filter that takes what results do not have for None."""
+    """Return a filter that treats missing values as None."""
     return lambda value, *more: filter_(None if isinstance(value, Undefined) else value, *more)

@@ -1,7 +1,7 @@
-"""The page of a run over many species: one table that sorts, filters and turns its pages itself.
+"""The page of a run over several species: one table with sorting, filters and pages.
 
-It is made of `summary.csv` alone, whatever the number of species: no folder of a species is opened. The rows are data
-inside the page; the browser draws those that are shown, and loads their pictures when they come into view.
+It is made from `summary.csv` alone and opens no folder of a species. The rows are data inside the page; the browser
+renders the visible rows and loads their pictures when they come into view.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,9 +39,9 @@ NAME = "index.html"
 SCRIPT = "index.js"
 RICHNESS_PICTURE = "richness.png"
 FAILED = "failed"
-DIGITS = 6  # significant ones, of the numbers inside the page
-MOST_REASONS = 8  # that are shown before the others are folded away
-# Columns of numbers that are shown first, in this order: title, how a number is written, and its digits.
+DIGITS = 6  # significant digits of the numbers inside the page
+MOST_REASONS = 8  # reasons that are shown before the others are collapsed
+# Columns that are shown first, in this order: title, number format, and digits.
 COLUMNS = {
     "training_presences": ("Records", "whole", 0),
     "sites": ("Sites", "whole", 0),
@@ -61,16 +61,16 @@ COLUMNS = {
     "features_with_weight": ("Features", "whole", 0),
     "gap": ("Duality gap (nats)", "figure", 2),
 }
-# Columns whose middle is a main figure, in the words of a sentence.
+# Columns whose median is a main figure, as words of a sentence.
 MEDIANS = {
     "training_presences": "records", "sites": "sites", "auc_test": "test AUC", "auc.val.avg": "cross-validated AUC",
     "auc": "AUC", "cbi.val.avg": "Boyce index", "auc_train": "training AUC",
 }  # fmt: skip
-IN_TABLE_ALONE = ("gain", "log_loss_train", "entropy", "multiplier")  # in `summary.csv`, and not on the page
+IN_TABLE_ALONE = ("gain", "log_loss_train", "entropy", "multiplier")  # in `summary.csv` but not on the page
 
 
 def write_index(folder: Path, planned: int | None = None, rows: Sequence[Row] | None = None) -> Path:
-    """Write the index of a run over several species into its folder; one that is there already is made anew."""
+    """Write the index of a run over several species into its folder; replace an existing one."""
     return write_text(folder / NAME, index_page(folder, planned, rows), overwrite=True)
 
 
@@ -118,7 +118,7 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
 
 
 def _index_figures(rows: Sequence[Row], columns: Sequence[Numbers], failed: int) -> list[KeyFigure]:
-    """Return how many species were fitted, and the middle of what is known of them."""
+    """Return the number of fitted species, and the medians of their measures."""
     shown = [KeyFigure("Fitted", f"{len(rows) - failed:,}", f"of {len(rows):,} species")]
     for column in columns:
         values = [value for row in rows if (value := number(row.get(column["key"]))) is not None]
@@ -129,24 +129,24 @@ def _index_figures(rows: Sequence[Row], columns: Sequence[Numbers], failed: int)
 
 
 def _name_width(rows: Sequence[Row]) -> float:
-    """Return how wide the column of names is to be, so that no name breaks inside a word; very long ones may."""
+    """Return the width of the column of names, so that names do not break inside a word unless they are very long."""
     longest = max((len(word) for row in rows for word in row.get("species", "").split()), default=0)
     return round(min(max(14.0, 0.66 * longest + 1.0), 30.0), 1)
 
 
-def _against(known: Iterable[str]) -> str | None:
-    """Return what the AUC of the table is against; None where the table has none."""
-    keys = set(known)
+def _against(columns: Iterable[str]) -> str | None:
+    """Return the comparison data of the AUC in the table; None without an AUC."""
+    keys = set(columns)
     if not any(key.startswith("auc") for key in keys):
         return None
     return "absences" if "training_presences" not in keys else "background"
 
 
 def _columns(rows: Sequence[Row]) -> list[Numbers]:
-    """Return the columns between the name and the status: those that are known first, then whatever else there is."""
-    there = dict.fromkeys(key for row in rows for key, value in row.items() if value != "")
-    keys = [key for key in COLUMNS if key in there]
-    keys += [key for key in there if key not in (*COLUMNS, *HEAD, *TAIL, *IN_TABLE_ALONE)]
+    """Return the columns between name and status: the predefined ones first, then all others."""
+    filled = dict.fromkeys(key for row in rows for key, value in row.items() if value != "")
+    keys = [key for key in COLUMNS if key in filled]
+    keys += [key for key in filled if key not in (*COLUMNS, *HEAD, *TAIL, *IN_TABLE_ALONE)]
     columns = []
     for key in keys:
         title, kind, digits = COLUMNS.get(key, (key, "figure", 4))
@@ -158,14 +158,14 @@ def _columns(rows: Sequence[Row]) -> list[Numbers]:
 def _data(
     rows: Sequence[Row], columns: Sequence[Numbers], groups: Sequence[Sequence[str]], reasons: Sequence[str]
 ) -> Numbers:
-    """Return the table by columns, as the script of the page reads it: short, for there are many rows.
+    """Return the table by columns, in the compact form that the script of the page reads.
 
-    Names of folders and files that follow from the species' name are 1 there; statuses and messages are numbers of
-    entries in lists.
+    Names of folders and files that follow from the name of the species are 1; statuses and messages are indices in
+    lists.
     """
     statuses = list(dict.fromkeys(row.get("status", "") for row in rows))
-    said = [row.get("error", "").removeprefix(f"{row.get('species')}: ") for row in rows]
-    errors = list(dict.fromkeys(text for text in said if text))
+    reports = [row.get("error", "").removeprefix(f"{row.get('species')}: ") for row in rows]
+    errors = list(dict.fromkeys(text for text in reports if text))
     code, message = ({text: k for k, text in enumerate(texts)} for texts in (statuses, errors))
     group_of = {species: k for k, group in enumerate(groups) for species in group}
     return {
@@ -177,9 +177,9 @@ def _data(
         ],
         "status": [code[row.get("status", "")] for row in rows],
         "statuses": statuses,
-        "error": [message[text] if text else -1 for text in said],
+        "error": [message[text] if text else -1 for text in reports],
         "errors": errors,
-        "reason": [group_of[row.get("species", "")] if text else -1 for row, text in zip(rows, said)],
+        "reason": [group_of[row.get("species", "")] if text else -1 for row, text in zip(rows, reports)],
         "reasons": reasons,
         "columns": columns,
         "values": [[_value(row.get(column["key"], ""), column["kind"]) for row in rows] for column in columns],
@@ -191,27 +191,27 @@ def _last(row: Row) -> str:
 
 
 def _short(text: str, expected: str) -> str | int:
-    """Return 1 for a text that is as expected, else the text; 0 for none."""
+    """Return 1 for the expected text, 0 for an empty one, else the text."""
     return (1 if text == expected else text) if text else 0
 
 
 def _inner(path: str) -> str:
-    """Return a path that leads into the folder; none for one that leads out of it: whoever wrote it, it was no run."""
+    """Return a path inside the folder; an empty text for any other path."""
     return "" if path.startswith("/") or ".." in path.split("/") or "\\" in path else path
 
 
 def _value(text: str, kind: str) -> float | int | str | None:
-    """Return a cell of the table: text as it is, a number with a few digits; None where there is none."""
+    """Return a cell of the table: text, or a rounded number; None if it is empty."""
     if kind == "text":
         return text or None
-    found = number(text)
-    if found is None:
+    finite = number(text)
+    if finite is None:
         return None
-    short = float(f"{found:.{DIGITS}g}") if kind != "whole" else found
+    short = float(f"{finite:.{DIGITS}g}") if kind != "whole" else finite
     return int(short) if short.is_integer() else short
 
 
-# Columns of figures: title, what it is of, and its digits (0: a whole number).
+# Columns of numbers: title, key, and digits (0: an integer).
 FIGURES = (
     ("Suitable in the reference (km²)", "now", 0),
     ("Mean change (%)", "mean", 3),
@@ -223,7 +223,7 @@ FIGURES = (
 
 
 def write_projection_index(folder: Path) -> Path:
-    """Write the index of a folder with projections of several species; one that is there already is made anew."""
+    """Write the index of a folder with projections of several species; replace an existing one."""
     species = [_entry(read_projection(path)) for path in find_projections(folder)]
     shown = [
         {"title": title, "digits": digits, "key": key}
@@ -274,8 +274,8 @@ def _shown(stored: StoredProjection) -> tuple[StoredCase, Path, str] | None:
         case = stored.scenarios[min(changed)[1]]
         if path := case.raster("change"):
             return case, path, "change"
-    found = [(case, path) for case in stored.cases if (path := case.raster("suitability"))]
-    return (*found[0], "suitability") if found else None
+    maps = [(case, path) for case in stored.cases if (path := case.raster("suitability"))]
+    return (*maps[0], "suitability") if maps else None
 
 
 def _largest(values: list[float | None]) -> float | None:

@@ -1,7 +1,6 @@
 """Metadata of a model: the ODMAP protocol (Zurell et al. 2020), and rangeModelMetadata (Merow et al. 2019).
 
-The columns of the ODMAP table are those of the files that the ODMAP application writes and reads: section,
-subsection, element, Value.
+The columns of the ODMAP table are the columns of the ODMAP application: section, subsection, element, Value.
 """
 
 import csv
@@ -18,7 +17,7 @@ from sdm.storage.files import to_json, write_text
 from sdm.types import Numbers
 
 ELEMENTS = Path(__file__).parents[1] / "templates" / "odmap.csv"
-"""Every element of the protocol, and the rows of the page (the beginnings of section and name) that fill it in."""
+"""Elements of the protocol, with the rows of the page (start of section and name) that they contain."""
 Protocol = dict[str, list[tuple[str, str]]]
 _ASSUMED = {
     "species": "The species is in equilibrium with its environment. The records are a sample of its occurrences, with "
@@ -212,20 +211,20 @@ _PAPER = "Phillips, Anderson and Schapire (2006), Ecological Modelling 190: 231-
 
 def metadata_files(name: str) -> dict[str, str]:
     """Return the names of the metadata files of a model, by content."""
-    return {what: f"{name}_{ending}" for what, ending in ENDINGS.items()}
+    return {key: f"{name}_{ending}" for key, ending in ENDINGS.items()}
 
 
 def write_metadata(results: Results) -> list[Path]:
     """Write the metadata of a model into its folder; replace existing files."""
     rows, names = odmap_rows(results), metadata_files(results.name)
     entries = [{key.lower(): value for key, value in row.items()} for row in rows]
-    whole = {"protocol": "ODMAP", "reference": "doi:10.1111/ecog.04960", "title": results.title, "entries": entries}
+    document = {"protocol": "ODMAP", "reference": "doi:10.1111/ecog.04960", "title": results.title, "entries": entries}
     texts = {
         "odmap": table_text(rows),
-        "odmap json": to_json(whole) + "\n",
+        "odmap json": to_json(document) + "\n",
         "range model metadata": table_text(rmm_rows(results)),
     }
-    return [write_text(results.folder / names[what], text, overwrite=True) for what, text in texts.items()]
+    return [write_text(results.folder / names[content], text, overwrite=True) for content, text in texts.items()]
 
 
 def rmm_rows(results: Results) -> list[dict[str, str]]:
@@ -246,7 +245,7 @@ def _entities(results: Results) -> Numbers:
     n, option = results.numbers, results.option
     folds = results.tree("cross_validation")
     mean: Numbers = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
-    known = {
+    entities = {
         "data$occurrence$taxon": results.title,
         "data$occurrence$dataType": results.data_type,
         "data$occurrence$sources": _names(option("occurrences.file")),
@@ -279,7 +278,7 @@ def _entities(results: Results) -> Numbers:
         "code$software$platform": results.program,
         "code$software$packages": results.tree("versions"),
     }
-    return known | results.metadata
+    return entities | results.metadata
 
 
 def _kilometres(value: object) -> str | None:

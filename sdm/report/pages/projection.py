@@ -28,25 +28,25 @@ MOST_ROWS = 400  # of the table of layers
 
 
 def scenario_table(results: Results) -> Context | None:
-    """Return one row per case, in columns that have something in them."""
+    """Return one row per case, in the columns that have values."""
     stored = stored_projection(results)
     rows = [(case, _measures(case)) for case in stored.cases]
-    titles = dict.fromkeys(title for _, own in rows for title in own)
-    kept = [title for title in titles if any(own[title][0] is not None for _, own in rows)]
-    if not any(own[REACH][0] for _, own in rows):
-        kept = [title for title in kept if title != REACH]
+    titles = dict.fromkeys(title for _, cells in rows for title in cells)
+    columns = [title for title in titles if any(cells[title][0] is not None for _, cells in rows)]
+    if not any(cells[REACH][0] for _, cells in rows):
+        columns = [title for title in columns if title != REACH]
     if not rows:
         return None
     table = [
-        {"title": case.title, "reference": case.is_reference, "cells": [own[title] for title in kept]}
-        for case, own in rows
+        {"title": case.title, "reference": case.is_reference, "cells": [cells[title] for title in columns]}
+        for case, cells in rows
     ]
-    told = {"change": stored.has_change, "rule": stored.rule, "shift": any(case.tree("shift") for case in stored.cases)}
-    return {"columns": kept, "rows": table, "all_figures": results.files.get("table"), "prefix": "", **told}
+    more = {"change": stored.has_change, "rule": stored.rule, "shift": any(case.tree("shift") for case in stored.cases)}
+    return {"columns": columns, "rows": table, "all_figures": results.files.get("table"), "prefix": "", **more}
 
 
 def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
-    """Return the figures of a case by title: each as a number to sort by, and as text."""
+    """Return the numbers of a case by title: each as a number for sorting, and as text."""
     changed = {"Gain (km²)": "gain", "Loss (km²)": "loss", REACH: "out_of_reach"}
     areas = {title: (area := case.changed(key), words.whole(area)) for title, key in changed.items()}
     net, shift, direction = case.net_percent, number(case.tree("shift").get("km")), case.tree("shift").get("direction")
@@ -65,7 +65,7 @@ def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
 
 
 def panel_section(results: Results, budget: int = BUDGET) -> Context | None:
-    """Return the panel that compares scenarios, and the picture for where it cannot be shown."""
+    """Return the panel that compares scenarios, and its static picture."""
     stored = stored_projection(results)
     size = FULL if results.option("output.page_map") == "full" else (budget,)
     live, image = panel(stored, *size), _picture(stored, "maps")
@@ -76,18 +76,18 @@ def panel_section(results: Results, budget: int = BUDGET) -> Context | None:
 
 
 def extrapolation_section(results: Results) -> Context | None:
-    """Return how many cells are outside the training range, by variable and scenario."""
+    """Return the share of cells outside the training range, by variable and scenario."""
     cases = [case for case in stored_projection(results).scenarios if case.tree("outside")]
     if not cases:
         return None
     shares = [case.outside_by_variable() for case in cases]
-    names = dict.fromkeys(name for own in shares for name in own)
-    worst = {name: max((own.get(name, 0.0), case.title) for own, case in zip(shares, cases)) for name in names}
+    names = dict.fromkeys(name for part in shares for name in part)
+    worst = {name: max((part.get(name, 0.0), case.title) for part, case in zip(shares, cases)) for name in names}
     ranked = sorted((name for name in names if worst[name][0] > 0), key=lambda name: -worst[name][0])[:MOST_VARIABLES]
     label = "Cells outside the training range (%)"
     groups = [Bars("worst scenario", [100 * worst[name][0] for name in ranked])]
     if len(cases) > 1:
-        means = [100 * sum(own.get(name, 0.0) for own in shares) / len(cases) for name in ranked]
+        means = [100 * sum(part.get(name, 0.0) for part in shares) / len(cases) for name in ranked]
         groups.append(Bars("mean over scenarios", means))
     return {
         "chart": svg(BarChart(label, label, ranked, groups)) if ranked else None,
@@ -102,12 +102,12 @@ def change_section(results: Results) -> Context | None:
     """Return the picture of gain, loss and the shift of the centroid."""
     stored = stored_projection(results)
     image = _picture(stored, "change")
-    told = {"change": stored.has_change, "dispersal": str(results.numbers.get("dispersal") or "")}
-    return None if image is None else {"image": image, **told}
+    context = {"change": stored.has_change, "dispersal": str(results.numbers.get("dispersal") or "")}
+    return None if image is None else {"image": image, **context}
 
 
 def across_section(results: Results) -> Context | None:
-    """Return what groups of scenarios agree on."""
+    """Return the agreement within groups of scenarios."""
     rows = [_group_row(group) for group in stored_projection(results).groups]
     if not rows:
         return None
@@ -115,25 +115,25 @@ def across_section(results: Results) -> Context | None:
 
 
 def variance_section(results: Results) -> Context | None:
-    """Return which part of the variance between maps has which source."""
+    """Return the variance between maps by source."""
     stored = stored_projection(results)
     named = [(str(row.get("source")), number(row.get("share")), row) for row in stored.sources]
-    known = [(name, share, row) for name, share, row in named if share is not None]
-    if not known:
+    rows = [(name, share, row) for name, share, row in named if share is not None]
+    if not rows:
         return None
     label = "Share of the variance (%)"
-    chart = BarChart(label, label, [name for name, *_ in known], [Bars(label, [100 * share for _, share, _ in known])])
-    found = results.tree("variance")
+    chart = BarChart(label, label, [name for name, *_ in rows], [Bars(label, [100 * share for _, share, _ in rows])])
+    stored_variance = results.tree("variance")
     return {
         "chart": svg(chart),
-        "rows": [row for *_, row in known],
-        "total": found.get("total"),
-        "balanced": found.get("balanced"),
+        "rows": [row for *_, row in rows],
+        "total": stored_variance.get("total"),
+        "balanced": stored_variance.get("balanced"),
     }
 
 
 def shift_section(results: Results) -> Context | None:
-    """Return how the means of the variables differ from the reference, over scenarios."""
+    """Return the shifts of the means of the variables from the reference."""
     stored = stored_projection(results)
     names = dict.fromkeys(name for case in stored.cases for name in case.tree("variables"))
     rows = []
@@ -141,37 +141,37 @@ def shift_section(results: Results) -> Context | None:
         ends = []
         for key in ("shift", "where_suitable_shift"):
             shifts = [number(nested(case.numbers, "variables", name, key)) for case in stored.scenarios]
-            known = [shift for shift in shifts if shift is not None]
-            ends += [min(known, default=None), max(known, default=None)]
+            finite = [shift for shift in shifts if shift is not None]
+            ends += [min(finite, default=None), max(finite, default=None)]
         before = number(nested(stored.reference.numbers, "variables", name, "mean")) if stored.reference else None
         rows.append({"name": name, "before": before, "ends": ends})
-    told = [row for row in rows if row["ends"] != [None] * 4]
-    return {"rows": told, "count": len(stored.scenarios)} if told else None
+    shifted = [row for row in rows if row["ends"] != [None] * 4]
+    return {"rows": shifted, "count": len(stored.scenarios)} if shifted else None
 
 
 def mapping_section(results: Results) -> Context | None:
-    """Return which file and band every variable of every scenario was read from."""
+    """Return file and band of every variable in every scenario."""
     rows = results.table("mapping")
     return {"rows": rows[:MOST_ROWS], "left_out": max(0, len(rows) - MOST_ROWS)} if rows else None
 
 
 def notice_section(results: Results) -> Context | None:
-    """Return what the projection had to say of its input."""
-    found = words.notes(results)
-    return {"notices": found} if found else None
+    """Return the notes of the projection about its input."""
+    notices = words.notes(results)
+    return {"notices": notices} if notices else None
 
 
 def fitted_section(results: Results) -> Context | None:
-    """Return the scenarios of a model for its own page: of itself, or links to those of its species or classes."""
-    own = projection_of(results)
-    if own is not None:
-        place = own.page.parent.resolve()
+    """Return the scenarios of a model for its page, or links to the projections of its species or classes."""
+    projection = projection_of(results)
+    if projection is not None:
+        place = projection.page.parent.resolve()
         inside_it = place == (results.folder / SCENARIOS).resolve()
-        link = f"{'' if inside_it else '../'}{SCENARIOS}/{quote(own.page.name)}"
-        found = panel_section(own, BESIDE) or {"panel": None, "image": None, "measures": [], "change": False}
+        link = f"{'' if inside_it else '../'}{SCENARIOS}/{quote(projection.page.name)}"
+        context = panel_section(projection, BESIDE) or {"panel": None, "image": None, "measures": [], "change": False}
         return {
-            **found,
-            "table": scenario_table(own),
+            **context,
+            "table": scenario_table(projection),
             "prefix": link.rpartition("/")[0] + "/",
             "link": link,
             "links": [],

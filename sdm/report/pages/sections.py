@@ -1,4 +1,4 @@
-"""Sections that pages of several kinds share: each reads stored results, and returns None where they have none."""
+"""Sections that several kinds share: each reads stored results, and returns None without content."""
 
 import math
 from collections.abc import Callable
@@ -29,22 +29,22 @@ from sdm.types import Numbers
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
 MOST_FOLDS = 24
-WITHOUT_SCRIPTS = 700  # pixels across, of the map that is shown where scripts do not run
+WITHOUT_SCRIPTS = 700  # width in pixels of the static map
 
 
 def image(results: Results, key: str, wide: int = WIDE) -> str | None:
-    """Return a stored picture as the text of a data address; None where it is not there."""
+    """Return a stored picture as a data URL; None without the picture."""
     path = results.path(key)
     return None if path is None else shown_picture(path, wide)
 
 
 def shown_map(results: Results) -> Context:
-    """Return the live map, and the stored picture for where it cannot be shown."""
+    """Return the live map and the static picture."""
     layers = results.map_layers()
     first = image(results, "probability picture", WITHOUT_SCRIPTS) if len(results.classes) == 2 else None
     live = live_map(results)
     if live is not None:
-        projected = projection_of(results)  # whose maps the live map shows too
+        projected = projection_of(results)  # whose maps the live map contains
         cases = StoredProjection(projected.folder, projected.numbers).cases if projected else []
         live["hatched"] = any(case.novelty for case in cases)
     return {
@@ -75,7 +75,7 @@ def importance(results: Results) -> Context | None:
 
 
 def tuning(results: Results) -> Context | None:
-    """Return the settings that a search tried, and how one was chosen."""
+    """Return the compared settings, and the selected one."""
     rows = results.table("tune") or results.table("multipliers")
     if not (results.tree("tuning") or rows):
         return None
@@ -89,53 +89,53 @@ def tuning(results: Results) -> Context | None:
 
 
 def variable_section(results: Results) -> Context | None:
-    """Return which variables were left out and why, with the pictures of correlations and of the reduction."""
-    found = results.tree("variable_selection")
-    if not found:
+    """Return the dropped variables with their reasons, and the figures of correlations and backward elimination."""
+    selection = results.tree("variable_selection")
+    if not selection:
         return None
     pictures = {name: results.plot(f"{name}.png") for name in ("correlation", "reduction")}
     return {
-        "candidates": found.get("candidates"),
-        "kept": found.get("kept") if isinstance(found.get("kept"), list) else [],
-        "dropped": rows_of(found.get("dropped")),
-        "constant": found.get("constant") if isinstance(found.get("constant"), list) else [],
-        "points": found.get("points"),
-        "over": found.get("over"),
-        "steps": rows_of(found.get("steps")),
+        "candidates": selection.get("candidates"),
+        "kept": selection.get("kept") if isinstance(selection.get("kept"), list) else [],
+        "dropped": rows_of(selection.get("dropped")),
+        "constant": selection.get("constant") if isinstance(selection.get("constant"), list) else [],
+        "points": selection.get("points"),
+        "over": selection.get("over"),
+        "steps": rows_of(selection.get("steps")),
         **{name: None if path is None else shown_picture(path) for name, path in pictures.items()},
     }
 
 
 def validation(results: Results) -> Context | None:
-    """Return the table of folds, means with their deviations, and where the folds lie."""
-    found = results.tree("cross_validation")
-    rows = rows_of(found.get("rows") or found.get("folds"))
+    """Return the table of folds, the means with their standard deviations, and the map of folds."""
+    folds = results.tree("cross_validation")
+    rows = rows_of(folds.get("rows") or folds.get("folds"))
     if not rows:
         return None
-    mean = found["mean"] if isinstance(found.get("mean"), dict) else {}
+    mean = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
     averages = [
         {"name": key.removesuffix(".avg"), "mean": value, "sd": mean.get(f"{key.removesuffix('.avg')}.sd")}
         for key, value in mean.items()
         if not key.endswith(".sd")
     ]
     columns = [key for key in rows[0] if not isinstance(rows[0][key], (dict, list))]
-    blocks, picture = found.get("blocks"), results.plot("variograms.png")
-    context = {"method": found.get("method"), "places": fold_map(results)}
+    blocks, picture = folds.get("blocks"), results.plot("variograms.png")
+    context = {"method": folds.get("method"), "places": fold_map(results)}
     if isinstance(blocks, dict):
         context |= {"blocks": blocks.get("text"), "variograms": None if picture is None else shown_picture(picture)}
-    return {**context, "background": found.get("background"), "rows": rows, "columns": columns, "averages": averages}
+    return {**context, "background": folds.get("background"), "rows": rows, "columns": columns, "averages": averages}
 
 
 def fold_map(results: Results) -> Markup | None:
-    """Draw where the records of each fold lie."""
+    """Draw the locations of the records of each fold."""
     folds = stored_folds(results)
     if not folds or len(folds) > MOST_FOLDS:
         return None
     step = -(-sum(map(len, folds.values())) // MOST_DOTS)
     groups = []
     for (label, rows), colour in zip(folds.items(), charts.fold_colours(len(folds))):
-        own = rows[::step]
-        places = [(x, y) for x, y in zip(column(own, "X"), column(own, "Y")) if math.isfinite(x) and math.isfinite(y)]
+        part = rows[::step]
+        places = [(x, y) for x, y in zip(column(part, "X"), column(part, "Y")) if math.isfinite(x) and math.isfinite(y)]
         name = f"fold {label} ({len(rows):,})"
         groups.append(charts.Line(name, [x for x, _ in places], [y for _, y in places], colour))
     if not any(group.x for group in groups):
@@ -150,28 +150,28 @@ def fold_map(results: Results) -> Markup | None:
 
 
 def _survey(results: Results) -> Context | None:
-    """Return the measures at sites with absences, and the calibration curve."""
-    found = results.tree("presence_absence")
-    rows = rows_of(found.get("calibration") or results.numbers.get("calibration"))
-    if not found and not rows:
+    """Return the measures at presence and absence sites, and the calibration curve."""
+    stored = results.tree("presence_absence")
+    rows = rows_of(stored.get("calibration") or results.numbers.get("calibration"))
+    if not stored and not rows:
         return None
     measures = [
         (name, value)
-        for name, value in found.items()
+        for name, value in stored.items()
         if name not in ("presences", "absences") and isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    sites = {key: found.get(key) for key in ("presences", "absences", "of")}
+    sites = {key: stored.get(key) for key in ("presences", "absences", "of")}
     return {**sites, "measures": measures, "chart": svg(charts.calibration_chart(rows)) if rows else None}
 
 
 def null_model_section(results: Results) -> Context | None:
     """Return the tests against null models."""
-    found = results.tree("null_models")
-    return {"iterations": found.get("iterations"), "tests": rows_of(found.get("tests"))} if found else None
+    stored = results.tree("null_models")
+    return {"iterations": stored.get("iterations"), "tests": rows_of(stored.get("tests"))} if stored else None
 
 
 def roc_section(results: Results) -> Context | None:
-    """Return the ROC curve: records found against the background, or the absences, that are predicted."""
+    """Return the ROC curve."""
     chart = roc_of(results)
     if chart is None:
         return None
@@ -179,34 +179,34 @@ def roc_section(results: Results) -> Context | None:
 
 
 def thresholds(results: Results) -> Context | None:
-    """Return the thresholds, with area and omission."""
+    """Return the thresholds with area and omission."""
     rows = {key: row for key, row in results.tree("thresholds").items() if isinstance(row, dict)}
     if not rows:
         return None
-    known = {"cumulative": "Cumulative", "cloglog": "Cloglog", "probability": "Probability"}
+    titles = {"cumulative": "Cumulative", "cloglog": "Cloglog", "probability": "Probability"}
     return {
         "rows": rows,
         "area_key": results.area_key,
-        "scales": [(title, key) for key, title in known.items() if any(key in row for row in rows.values())],
+        "scales": [(title, key) for key, title in titles.items() if any(key in row for row in rows.values())],
         "binomial": any(number(row.get("binomial")) is not None for row in rows.values()),
         "chosen": results.option("predict.threshold"),
     }
 
 
 def always(results: Results) -> Context:
-    """Return nothing beside the results: the template takes all from them."""
+    """Return an empty context, for templates that read the results alone."""
     return {}
 
 
 @dataclass(frozen=True)
 class AreaWords:
-    """What a threshold costs beside omission: a part of the background, or of the absences."""
+    """Texts about the area above a threshold: a share of the background, or of the absences."""
 
-    head: str  # of the column of a table
-    predicted: str  # beside the live map
-    subject: str  # with omission, of a sentence
+    head: str  # heading of a column
+    predicted: str  # next to the live map
+    subject: str  # subject of a sentence
     explanation: str
-    source: str  # of the figures beside the live map
+    source: str  # origin of the numbers next to the live map
 
 
 OF_BACKGROUND = AreaWords(
@@ -271,31 +271,31 @@ ODMAP = PageSection("odmap", "ODMAP", lambda results: {"protocol": protocol(resu
 
 
 def curves(results: Results) -> Numbers | None:
-    """Return the response curves with the limits over replicates, the effects on the score, and the surfaces."""
+    """Return the response curves with their limits over replicates, the effects on the score, and the surfaces."""
     rugs, bands = rugs_of(results), results.table("bands")
-    found = {
+    charts_by_kind = {
         "responses": [svg(chart) for chart in response_charts(results, rugs).values()],
         "effects": [svg(chart) for chart in effect_charts(results, rugs).values()],
         "surfaces": _surfaces(results),
     }
-    return {**found, "banded": bool(bands), "rugged": bool(rugs)} if any(found.values()) else None
+    return {**charts_by_kind, "banded": bool(bands), "rugged": bool(rugs)} if any(charts_by_kind.values()) else None
 
 
 def _surfaces(results: Results) -> list[dict[str, str]]:
-    """Return the pictures of responses to two variables at a time."""
+    """Return the figures of responses to two variables."""
     pairs = dict.fromkeys((row.get("first", ""), row.get("second", "")) for row in results.table("surfaces"))
-    found = [(pair, results.plot(f"surface_{safe_name(pair[0])}_{safe_name(pair[1])}.png")) for pair in pairs]
+    paths = [(pair, results.plot(f"surface_{safe_name(pair[0])}_{safe_name(pair[1])}.png")) for pair in pairs]
     return [
         {"picture": shown_picture(path), "text": f"Response to {first} and {second}"}
-        for (first, second), path in found
+        for (first, second), path in paths
         if path is not None
     ]
 
 
 def class_curves(results: Results) -> Numbers | None:
-    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
-    found, shares = curves(results) or {}, share_charts(results)
-    if found.get("responses") or not shares:
-        return found or None
+    """Return the response curves of presence, or the probabilities of all classes in their colours."""
+    context, shares = curves(results) or {}, share_charts(results)
+    if context.get("responses") or not shares:
+        return context or None
     legend = [(row.get("class", ""), row.get("colour", "")) for row in results.table("classes")]
-    return {**found, "responses": [svg(chart) for chart in shares.values()], "legend": legend}
+    return {**context, "responses": [svg(chart) for chart in shares.values()], "legend": legend}

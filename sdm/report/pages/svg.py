@@ -1,4 +1,4 @@
-"""Charts as inline SVG: crisp, small, readable by a screen reader, and free of anything that a name could inject."""
+"""Charts as inline SVG: small, accessible to screen readers, with all names escaped."""
 
 import csv
 import math
@@ -31,16 +31,16 @@ from sdm.report.tables import quoted
 WIDE, HIGH = 520, 340
 SMALL = (400, 280)
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
-INK, LETTERS = "#1d2429", "system-ui, Helvetica, Arial, sans-serif"  # of a file by itself
-_LETTER = 7.8  # of a text of 13 units, in a wide font
+INK, LETTERS = "#1d2429", "system-ui, Helvetica, Arial, sans-serif"  # of a separate file
+_LETTER = 7.8  # width of a character of 13 units in a wide font
 _NARROW = 6.9  # in most fonts
-Drawn = tuple[list[str], tuple[float, float]]  # parts of a chart, and its size
-Key = tuple[str, int | str, int]  # what a legend says, its colour, and its dashes: below 0 for a dot
+Drawn = tuple[list[str], tuple[float, float]]  # elements of a chart, and its size
+Key = tuple[str, int | str, int]  # text of a legend entry, its colour, and its dashes (negative: a dot)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Where a chart's axes lie in it, and the ranges that they show."""
+    """Position of the axes in a chart, and their ranges."""
 
     size: tuple[float, float]
     left: float
@@ -51,18 +51,18 @@ class Frame:
     bottom: float = 40.0
 
     def x(self, value: float) -> float:
-        """Return where a value lies across."""
+        """Return the horizontal position of a value."""
         low, high = self.x_range
         return self.left + (value - low) / ((high - low) or 1.0) * (self.size[0] - self.left - self.right)
 
     def y(self, value: float) -> float:
-        """Return where a value lies down."""
+        """Return the vertical position of a value."""
         (low, high), floor = self.y_range, self.size[1] - self.bottom
         return floor - (value - low) / ((high - low) or 1.0) * (floor - self.top)
 
 
 def label(value: float) -> str:
-    """Return a tick's number, as short as tells it from its neighbours."""
+    """Return the label of a tick."""
     text = f"{value:.6g}"
     return "0" if text in ("-0", "0") else text.replace("-", "−")
 
@@ -71,20 +71,20 @@ def svg(chart: Chart) -> Markup:
     """Draw a chart of any kind, for a page."""
     drawn, size = _drawn(chart)
     box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
-    # Everything in `drawn` was escaped where it was made: names by `escape`, the rest are numbers and constants.
+    # All parts of `drawn` were escaped when they were created: names by `escape`, the rest are numbers and constants.
     start = f'<svg class="chart" role="img" aria-label="{escape(chart.title)}" {box}'
     return Markup(f'{start} data-table="{escape(chart_table(chart))}">{drawn}</svg>')  # noqa: S704
 
 
 def svg_file(charts: Sequence[Chart]) -> str:
     """Return the text of an SVG file with charts side by side, in the colours of a light page."""
-    made = [_drawn(chart) for chart in charts]
-    across = min(3, len(made))
-    wide, high = (max(size[k] for _, size in made) for k in (0, 1))
-    size = f"{wide * across:g} {high * -(-len(made) // across):g}"
+    drawings = [_drawn(chart) for chart in charts]
+    across = min(3, len(drawings))
+    wide, high = (max(size[k] for _, size in drawings) for k in (0, 1))
+    size = f"{wide * across:g} {high * -(-len(drawings) // across):g}"
     parts = [
         f'<g transform="translate({k % across * wide:g} {k // across * high:g})">{drawn}</g>'
-        for k, (drawn, _) in enumerate(made)
+        for k, (drawn, _) in enumerate(drawings)
     ]
     letters = f'font-family="{LETTERS}" font-size="13" fill="{INK}"'
     width, height = size.split()
@@ -94,7 +94,7 @@ def svg_file(charts: Sequence[Chart]) -> str:
 
 
 def _drawn(chart: Chart) -> tuple[str, tuple[float, float]]:
-    """Return the parts of a chart as text, and its size."""
+    """Return the elements of a chart as text, and its size."""
     drawers: dict[type, Callable[..., Drawn]] = {
         LineChart: _lines, ColumnChart: _columns, BarChart: _bars, DotChart: _dots, Biplot: _biplot,
     }  # fmt: skip
@@ -121,8 +121,8 @@ def _lines(chart: LineChart) -> Drawn:
         if line.limits is not None:
             sides = [[(frame.x(a), frame.y(b)) for a, b in zip(line.x, side)] for side in line.limits]
             around = [place for place in [*sides[0], *sides[1][::-1]] if all(map(math.isfinite, place))]
-            told = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
-            parts.append(f'<polygon points="{told}" fill="{colour}" fill-opacity=".18"/>')
+            outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
+            parts.append(f'<polygon points="{outline}" fill="{colour}" fill-opacity=".18"/>')
         points = [(frame.x(a), frame.y(b)) for a, b in zip(line.x, line.y)]
         parts.append(_path(points, colour, DASHES[line.dash % len(DASHES)], 2.0))
         if line.sizes is not None:
@@ -135,13 +135,13 @@ def _lines(chart: LineChart) -> Drawn:
 
 
 def _rug(rug: Rug, frame: Frame) -> str:
-    """Draw strokes, one per place that the eye can tell from others."""
+    """Draw a rug with one line per distinct position."""
     low, high = frame.x_range
     places = sorted({round(frame.x(v), 1) for v in rug.values if low <= v <= high})
     y, down = (frame.top, "v7") if rug.top else (frame.size[1] - frame.bottom, "v-7")
-    told = "".join(f"M{x:g} {y:g}{down}" for x in places)
+    ticks = "".join(f"M{x:g} {y:g}{down}" for x in places)
     colour = escape(colour_of(rug.colour))
-    return f'<path d="{told}" fill="none" stroke="{colour}" stroke-opacity=".55"/>' if told else ""
+    return f'<path d="{ticks}" fill="none" stroke="{colour}" stroke-opacity=".55"/>' if ticks else ""
 
 
 def _columns(chart: ColumnChart) -> Drawn:
@@ -235,15 +235,15 @@ def _biplot(chart: Biplot) -> Drawn:
     spots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in places)
     rug = "".join(f"M{x:.1f} {floor:.1f}v-6M{frame.left:.1f} {y:.1f}h6" for x, y in places)
     parts.append(f'<g fill="#9aa5ac" fill-opacity=".55">{spots}</g><path d="{rug}" stroke="#9aa5ac" fill="none"/>')
-    known = {tip.arrow for tip in chart.named}
+    labelled = {tip.arrow for tip in chart.named}
     for k, (x, y) in enumerate(chart.tips):
         tip = frame.x(x), frame.y(y)
-        colour, width = (colour_of(0), 1.4) if k in known else ("#8fa3b0", 0.9)
+        colour, width = (colour_of(0), 1.4) if k in labelled else ("#8fa3b0", 0.9)
         parts.append(_path([middle, tip], colour, "", width))
         parts.append(f'<circle cx="{tip[0]:.1f}" cy="{tip[1]:.1f}" r="2.6" fill="{colour}"/>')
     for one in chart.named:
         text = _text(frame.x(one.x), frame.y(one.y), one.name, "start" if one.begins else "end", italic=True)
-        # A pale edge keeps a name readable where arrows pass under it.
+        # A light outline keeps names readable above arrows.
         parts.append(f'<g paint-order="stroke" stroke="#ffffff" stroke-width="3" stroke-linejoin="round">{text}</g>')
     return parts, size
 
@@ -259,7 +259,7 @@ def _whisker(one: tuple[float, float], other: tuple[float, float]) -> list[str]:
 
 
 def _range(values: Sequence[float], margin: float = 0.0) -> Range:
-    """Return the range of finite values, never empty."""
+    """Return the range of finite values; it is never empty."""
     finite = [v for v in values if math.isfinite(v)] or [0.0, 1.0]
     low, high = min(finite), max(finite)
     if low == high:
@@ -268,7 +268,7 @@ def _range(values: Sequence[float], margin: float = 0.0) -> Range:
 
 
 def round_numbers(low: float, high: float, most: int = 6) -> list[float]:
-    """Return up to `most` round numbers within a range, at equal distances: 1, 2 or 5 times a power of ten."""
+    """Return up to `most` rounded numbers within a range, at distances of 1, 2 or 5 times a power of ten."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return [low] if math.isfinite(low) else []
     power = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -280,7 +280,7 @@ def round_numbers(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def _margin(y_range: Range, high: float) -> float:
-    """Return the room that the numbers of an upright axis need, and what it shows beside them."""
+    """Return the space for the numbers and the label of a vertical axis."""
     return max(52.0, 30 + _LETTER * max((len(label(value)) for value in _up(y_range, high)), default=1))
 
 
@@ -289,7 +289,7 @@ def _up(y_range: Range, high: float) -> list[float]:
 
 
 def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: bool = True) -> str:
-    """Draw the axes, their ticks, and what they show; `across` and `up` say which of them have numbers."""
+    """Draw the axes with ticks and labels; `across` and `up` are whether an axis has numbers."""
     wide, high = frame.size
     floor, end = high - frame.bottom, wide - frame.right
     parts = []
@@ -305,19 +305,19 @@ def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: 
     parts.append(_text(centre, high - 6, short(x_label, int(2 * min(centre, wide - centre) / _NARROW)), "middle"))
     if y_label:
         middle = (frame.top + floor) / 2
-        said = escape(short(y_label, int(high / _NARROW) - 2))
-        parts.append(f'<text transform="translate(13 {middle:.1f}) rotate(-90)" text-anchor="middle">{said}</text>')
+        text = escape(short(y_label, int(high / _NARROW) - 2))
+        parts.append(f'<text transform="translate(13 {middle:.1f}) rotate(-90)" text-anchor="middle">{text}</text>')
     return "".join(parts)
 
 
 def _legend(entries: Sequence[Key], width: float) -> tuple[str, float]:
-    """Draw what the colours mean, in as many rows as needed; return it, and where the chart may begin."""
+    """Draw the legend in as many rows as needed; return it, and the top of the axes."""
     if len(entries) < 2:
         return "", 12.0
     x, y, parts = 10.0, 14.0, []
     for name, colour, dash in entries:
-        said = short(name, 44)
-        room = 30 + _LETTER * len(said) + 14
+        text = short(name, 44)
+        room = 30 + _LETTER * len(text) + 14
         if x + room - 14 > width and x > 10:
             x, y = 10.0, y + 17
         tint = escape(colour_of(colour))
@@ -325,20 +325,20 @@ def _legend(entries: Sequence[Key], width: float) -> tuple[str, float]:
             parts.append(f'<circle cx="{x + 11:.1f}" cy="{y - 4:.1f}" r="4" fill="{tint}"/>')
         else:
             parts.append(_path([(x, y - 4), (x + 24, y - 4)], tint, DASHES[dash % len(DASHES)], 3.0))
-        parts.append(_text(x + 30, y, said, "start"))
+        parts.append(_text(x + 30, y, text, "start"))
         x += room
     return "".join(parts), y + 12
 
 
 def _path(points: Sequence[tuple[float, float]], colour: str, dash: str, width: float) -> str:
-    """Draw a line through points; it has a gap where one is not finite."""
-    told, pen = [], "M"
+    """Draw a line through points, with gaps at values that are not finite."""
+    steps, pen = [], "M"
     for x, y in points:
-        known = math.isfinite(x) and math.isfinite(y)
-        told += [f"{pen}{x:.1f} {y:.1f}"] if known else []
-        pen = "L" if known else "M"
+        finite = math.isfinite(x) and math.isfinite(y)
+        steps += [f"{pen}{x:.1f} {y:.1f}"] if finite else []
+        pen = "L" if finite else "M"
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<path d="{"".join(told)}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
+    return f'<path d="{"".join(steps)}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
 
 
 def _rect(x: float, y: float, width: float, height: float, colour: str) -> str:
@@ -352,11 +352,11 @@ def _text(x: float, y: float, text: str, anchor: str, italic: bool = False) -> s
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
 
 
-DIGITS = 6  # significant ones
+DIGITS = 6  # significant digits
 
 
 def chart_table(chart: Chart) -> str:
-    """Return what a chart shows as CSV: a line per place of x, or per name."""
+    """Return the data of a chart as CSV: a row per x or name."""
     out = StringIO()
     csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in _rows(chart))
     return out.getvalue()
@@ -381,7 +381,7 @@ def _rows(chart: Chart) -> Iterator[Sequence[Any]]:
 
 
 def _line_rows(chart: LineChart) -> Iterator[Sequence[Any]]:
-    """Return lines over the same places side by side; lines over places of their own one below the other."""
+    """Return lines with the same x side by side, and other lines below each other."""
     groups: dict[tuple[float, ...], list[Line]] = {}
     for line in chart.lines:
         groups.setdefault(tuple(line.x), []).append(line)

@@ -1,4 +1,4 @@
-"""What is written over all scenarios: tables, maps over groups of them, figures and pages."""
+"""Results over all scenarios: tables, maps of groups of scenarios, figures and pages."""
 
 import itertools
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def write_projections(
 
 
 def _add_to_package(one: SpeciesProjection, place: Path, stage: Path) -> None:
-    """Add the range of a species in the reference and in every scenario, by every rule, to the GeoPackage of all."""
+    """Add the range of a species in the reference and every scenario, by every threshold, to the common GeoPackage."""
     names = [name for case in one.cases for name in case.numbers["files"]["presence"].values()]
     rasters = {Path(name).with_suffix("").as_posix().replace("/", "_"): place / name for name in names}
     if add_ranges(rasters, stage / PACKAGE, {"species": one.name}):
@@ -66,8 +66,7 @@ def _write_across(
     progress: Progress | None,
     taken: set[str],
 ) -> None:
-    """Write what scenarios say together: by groups, and by source of variance. `taken` are the names of files that are
-    there already."""
+    """Write the results over scenarios: groups, and sources of variance. `taken` are existing file names."""
     cases = one.scenarios
     if len(cases) < 2:
         return
@@ -98,8 +97,8 @@ def _write_across(
 
 
 def _free_files(head: str, ends: Sequence[str], taken: set[str]) -> dict[str, str]:
-    """Return files in the folder of maps over scenarios, all of which begin with the same words, and none of which is
-    `taken`; from now on they are."""
+    """Return file names in the folder of maps over scenarios with a common prefix, none of which is `taken`; add them
+    to `taken`."""
     safe_of = safe_names(ends)
     for k in itertools.count(1):
         begin = safe_name(head if k == 1 else f"{head}_{k}")
@@ -112,7 +111,7 @@ def _free_files(head: str, ends: Sequence[str], taken: set[str]) -> dict[str, st
 
 
 def _maps(cases: Sequence[StoredCase]) -> tuple[list[Path], list[Path]]:
-    """Return the maps of suitability of cases, and those of presence by the first rule, if all of them have it."""
+    """Return the suitability maps of cases, and their presence maps by the first threshold, if all cases have them."""
     maps = [path for case in cases if (path := case.raster("suitability"))]
     present = [path for case in cases if (path := case.raster("presence"))]
     return maps, present if len(present) == len(cases) else []

@@ -1,7 +1,7 @@
-"""The scenarios of a projection, mapped one by one: in this process, or by the workers of a run.
+"""Maps of the scenarios of a projection, one by one, in this process or by the workers of a run.
 
-Every scenario is a folder that appears as a whole, with the digest of everything it depends on in `scenario.json`;
-`--resume` keeps those whose digest is still the same. Tables, pages and maps over scenarios are made at the end.
+Every scenario is a folder that is committed atomically, with the digest of its inputs in `scenario.json`; `--resume`
+keeps scenarios with unchanged digests. Tables, pages and maps over scenarios are made at the end.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ TABLES = ("scenarios.csv", "mapping.csv", PACKAGE, "run.yaml", "command.txt", "i
 
 @dataclass
 class ProjectionResult:
-    """What a projection did: its folder, the results of every species, and messages for the user."""
+    """Results of a projection: its folder, the results of every species, and messages for the user."""
 
     folder: Path
     species: list[SpeciesProjection]
@@ -60,17 +60,17 @@ class ProjectionResult:
 
 @dataclass(frozen=True)
 class ScenarioStep:
-    """One scenario to map. Those of a wave need the results of earlier waves alone."""
+    """One scenario to map. The scenarios of a wave need only results of earlier waves."""
 
     scenario: OpenScenario
-    before: OpenScenario | None  # where dispersal begins: the period before, or the reference
+    before: OpenScenario | None  # origin of dispersal: the period before, or the reference
     wave: int
     digest: str
 
 
 @dataclass(frozen=True)
 class Projection:
-    """A projection whose inputs are open and checked."""
+    """A projection with checked inputs."""
 
     options: RunOptions
     models: Sequence[ProjectedModel]
@@ -93,7 +93,7 @@ class Projection:
 
     @property
     def pages(self) -> list[str]:
-        """What the files of species begin with."""
+        """The prefixes of the files of species."""
         return list(safe_names(self.species, taken=["scenarios", "mapping", "run", "command", "index"]).values())
 
     @property
@@ -104,19 +104,19 @@ class Projection:
 
     @property
     def _of_pages(self) -> list[str]:
-        """The files of species that are beside the folders of scenarios."""
+        """The files of species next to the folders of scenarios."""
         figures = ("_scenarios", "_change", "_change_maps", "_novelty")
         ends = (".json", ".html", *(f"{end}.{kind}" for end in figures for kind in ("png", "pdf", "svg")))
         return [f"{page}{end}" for page in self.pages for end in ends]
 
     @property
     def reach_km(self) -> float | None:
-        """How far the species gets in a period; None without a limit."""
+        """The dispersal distance per period; None without a limit."""
         dispersal = self.options.project.dispersal
         return {"unlimited": None, "none": 0.0}[dispersal] if isinstance(dispersal, str) else dispersal
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
-        """Map every scenario, then what concerns all of them."""
+        """Map every scenario, then write the results over scenarios."""
         found = self._map_all(place, resume)
         earlier_maps = {name for name in sdm_files(place) if name.startswith("across/")} if resume else set()
         with staging(place, overwrite=True, keep=True) as stage:
@@ -135,7 +135,7 @@ class Projection:
         return result
 
     def steps(self) -> list[ScenarioStep]:
-        """Return every scenario, the reference first. All need the reference, and with limited dispersal the period
+        """Return all scenarios, the reference first. All need the reference, and with limited dispersal the period
         before."""
         first = self.opened.reference
         by_title = {one.title: one for one in self.opened.scenarios}
@@ -152,11 +152,11 @@ class Projection:
         return list(done.values())
 
     def _digest(self, one: OpenScenario, needed: Sequence[str]) -> str:
-        """Return what is the same as long as a scenario's results are, from the digests of the scenarios it needs."""
+        """Return the digest of the results of a scenario, from the digests of the scenarios it needs."""
         area, predict = self.options.project.area, self.options.predict
         models = [[a.title, a.identity, a.environment, a.cutoffs, a.shown_scale] for a in self.models]
         grid = self.opened.grid
-        # The reference has no novelty and no change.
+        # the reference has no novelty and no change
         beside = [] if one.title == REFERENCE else [list(self.measures), self.options.project.dispersal]
         everything = [
             __version__, models, predict.extrapolation, beside,
@@ -166,8 +166,7 @@ class Projection:
         return hashlib.sha256(json.dumps(everything, default=str).encode()).hexdigest()
 
     def _map_all(self, place: Path, resume: bool) -> dict[str, Numbers]:
-        """Map every scenario that is not finished, several at a time where there are workers; return the numbers of all
-        of them in their order."""
+        """Map every unfinished scenario, several at a time with workers; return the numbers of all of them in order."""
         steps = self.steps()
         count = StepCount(self.progress, "scenarios", len(steps))
         found: dict[str, Numbers] = {}
@@ -194,7 +193,7 @@ class Projection:
     def _retried(
         self, executor: Executor, call: Callable[[ScenarioStep], Numbers], missing: Mapping[str, ScenarioStep]
     ) -> Iterator[tuple[str, Numbers]]:
-        """Yield the title and the numbers of each step as it is done; a worker that dies costs one try."""
+        """Yield the title and the numbers of each finished step; a worker that dies costs one attempt."""
         pending, tries = list(missing), Counter[str]()
         while pending:
             again = []
@@ -212,7 +211,7 @@ class Projection:
 
     @contextmanager
     def _calls(self, place: Path, executor: Executor) -> Iterator[Callable[[ScenarioStep], Numbers]]:
-        """Give the function that an executor calls with a step."""
+        """Return the function that an executor calls with a step."""
         if isinstance(executor, Here):
             yield partial(self.make_scenario, place=place)
             return
@@ -228,7 +227,7 @@ class Projection:
     def make_scenario(
         self, step: ScenarioStep, place: Path, before_commit: Callable[[], None] | None = None
     ) -> Numbers:
-        """Map one scenario into its folder in one step, and return its numbers; those that it needs are there."""
+        """Map one scenario into its folder atomically, and return its numbers; its required scenarios exist."""
         beside = self.opened.reference is not None and step.scenario.title != REFERENCE
         reference = load_json(place / REFERENCE / NUMBERS) if beside else None
         with staging(place / self.folders[step.scenario.title], overwrite=True) as stage:
@@ -238,7 +237,7 @@ class Projection:
             maps = {path.relative_to(stage).as_posix(): path for path in sorted(stage.rglob("*.tif"))}
             known["checksums"] = {name: file_checksum(path) for name, path in maps.items()}
             (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
-            found: Numbers = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
+            found: Numbers = load_json(stage / NUMBERS)  # the same for new and kept scenarios
             if before_commit is not None:
                 before_commit()
         return found
@@ -270,7 +269,7 @@ class Projection:
         return numbers
 
     def _limit(self, numbers: Numbers, stage: Path, place: Path, earlier: OpenScenario, km: float) -> None:
-        """Leave out of the gain what lies too far from where the species was in the period before."""
+        """Exclude from the gain the area beyond the dispersal distance from the range in the period before."""
         folder = place / self.folders[earlier.title]
         grid = self.opened.grid
         reached = [target for target in self.passes.files.targets if target.presence]
@@ -283,7 +282,7 @@ class Projection:
             known["change"], known["centroid"] = change_numbers(total), Ground(grid).centroid(total)
 
     def _together(self, found: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
-        """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""
+        """Write the results over scenarios into a stage; maps of single scenarios are in `place`."""
         species = [self._species(name, page, found, place) for name, page in zip(self.species, self.pages)]
         head = "# Repeat with: sdm project run.yaml -o FOLDER\n"
         text = dump_yaml(self.options.alone(), PROJECTING)
@@ -297,7 +296,7 @@ class Projection:
         return species
 
     def _species(self, name: str, page: str, found: Mapping[str, Numbers], place: Path) -> SpeciesProjection:
-        """Return what was found of one species, in every scenario and by every model of it."""
+        """Return the results of one species, in every scenario and by each of its models."""
         mine = [target for target in self.passes.files.targets if target.name == name]
         one = self.models[mine[0].model]
         rule, reference = next(iter(one.cutoffs), None), found.get(REFERENCE)
@@ -318,14 +317,14 @@ class Projection:
 
 
 def make_sent_scenario(place: str, token: str, step: ScenarioStep) -> Numbers:
-    """Map a scenario in a process of its own."""
+    """Map a scenario in a separate process."""
     job: Projection = load_job(place, token)
     return job.make_scenario(step, Path(place), partial(RunFolder(Path(place)).check, token))
 
 
 def finished(folder: Path, digest: str) -> Numbers | None:
-    """Return the numbers of a scenario that is finished and unchanged, else None."""
-    with suppress(OSError, ValueError):  # or one is gone
+    """Return the numbers of a finished and unchanged scenario, else None."""
+    with suppress(OSError, ValueError):  # a file is missing
         known = load_json(folder / NUMBERS)
         if isinstance(known, dict) and known.get("digest") == digest:
             same = all(file_checksum(folder / name) == value for name, value in known["checksums"].items())
@@ -334,7 +333,7 @@ def finished(folder: Path, digest: str) -> Numbers | None:
 
 
 def file_checksum(path: Path) -> int:
-    """Return what tells whether a file is still as it was written."""
+    """Return the identity of the content of a file."""
     found = 0
     with path.open("rb") as source:
         while part := source.read(1 << 20):

@@ -1,5 +1,4 @@
-"""The models of a projection, and the layers of scenarios and of their reference: found and checked before anything is
-computed."""
+"""The models of a projection, and the layers of scenarios and of their reference, checked before any computation."""
 
 import glob
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from sdm.types import Numbers
 
 
 def find_models(places: Sequence[str]) -> list[ProjectedModel]:
-    """Return the models at some places, in the order of their names; fields are those of patterns."""
+    """Return the models at some paths, in the order of their names; fields are those of patterns."""
     found: list[ProjectedModel] = []
     for place in places:
         if has_fields(place):
@@ -43,7 +42,7 @@ def find_models(places: Sequence[str]) -> list[ProjectedModel]:
 
 
 def _at(place: Path) -> list[ProjectedModel]:
-    """Return the model of a file, or the models of a run's results."""
+    """Return the model of a file, or the models of the results of a run."""
     if not place.is_dir():
         model = load_model(place)
         check_categories(model)
@@ -51,14 +50,14 @@ def _at(place: Path) -> list[ProjectedModel]:
     files = [path for path in sorted(place.glob("*.npz")) if kind_of(path)] or sorted(place.glob(f"*{JAVA}"))
     folders = [path for path in sorted(place.iterdir()) if path.is_dir() and path.name != REPLICATES]
     inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
-    files = files or [path for path in inside if path.parent.name != GROUP]  # its species are beside it
+    files = files or [path for path in inside if path.parent.name != GROUP]  # a group has the models of its species
     if not files:
         raise DataError(f"{place} has no model in it: expected results of 'sdm fit', or a model file (.npz, .lambdas)")
     return [one for path in files for one in _at(path)]
 
 
 def _name(model: FittedModel, path: Path) -> str:
-    """Return what a model is of: its species, the title of its classes, or the name of its file."""
+    """Return the title of a model: its species, the title of its classes, or the name of its file."""
     for key in ("species", "title"):
         known = model.meta.get(key)
         if isinstance(known, str) and known:
@@ -67,7 +66,7 @@ def _name(model: FittedModel, path: Path) -> str:
 
 
 def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[ProjectedModel]:
-    """Return models with the options of their maps; raise for what does not apply to one of them."""
+    """Return models with their map options; raise for options that do not apply to one of them."""
     own, predict = options.project, options.predict
     rules = tuple(own.thresholds) or (() if predict.threshold is None else (str(predict.threshold),))
     out = []
@@ -89,13 +88,13 @@ NO_REFERENCE = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class OpenScenario(Scenario):
-    """A scenario with its layers, which have the variables of all models."""
+    """A scenario with its layers, which contain the variables of all models."""
 
     stack: Stack
 
     @property
     def mapping(self) -> list[Numbers]:
-        """Which file and band each variable is read from."""
+        """File and band of each variable."""
         return [
             {"scenario": self.title, "variable": layer.name, "file": hide_secrets(layer.path), "band": layer.band}
             for layer in self.stack.layers
@@ -104,7 +103,7 @@ class OpenScenario(Scenario):
 
 @dataclass(frozen=True)
 class Opened:
-    """Everything that a projection reads: the reference, the scenarios, and the study area."""
+    """All inputs of a projection: the reference, the scenarios, and the study area."""
 
     reference: OpenScenario | None
     scenarios: list[OpenScenario]
@@ -124,8 +123,8 @@ def open_scenarios(
     options: RunOptions,
     said: Sequence[str] = (),
 ) -> Opened:
-    """Open the layers of every scenario, and of the reference, with some variables; what is wrong with one is raised
-    with its name. What was `said` before is not said again."""
+    """Open the layers of every scenario and of the reference, with some variables; errors contain the title of the
+    scenario. Notices in `said` are not repeated."""
     notices, told = list[str](), list(said)
     own, layers = options.project, options.layers
 
@@ -162,7 +161,7 @@ def open_scenarios(
 
 
 def variables_of(models: Sequence[ProjectedModel]) -> tuple[list[str], list[str]]:
-    """Return the variables of all models, each once, and those that are categories."""
+    """Return the variables of all models, and the categorical ones."""
     names = list(dict.fromkeys(name for one in models for name in one.model.names))
     categorical = dict.fromkeys(name for one in models for name in one.model.categorical)
     for one in models:

@@ -1,4 +1,4 @@
-"""Projections: models on the layers of a reference and of scenarios, by themselves or as a part of a run."""
+"""Projections of models to a reference and scenarios, alone or as a part of a run."""
 
 import logging
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def plan_projection(
     command: str = "",
     progress: Progress | None = None,
 ) -> Projection:
-    """Return the projection of models to scenarios; raise for what does not go together."""
+    """Return the projection of models to scenarios; raise for inconsistent inputs."""
     own = options.project
     _check_fields(models, opened.scenarios, own.over)
     measures = read_measures([word for word in own.novelty if word != "none"])
@@ -90,7 +90,8 @@ def plan_projection(
 
 
 def _check_fields(models: Sequence[ProjectedModel], scenarios: Sequence[Scenario], over: Sequence[str]) -> None:
-    """Raise for fields that models and scenarios share, that are unknown, or for a scenario called as the reference."""
+    """Raise for fields that models and scenarios share, for unknown fields, or for a scenario with the title of the
+    reference."""
     of_models = list(dict.fromkeys(name for one in models for name in one.fields))
     known = [*field_names(scenarios), *of_models]
     if both := [name for name in of_models if name in field_names(scenarios)]:
@@ -108,7 +109,7 @@ def _check_fields(models: Sequence[ProjectedModel], scenarios: Sequence[Scenario
 
 
 def _check_models(models: Sequence[ProjectedModel], measures: Sequence[str], options: RunOptions) -> None:
-    """Raise if a model does not know what its maps need."""
+    """Raise if a model lacks data for its maps."""
     for one in models:
         try:
             check_measures(one.model, measures)
@@ -119,7 +120,7 @@ def _check_models(models: Sequence[ProjectedModel], measures: Sequence[str], opt
 
 
 def _check_dispersal(opened: Opened, dispersal: str | float) -> None:
-    """Raise if dispersal has nothing to begin from, or no distances."""
+    """Raise if dispersal has no reference, or no distances."""
     if dispersal == "unlimited":
         return
     if opened.reference is None:
@@ -129,7 +130,7 @@ def _check_dispersal(opened: Opened, dispersal: str | float) -> None:
 
 
 def mapping_lines(opened: Opened) -> list[str]:
-    """Say which file and band each variable is read from: in the first of all, for the table has the rest."""
+    """Report file and band of each variable of the first stack; the table contains the others."""
     first = opened.reference or opened.scenarios[0]
     parts = []
     for row in first.mapping:
@@ -144,8 +145,8 @@ def mapping_lines(opened: Opened) -> list[str]:
 def open_for_run(
     options: RunOptions, names: Sequence[str], categorical: Sequence[str], said: Sequence[str] = ()
 ) -> Opened | None:
-    """Return the layers of a run's scenarios, and its own layers as the reference unless another one is named; None if
-    there are no scenarios. What was `said` of the run's own layers is not said again."""
+    """Return the layers of the scenarios of a run, with its own layers as the default reference; None without
+    scenarios. Notices in `said` are not repeated."""
     if not options.project.scenarios:
         return None
     scenarios = find_scenarios(options.project.scenarios)
@@ -153,7 +154,7 @@ def open_for_run(
 
 
 def check_scenarios(options: RunOptions, found: Findings) -> None:
-    """Look for what is wrong with the scenarios of a run, each by itself."""
+    """Find the problems of the scenarios of a run, one by one."""
     if not options.project.scenarios or (layers := found.variables) is None:
         return
     options, said = _with_reference(options), layers.notices
@@ -173,8 +174,8 @@ def project_fitted(
     command: str = "",
     progress: Progress | None = None,
 ) -> ProjectionResult:
-    """Map the models of some folders, those of one run, into the folder of scenarios at `place`, the run's own, which
-    will be at `target`; scenarios that are there already and unchanged are kept."""
+    """Project the models of a run into its folder of scenarios at `place`, which becomes `target`; keep existing
+    unchanged scenarios."""
     options = _with_reference(options).with_values(
         project={"models": [str(target)]}, output={"folder": str(target / SCENARIOS)}
     )

@@ -1,8 +1,8 @@
-"""Scenarios: sets of layers of other times and places, found by a pattern of names or listed in a table.
+"""Scenarios: sets of layers of other times and places, found by a name pattern or listed in a table.
 
-In a pattern, what stands in braces is a field: ``future/{gcm}_{ssp}_{period}/`` finds one scenario per folder, with the
-three fields read from its name; ``wc2.1_10m_bioc_{gcm}_{ssp}_{period}.tif`` one per file. The field ``{variable}``
-tells the layers of one scenario apart, where a folder holds the files of several:
+In a pattern, a name in braces is a field: ``future/{gcm}_{ssp}_{period}/`` finds one scenario per folder, with three
+fields from its name, and ``wc2.1_10m_bioc_{gcm}_{ssp}_{period}.tif`` one per file. The field ``{variable}`` identifies
+the layers of one scenario if a folder contains the files of several:
 ``CHELSA_{variable}_{period}_{gcm}_{ssp}_V.2.1.tif``.
 """
 
@@ -15,17 +15,17 @@ from pathlib import Path
 from sdm.data.records.textfile import TextTable, column_key
 from sdm.errors import DataError, OptionError
 
-VARIABLE = "variable"  # the field that tells the layers of one scenario apart
+VARIABLE = "variable"  # field of the layers of one scenario
 TABLES = (".csv", ".tsv", ".txt")
-MOST_PLACES = 100_000  # that a pattern may match, at each level of folders
+MOST_PLACES = 100_000  # largest number of matches of a pattern, at each level of folders
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
-_PLACES = ("layers", "folder", "file", "path")  # columns of a table that say where the layers are
+_PLACES = ("layers", "folder", "file", "path")  # columns of a table with the location of the layers
 _TITLES = ("scenario", "name", "title")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A set of layers to project a model to, and what is known of it."""
+    """A set of layers for a projection, with its fields."""
 
     title: str
     places: tuple[str, ...]  # a folder, a file, or files
@@ -33,7 +33,8 @@ class Scenario:
 
 
 def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
-    """Return the scenarios of patterns, tables, folders and files, or of a mapping of titles to these, sorted by title.
+    """Return the scenarios of patterns, tables, folders and files, or of a mapping from titles to these, sorted by
+    title.
 
     Raises
     ------
@@ -43,7 +44,7 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
         If a pattern cannot be understood, or two scenarios have one title.
     """
     pairs = list(wanted.items()) if isinstance(wanted, Mapping) else [("", place) for place in wanted]
-    pairs = [("" if title == Path(place).name else title, place) for title, place in pairs]  # not a name of the user's
+    pairs = [("" if title == Path(place).name else title, place) for title, place in pairs]  # not named by the user
     found: list[Scenario] = []
     for title, place in pairs:
         if has_fields(place):
@@ -64,7 +65,7 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
 
 
 def field_names(scenarios: Sequence[Scenario]) -> list[str]:
-    """Return the fields that the scenarios have, in the order in which they come up."""
+    """Return the fields of the scenarios, in order of their first appearance."""
     return list(dict.fromkeys(name for one in scenarios for name in one.fields))
 
 
@@ -82,7 +83,7 @@ def matches(pattern: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def has_fields(text: str) -> bool:
-    """Tell whether a text is a pattern with fields in braces."""
+    """Whether a text is a pattern with fields in braces."""
     return _FIELD.search(text) is not None
 
 
@@ -104,11 +105,11 @@ def _by_pattern(pattern: str) -> list[Scenario]:
 
 
 def _matching(pattern: str) -> list[str]:
-    """Return the places that a pattern may mean: every field stands for anything but a slash."""
+    """Return the candidates of a pattern: a field matches everything but a slash."""
     parts = _FIELD.split(pattern.rstrip("/"))
     anything = "".join("*" if k % 2 else glob.escape(part) for k, part in enumerate(parts))
     parts = anything.split("/")
-    for end in range(1, len(parts) + 1):  # level by level: a link may lead to the folders of the whole machine
+    for end in range(1, len(parts) + 1):  # level by level: links could lead to the folders of the whole machine
         places = glob.glob("/".join(parts[:end]))
         if len(places) > MOST_PLACES:
             raise DataError(
@@ -119,7 +120,7 @@ def _matching(pattern: str) -> list[str]:
 
 
 def _read_fields(pattern: str, place: str) -> dict[str, str]:
-    """Return the values of the fields in a place; raise if there are two readings."""
+    """Return the values of the fields in a path; raise if they are ambiguous."""
     parts = _FIELD.split(pattern.rstrip("/"))
     readings = []
     for lazy in ("?", ""):
@@ -137,8 +138,8 @@ def _read_fields(pattern: str, place: str) -> dict[str, str]:
 
 
 def _by_table(path: Path) -> list[Scenario]:
-    """Return the scenarios that a table lists: a column with their layers, and any others as fields. Paths are relative
-    to the table."""
+    """Return the scenarios in a table: a column with their layers, and other columns as fields. Paths are relative to
+    the table."""
     if not path.is_file():
         raise DataError(f"file '{path}' does not exist: expected a table of scenarios")
     text = TextTable(path)
@@ -163,12 +164,12 @@ def _by_table(path: Path) -> list[Scenario]:
     return out
 
 
-PERIODS = ("period", "year", "years", "time", "date", "decade", "epoch")  # fields that put scenarios in order
+PERIODS = ("period", "year", "years", "time", "date", "decade", "epoch")  # fields of time
 
 
 def period_order(scenarios: Sequence[Scenario]) -> list[tuple[str, str | None]]:
-    """Return the titles of scenarios so that earlier periods come first, each with the title of the one before it: that
-    of the same fields but the period; None for first ones."""
+    """Return the titles of scenarios in order of their periods, each with the title of the previous period (same other
+    fields), or None."""
     name = next((field for field in field_names(scenarios) if column_key(field) in PERIODS), None)
     if name is None:
         return [(one.title, None) for one in scenarios]

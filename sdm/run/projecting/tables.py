@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUFFIXES = (".csv", ".tsv", ".txt")
-DEGREES = ("lon", "lng", "wgs84")  # in the names of columns of longitudes
+DEGREES = ("lon", "lng", "wgs84")  # parts of column names of longitudes
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ OpenLayers = Callable[[Sequence[str]], Stack]
 
 
 def check_table(points: Path, output: Path) -> None:
-    """Raise if the predictions for a table cannot go where they are to go."""
+    """Raise if the predictions for a table cannot be written to their path."""
     if output.suffix.lower() not in SUFFIXES:
         raise OptionError(f"{points} is a table, and so are its predictions: expected -o FILE.csv, got {output}")
     if output.resolve() == points.resolve():
@@ -115,8 +115,8 @@ def predict_table(
     open_layers: OpenLayers,
     given: MapOptions,
 ) -> MapResult:
-    """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside; with
-    `communities` also a table of the possible communities of its rows."""
+    """Write a table again with its rows and columns, and with columns of predictions and novelty; with `communities`
+    also a table of the possible communities of its rows."""
     scale, extrapolation, known, communities = given.scale, given.extrapolation, given.known, given.communities
     text = open_text(points)
     if settings.values_from:
@@ -156,12 +156,12 @@ def predict_table(
 
 
 def communities_place(output: Path) -> Path:
-    """Return where the possible communities of the rows of a table go."""
+    """Return the path of the possible communities of the rows of a table."""
     return output.with_name(f"{output.stem}_communities{output.suffix}")
 
 
 def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> int:
-    """Blank rows (n, V) that are outside the region of a model with variables of place; return how many there are."""
+    """Blank rows (n, V) outside the region of a model with spatial features; return their number."""
     region = Region.of_model(model)
     if region is None:
         return 0
@@ -177,8 +177,8 @@ def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> in
 
 
 def _from_columns(model: FittedModel, text: TextTable, settings: PredictionSettings) -> tuple[Array, Index]:
-    """Return the values of a table's columns, in the order of the model, and the rows that they are in. Where a row is,
-    its coordinates say, unless there are columns of place."""
+    """Return the values of the columns of a table, in the order of the model, and their row numbers. Coordinates are
+    the location of a row, unless there are columns for the spatial variables."""
     labels = model.encoder.labels
     pair: list[str | None] = [None, None]
     if any(is_place(name) and name not in text.header for name in model.names):
@@ -200,7 +200,7 @@ def _from_columns(model: FittedModel, text: TextTable, settings: PredictionSetti
 
 
 def _coordinate_columns(text: TextTable, settings: PredictionSettings) -> list[str | None]:
-    """Return the columns of a table's coordinates: those that were named, else found by their names, else None."""
+    """Return the coordinate columns of a table, as named or by standard names, else None."""
     wanted = (settings.x_column, settings.y_column)
     return [
         found if name is None else named_column(name, text.header, text.path.name)
@@ -211,8 +211,8 @@ def _coordinate_columns(text: TextTable, settings: PredictionSettings) -> list[s
 def _in_region(
     model: FittedModel, frame: "pd.DataFrame", row: Index, text: TextTable, pair: Sequence[str | None], crs: str | None
 ) -> dict[str, Array]:
-    """Return the coordinates of a table as variables of place: in the coordinates of the fit, as longitude and latitude
-    are brought to them."""
+    """Return the coordinates of a table as spatial variables: in the coordinates of the fit, converted from longitude
+    and latitude."""
     x, y = (numbers(frame[name], row, text.path.name) for name in pair)
     source = crs or (WGS84 if any(word in column_key(str(pair[0])) for word in DEGREES) else None)
     region = Region.of_model(model)
@@ -224,7 +224,7 @@ def _in_region(
 def _from_layers(
     model: FittedModel, text: TextTable, settings: PredictionSettings, open_layers: OpenLayers, notices: list[str]
 ) -> tuple[Array, Index]:
-    """Return the layers' values at a table's coordinates, NaN where there are none, and the rows."""
+    """Return the values of layers at the coordinates of a table, NaN if missing, and the rows."""
     source = text.path.name
     pair = _coordinate_columns(text, settings)
     if None in pair:
@@ -247,7 +247,7 @@ def _from_layers(
 
 
 def _texts(model: FittedModel, name: str, values: AnyArray) -> list[object]:
-    """Return a column of novelty: variables by their names, empty where there is none."""
+    """Return a column of novelty: names of variables, empty if there is none."""
     if name in OF_VARIABLES:
         return ["" if k in (0, NONE) else model.names[k - 1] for k in values.tolist()]
     if values.dtype == np.uint8:
@@ -256,7 +256,7 @@ def _texts(model: FittedModel, name: str, values: AnyArray) -> list[object]:
 
 
 def _outside(model: FittedModel, columns: Sequence[Array], known: AnyArray) -> Numbers | None:
-    """Return how many of the rows are outside the training range; a row has no area."""
+    """Return the number of rows outside the training range, without areas."""
     seen = model.training_range
     if seen is None:
         return None
@@ -266,7 +266,7 @@ def _outside(model: FittedModel, columns: Sequence[Array], known: AnyArray) -> N
 
 
 def _row_numbers(numbers: Numbers) -> Row:
-    """Return numbers of cells as those of rows."""
+    """Rename numbers of cells to numbers of rows."""
 
     def named(part: Numbers) -> Numbers:
         return {"rows": part["cells"], "share": part["share"]}
@@ -278,7 +278,7 @@ def _row_numbers(numbers: Numbers) -> Row:
 
 
 def _write(place: Path, text: TextTable, row: Index, made: Mapping[str, Sequence[object]]) -> None:
-    """Write the rows of a table as they are, with new columns behind its own."""
+    """Write the unchanged rows of a table, with new columns after its own."""
     names = _free_names(text, list(made))
     at = {int(number): k for k, number in enumerate(row)}
     with place.open("w", encoding="utf-8", newline="") as out:
@@ -299,7 +299,7 @@ def _free_names(text: TextTable, names: Sequence[str]) -> list[str]:
 
 
 def _word(value: object, decimal: str) -> str:
-    """Return a value as a table has it; empty where there is none."""
+    """Return a value as text; empty if it is missing."""
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.9g}".replace(".", decimal)
     return str(value)

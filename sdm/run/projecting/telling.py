@@ -1,5 +1,4 @@
-"""The results of a projection for every species: their numbers, warnings, lines in the terminal, and the rows of
-`scenarios.csv`."""
+"""Results of a projection by species: numbers, warnings, terminal lines, and the rows of `scenarios.csv`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +10,12 @@ from sdm.options.writing import ProjectOptions
 from sdm.report.projection import StoredCase, most_outside
 from sdm.types import Numbers, Row
 
-CLIMATE_MODELS = ("gcm", "climate_model", "model")  # fields that scenarios are averaged over unless the user says
+CLIMATE_MODELS = ("gcm", "climate_model", "model")  # default fields for averages over scenarios
 
 
 def case_numbers(scenario: Numbers, title: str, folder: str, reference: Numbers | None) -> Numbers:
-    """Return everything that was measured of a target in a scenario, as in the JSON file; names of files are relative
-    to the folder of the projection."""
+    """Return all measures of a target in a scenario for the JSON file; file names are relative to the folder of the
+    projection."""
     target = scenario["targets"][title]
     model = scenario["models"][target["model"]]
     before = None if reference is None or reference is scenario else reference
@@ -51,25 +50,25 @@ def _within(folder: str, value: str | dict[str, str]) -> str | dict[str, str]:
 
 @dataclass
 class SpeciesProjection:
-    """What was found of one species (or class, of a class model)."""
+    """The results of one species, or of a class model."""
 
     name: str
-    page: str  # what its files begin with
+    page: str  # prefix of its files
     kind: str
     scale: str
     rule: str | None
     options: ProjectOptions
     cases: list[StoredCase]
-    model_fields: list[str]  # the fields that tell models apart
+    model_fields: list[str]  # the fields of models
     across: list[Numbers] = field(default_factory=list)
     variance: Numbers | None = None
     files: Numbers = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)  # what could mislead
-    notices: list[str] = field(default_factory=list)  # what is to be known of the layers
+    warnings: list[str] = field(default_factory=list)  # warnings about interpretation
+    notices: list[str] = field(default_factory=list)  # notes on the layers
 
     @property
     def reference(self) -> StoredCase | None:
-        """The case of the present; of several models the first."""
+        """The case of the reference; of the first model if there are several."""
         return next((case for case in self.cases if case.is_reference), None)
 
     @property
@@ -84,20 +83,20 @@ class SpeciesProjection:
 
     @property
     def dispersal(self) -> str:
-        """How far the species gets, in words."""
+        """The dispersal limit as text."""
         km = self.options.dispersal
         return f"at most {km:g} km per period" if isinstance(km, float) else str(km)
 
     @property
     def over(self) -> list[str]:
-        """The fields to average over."""
+        """The fields of averages."""
         if self.options.over:
             return list(self.options.over)
         usual = [name for name in self.fields if name.casefold() in CLIMATE_MODELS or name in self.model_fields]
         return [name for name in usual if len({case.fields.get(name) for case in self.scenarios}) > 1]
 
     def groups(self) -> list[tuple[dict[str, str], list[StoredCase]]]:
-        """Return the cases that are averaged together, with the fields that they share: at least two."""
+        """Return the groups of at least two cases for averages, with their common fields."""
         if not self.over and self.fields:
             return []
         groups: dict[tuple[tuple[str, str], ...], list[StoredCase]] = {}
@@ -120,10 +119,10 @@ class SpeciesProjection:
         }  # fmt: skip
 
 
-NOTABLE = 0.01  # share outside the training range that is warned of
-MOST_LINES = 30  # of scenarios in the terminal
-MOST_WARNED = 5  # species whose warnings are all said
-COLUMNS = ("species", "scenario", "measure", "of", "value", "unit")  # of `scenarios.csv`, beside the fields
+NOTABLE = 0.01  # share outside the training range that causes a warning
+MOST_LINES = 30  # largest number of scenarios in the terminal
+MOST_WARNED = 5  # largest number of species with printed warnings
+COLUMNS = ("species", "scenario", "measure", "of", "value", "unit")  # columns of `scenarios.csv` other than fields
 OF_VARIABLES = {
     "mean": "mean",
     "shift": "shift of the mean",
@@ -133,12 +132,12 @@ OF_VARIABLES = {
 
 
 def field_column(name: str) -> str:
-    """Return the column of a field in `scenarios.csv`, which is its name unless another column has it."""
+    """Return the column of a field in `scenarios.csv`: its name, unless another column has it."""
     return f"field_{name}" if name in COLUMNS else name
 
 
 def projection_warnings(found: SpeciesProjection) -> list[str]:
-    """Return what could mislead in the maps of a species."""
+    """Return the warnings about the maps of a species."""
     out = []
     shares = [(case.outside, case) for case in found.scenarios if case.outside is not None]
     notable = [pair for pair in shares if pair[0] >= NOTABLE]
@@ -185,7 +184,7 @@ def _net_changes(cases: Sequence[StoredCase]) -> list[float]:
 
 
 def common_warnings(species: Sequence[SpeciesProjection]) -> list[str]:
-    """Return the warnings of all species; of more than a few species, how many have some, and those of the worst."""
+    """Return the warnings of all species; for many species, their number and the warnings of the worst one."""
     warned = [one for one in species if one.warnings]
     if len(warned) <= MOST_WARNED:
         return [text for one in warned for text in one.warnings]
@@ -197,7 +196,7 @@ def common_warnings(species: Sequence[SpeciesProjection]) -> list[str]:
 
 
 def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]:
-    """Return the results of a species as lines of text: how much is extrapolated first."""
+    """Return the results of a species as lines of text: extrapolation first."""
     shares = [case.outside for case in found.scenarios if case.outside is not None]
     n, scenarios = len(found.scenarios), len({case.numbers["scenario"] for case in found.scenarios})
     head = f"{found.name}: {scenarios} {'scenario' if scenarios == 1 else 'scenarios'}"
@@ -247,7 +246,7 @@ def projection_rows(found: SpeciesProjection) -> list[Row]:
 
 
 def _measures(found: SpeciesProjection, numbers: Numbers) -> Iterator[tuple[str, str, object, str]]:
-    """Yield every measure of a case: its name, what it is of, the value, and the unit."""
+    """Yield all measures of a case: name, subject, value, and unit."""
     rule, outside = found.rule or "", "outside the training range"
     for name in ("mean", "min", "max"):
         yield f"{name} suitability", found.scale, numbers["suitability"][name], ""

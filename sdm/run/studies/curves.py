@@ -1,4 +1,4 @@
-"""Learning and sensitivity curves of every species of a file."""
+"""Learning and sensitivity curves of the species of a file."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from sdm.types import Numbers, Progress
 
 @dataclass
 class CurveResult:
-    """What was drawn: points and files by species, and species that failed."""
+    """The curves: points and files by species, and failed species."""
 
     folder: Path
     points: dict[str, list[CurvePoint]] = field(default_factory=dict)
@@ -35,10 +35,11 @@ class CurveResult:
 
 
 def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Progress | None = None) -> CurveResult:
-    """Measure models of more and more records, or of rising penalties, on held-out ones; write tables and pictures.
+    """Measure models of increasing numbers of records, or of increasing penalties, at held-out records; write tables
+    and figures.
 
-    The options in `curve` say what is compared; penalties are the deviation over √m times the multiplier, unless
-    `fit.beta` says otherwise. The kind is `learning` or `sensitivity`.
+    The options in `curve` define the comparison. Penalties are the standard deviation over √m times the multiplier,
+    unless `fit.beta` is set. The kind is `learning` or `sensitivity`.
     """
     if not method_of(options).single_problem:
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
@@ -49,7 +50,7 @@ def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Pr
 
 
 def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: Progress | None) -> CurveResult:
-    """Measure and draw into a folder that is held for it."""
+    """Measure and draw into a reserved folder."""
     prepared = prepare_species(options)
     result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
     task = task_for("species")
@@ -114,7 +115,7 @@ def sets(options: RunOptions) -> dict[str, Numbers]:
 
 
 def _write(result: CurveResult, options: RunOptions, kind: str, folder: Path, command: str) -> None:
-    """Write the table and the picture of every species, and what repeats them."""
+    """Write the table and the figure of every species, and the run file."""
     from sdm.report.figures.assessment import draw_curves
     from sdm.report.paper import paper_of
 

@@ -1,4 +1,4 @@
-"""The whole path of every species: over the multiplier with a refit of the choice, or over strata exactly."""
+"""The path of every species: over the multiplier with a refit at the selected point, or over strata exactly."""
 
 from functools import partial
 from pathlib import Path
@@ -31,10 +31,10 @@ from sdm.types import Numbers, Progress, Row
 
 
 def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
-    """Follow the path of every species, choose a point of it by held-out loss, and write both.
+    """Compute the path of every species, select a point by held-out loss, and write both.
 
-    Over the multiplier, the folder of a species looks like that of a fit with the chosen one, with `sp_path.csv`,
-    `sp_coefficients.csv` and `sp_path.png` beside. For strata see `sdm.run.studies.strata_path`.
+    Over the multiplier, the folder of a species is that of a fit with the selected multiplier, with `sp_path.csv`,
+    `sp_coefficients.csv` and `sp_path.png`. For strata see `sdm.run.studies.strata_path`.
     """
     if options.path.strata is not None:
         refuse_choice(options, "strata, which have no variables")
@@ -52,7 +52,7 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
 def choose_multiplier(
     task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
 ) -> Chosen:
-    """Follow the path of a species, and choose its multiplier; records set aside for testing are left out."""
+    """Compute the path of a species, and select its multiplier, without test records."""
     plan = task.plan(prepared, name, with_default_folds(options))
     table, split, own = plan.table, plan.split, options.path
     base = cast(Maxent, task.estimator(options, table.categorical))
@@ -107,7 +107,7 @@ def _described(path: CertifiedPath, choice: MultiplierChoice) -> Numbers:
 
 
 def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[Row]:
-    """Return one row per fit, from the empty model down."""
+    """Return one row per fit, starting with the empty model."""
     marks: dict[int, list[str]] = {}
     for name, choice in (("best", validation.best), ("one_se", validation.one_error)):
         marks.setdefault(choice.index, []).append(name)
@@ -131,7 +131,7 @@ def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[Row
 
 
 def coefficient_rows(whole: TablePath) -> list[Row]:
-    """Return every weight of every fit that is not zero."""
+    """Return all non-zero weights of all fits."""
     names = whole.names
     return [
         {"multiplier": knot.multiplier, "feature": names[j], "weight": float(knot.weights[j])}

@@ -1,7 +1,8 @@
-"""The exact path over strata: from a prior by area or effort to what was recorded, and the map of the best between.
+"""The exact path over strata, from a prior by area or effort to the observed shares, and the map at the selected
+tolerance.
 
-The prior of a stratum is its share of the area, or of the sampling effort; what was observed is its share of the
-records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
+The prior of a stratum is its share of the area or of the sampling effort. Its observed share is its share of the
+records, and its multiplicity is its number of cells. Within a stratum, cells share by their prior.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,12 +39,12 @@ from sdm.report.paper import paper_of
 from sdm.storage.files import safe_name
 from sdm.types import AnyArray, Array, Index, Numbers, Progress, Row
 
-SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
+SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, inside it, and at the upper end
 
 
 @dataclass
 class StrataPath:
-    """The path of one species over strata, and what its results contain of it."""
+    """The path of one species over strata, and its results."""
 
     strata: Strata
     records: Array  # (n,), records or their weights in each stratum
@@ -57,18 +58,19 @@ class StrataPath:
 
     @property
     def probability(self) -> Array:
-        """The chosen probability of every stratum."""
+        """The selected probability of every stratum."""
         return np.asarray(self.path.atoms.m * self.path.p(self.chosen.nu))
 
     @property
     def density(self) -> Array:
-        """The chosen density in every stratum relative to area, effort divided out: one everywhere is no preference."""
+        """The selected density in every stratum relative to area, corrected for effort: one everywhere is no
+        preference."""
         ratio = self.probability / self.strata.prior
         return np.asarray(ratio / np.average(ratio, weights=self.strata.area))
 
     @property
     def tolerance(self) -> float:
-        """The chosen tolerance, on a cell's probability."""
+        """The selected tolerance, for the probability of a cell."""
         return _tolerance(self.chosen)
 
 
@@ -84,7 +86,7 @@ STRATA_TABLES: tuple[Artefact[StrataPath], ...] = (
 
 
 class StrataTask(SpeciesTask):
-    """The exact path of species over strata: read as for a fit, without features."""
+    """The exact path of species over strata, with the inputs of a fit but without features."""
 
     kind: ClassVar[str] = "strata"
     options_of: ClassVar[str] = "species"
@@ -95,12 +97,12 @@ class StrataTask(SpeciesTask):
         self._surveyed: dict[int, Strata] = {}
 
     def problems(self, options: RunOptions) -> Iterator[str]:
-        """Yield what is wrong with options: what strata cannot have, then what species cannot."""
+        """Yield the problems of options: options that strata do not support, then those of species."""
         yield from broken(ON_STRATA, options, self.kind)
         yield from super().problems(strata_options(options))
 
     def check_model(self, options: RunOptions) -> None:
-        """Raise for strata that are not there; there is no model of features."""
+        """Raise for missing strata; there is no model of features."""
         super().check_model(strata_options(options))
 
     def prepare(self, options: RunOptions) -> SpeciesPrepared:
@@ -116,7 +118,7 @@ class StrataTask(SpeciesTask):
         return super().plan(prepared, name, with_default_folds(strata_options(options)))
 
     def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> StrataPath:
-        """Follow the path of one species."""
+        """Compute the path of one species."""
         plan, options = self.plan(prepared, name, options), strata_options(options)
         area = prepared.area_of(name)
         if id(area) not in self._surveyed:
@@ -130,7 +132,7 @@ class StrataTask(SpeciesTask):
     def measure(
         self, fit: Any, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None
     ) -> StrataPath:
-        """Return the path, which was measured when its tolerance was chosen."""
+        """Return the path, which was measured during the selection of its tolerance."""
         return cast(StrataPath, fit)
 
     @staticmethod
@@ -147,19 +149,19 @@ class StrataTask(SpeciesTask):
 
     @staticmethod
     def draw_maps(fit: Any, maps: ModelMaps, prepared: Any, options: RunOptions) -> Files:
-        """Draw the map with the records, if a picture is wanted."""
+        """Draw the map with the records, if figures are requested."""
         table, area = prepared.tables[fit.name], prepared.area_of(fit.name)
         records = {"training record": (table.presence_x, table.presence_y)}
         return draw_with_records(fit.name, maps, options, "density", records, area)
 
     @staticmethod
     def write(measured: Any, prepared: Any, to: Destination) -> list[str]:
-        """Write the pictures of one species."""
+        """Write the figures of one species."""
         _draw(measured, to)
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
-        """Say what the path over strata is like, and what was chosen."""
+        """Describe the path over strata and the selected point."""
         n, line = result.numbers["strata"], result.line
         counts = f"{n['strata']:,} ({n['strata_with_records']:,} with records) of {n['of']}, {n['cells']:,} cells"
         out = [
@@ -175,7 +177,7 @@ class StrataTask(SpeciesTask):
 
 
 def strata_options(options: RunOptions) -> RunOptions:
-    """Return the options under which records are cleaned for strata: the layer of categories is one of the layers."""
+    """Return the options for cleaning records: the layer of categories is one of the layers."""
     strata, own, files = str(options.path.strata), options.background, list(options.layers.files)
     squares = strata.lower().startswith(SQUARES)
     if squares:
@@ -188,7 +190,7 @@ def strata_options(options: RunOptions) -> RunOptions:
         raise OptionError(f"strata={strata!r} is no file: give a raster of categories, or layers after the records")
     classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
     chosen = [*options.layers.variables, *(classes[-1:] if options.layers.variables and not squares else [])]
-    # Nothing is drawn for strata; clusters of the environment are found on background points.
+    # Strata need no random points; clusters of the environment are computed at background points.
     points = own.points if options.test.split == "environment" else 1
     treatment = "prior" if own.bias else own.bias_treatment
     return options.with_values(
@@ -215,7 +217,7 @@ def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | Non
 
 
 def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
-    """Follow the path of one species, and its held-out loss along the whole of it."""
+    """Compute the path of one species, and its held-out loss along the path."""
     table, split = plan.table, cast(Split, plan.split)
     cells = stack.rowcol(table.presence_x, table.presence_y)
     place = strata.place(strata.division.codes(cells, table.presence.T))
@@ -240,7 +242,7 @@ def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: 
 
 
 def breakpoint_rows(found: StrataPath) -> list[Row]:
-    """Return one row per move: where, which stratum, from which set to which."""
+    """Return one row per move: position, stratum, and the sets before and after."""
     path, names = found.path, found.strata.names
     sign = np.zeros(path.atoms.n, dtype=np.int64)
     rows = []
@@ -253,7 +255,7 @@ def breakpoint_rows(found: StrataPath) -> list[Row]:
 
 
 def stratum_rows(found: StrataPath) -> list[Row]:
-    """Return one row per stratum: what it is, what was recorded, and what was chosen."""
+    """Return one row per stratum: its prior, records, and selected probability."""
     strata, path = found.strata, found.path
     sign = path.solution(found.chosen.nu).sign
     columns = {
@@ -271,7 +273,7 @@ def stratum_rows(found: StrataPath) -> list[Row]:
 
 
 def validation_rows(validation: PathValidation) -> list[Row]:
-    """Return the held-out loss at the breakpoints of all folds; between two it is convex in the tolerance."""
+    """Return the held-out loss at the breakpoints of all folds; it is convex between them."""
     columns = zip(validation.nu.tolist(), validation.mean.tolist(), validation.error.tolist())
     return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
 
@@ -302,9 +304,9 @@ def _numbers(found: StrataPath, species: str, presences: int, effort: Effort | N
 def _write_map(
     found: StrataPath, prepared: SpeciesPrepared, path: Path, threads: int, progress: Progress | None
 ) -> None:
-    """Write the chosen density relative to area."""
+    """Write the selected density relative to area."""
     stack, area = cast("Stack", prepared.stack), prepared.area_of(found.name)
-    # The last value is for cells outside, whose stratum is −1.
+    # the last value is for cells outside, with stratum −1
     density: NDArray[np.float32] = np.append(found.density, NODATA).astype(np.float32)
 
     def bands(window: Window, values: AnyArray) -> list[AnyArray]:
@@ -320,7 +322,7 @@ def _write_map(
 
 
 def _draw(found: StrataPath, to: Destination) -> None:
-    """Draw μ(ν), the strata against the tolerance, and the held-out loss."""
+    """Draw μ(ν), the shares of strata against the tolerance, and the held-out loss."""
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
 
     name, validation, folder = safe_name(found.name), found.validation, to.folder

@@ -1,4 +1,4 @@
-"""Choosing a model's settings by cross-validation, and a run with those that were chosen."""
+"""Selection of settings by cross-validation, and a run with the selected settings."""
 
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from sdm.run.job import Chosen
 from sdm.run.run import RunResult, run
 from sdm.types import Numbers, Progress, Row
 
-# Options of a model that can be tuned, and the lists of what to try.
+# Options of a model that can be tuned, and the lists of values.
 LISTS = {
     "features": "feature_sets",
     "multiplier": "multipliers",
@@ -33,21 +33,21 @@ LISTS = {
 
 
 def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
-    """Try the settings of the options on every species, and run each with the one that is chosen for it.
+    """Compare the settings of the options for every species, and run each with the selected ones.
 
-    The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
+    The folder of a species is that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png`.
     """
     task = task_of(options)
     task.check_tuning(options)
-    settings_to_try(task, options)  # what is wrong with them is said before any work
+    settings_to_try(task, options)  # raise for invalid settings before any work
     check_choice(task, options.tune)
     return run(options, task=task, command=command, progress=progress, choose=choose_setting)
 
 
 def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
-    """Return the settings to try: every combination, or as many at random as the budget allows.
+    """Return the settings to compare: all combinations, or a random sample of the size of the budget.
 
-    Feature classes that were given for the model itself stay, unless sets of them were given too.
+    Feature classes of the model itself remain, unless there are sets of them.
     """
     own, fit = options.tune, options.fit
     taken = task.estimator(options, ()).get_params()
@@ -63,7 +63,7 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
             raise OptionError(f"tune.{several} does not apply to a {fit.model} model{hint}")
     if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
         raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
-    # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
+    # The penalties of trees and monomials are lambda and beta: without other families the multiplier has no effect.
     if has_growing(fit.feature_text) and not parse_families(fit.feature_text, 1)[0]:
         del lists["multiplier"]
     if not lists:
@@ -74,7 +74,7 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
 
 
 def check_choice(task: AnyTask, tune: TuneOptions) -> None:
-    """Raise for a measure that nothing is chosen by."""
+    """Raise for an unknown selection criterion."""
     known = [*fold_measures(task), *WHOLE]
     for name in tune.choose_by:
         if name not in known:
@@ -89,7 +89,7 @@ def fold_measures(task: AnyTask) -> list[str]:
 
 
 def _space(values: list[Any]) -> list[Any] | Range:
-    """Return what to draw from: between the ends of a list of numbers, or from a list of words."""
+    """Return a sampler: uniform between the ends of a list of numbers, or over a list of words."""
     numbers = [value for value in values if isinstance(value, float)]
     if len(numbers) == len(values) and 0 < min(numbers) < max(numbers):
         return Range(min(numbers), max(numbers))
@@ -99,9 +99,9 @@ def _space(values: list[Any]) -> list[Any] | Range:
 def choose_setting(
     task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
 ) -> Chosen:
-    """Try the settings on one model; what is set aside for testing is left out.
+    """Compare the settings for one model, without test records.
 
-    Where no folds were asked for there are five, unless the choice needs none.
+    The default is five folds, unless the criterion needs none.
     """
     dividing = options
     if options.test.division is None and any(measure in fold_measures(task) for measure in options.tune.choose_by):
@@ -122,7 +122,7 @@ def choose_setting(
 
 
 def _notes(tuning: Tuning, task: AnyTask, options: RunOptions, tested: bool) -> list[str]:
-    """Say that folds which chose a setting praise it, where nothing else tests it."""
+    """Report that the measures of the selecting folds are optimistic, if there is no independent test."""
     by_folds = any(name in fold_measures(task) for name in options.tune.choose_by)
     if tested or not by_folds or len(tuning.settings) < 2 or options.test.division is None:
         return []
@@ -148,7 +148,7 @@ def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> Numbers:
 
 
 def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: dict[str, str]) -> None:
-    """Write what was tried to `tune.csv` and `tune_folds.csv`, and draw it."""
+    """Write the comparison to `tune.csv` and `tune_folds.csv`, and draw it."""
     rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
     files["tune"] = write_rows(folder / "tune.csv", rows).name
     if tuning.folds:
@@ -164,7 +164,7 @@ def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: 
     draw_tuning(lines, options.tune.choose_by[0], best, path, paper_of(options.output))
 
 
-# ENMeval's names of columns.
+# column names of ENMeval
 _NAMES = {"features": "fc", "multiplier": "rm", "lam": "lambda"}
 _ENMEVAL = (
     "fc", "rm", "tune.args", "fold", "auc.train", "cbi.train", "auc.val", "auc.diff", "cbi.val", "or.mtp", "or.10p",
@@ -174,14 +174,15 @@ _ENMEVAL = (
 
 
 def _named(row: Row) -> Row:
-    """Return a row under ENMeval's names and in its order, feature classes in capitals; what it has not comes last."""
+    """Return a row with the names and the order of ENMeval, with feature classes in capitals; other columns are
+    last."""
     named = {_NAMES.get(key, key): value for key, value in row.items()}
     named |= {"fc": capitals(str(named["fc"]))} if "fc" in named else {}
     return {key: named[key] for key in (*_ENMEVAL, *named) if key in named}
 
 
 def _label(setting: Setting) -> str:
-    """Say what a setting is apart from its multiplier."""
+    """Describe a setting without its multiplier."""
     words = []
     for name, value in setting.items():
         if name == "features":

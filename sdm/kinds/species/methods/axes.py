@@ -1,4 +1,4 @@
-"""The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
+"""The group of a run over species on shared axes: one fit for all species, and one without the records of each fold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -29,15 +29,15 @@ from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Numbers, Progress
 
-POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others
-FOLDS = 5  # blocks of sites that choose the strength
-_PARTS = (6, 12, 24)  # of the longer side of the extent that a block measures: the first that gives enough blocks
+POWER = 1.3  # weight of a species as a power of its number of records, which gives small species more weight
+FOLDS = 5  # blocks of sites that select the strength
+_PARTS = (6, 12, 24)  # block size relative to the longer side of the extent: the first that gives enough blocks
 
 
 @dataclass(frozen=True)
 class GroupFits:
-    """The axes of a run: of all training records, and without each fold; or those of a file, on which new species are
-    placed. Beside axes with features of place, an ensemble has others of the environment alone."""
+    """The axes of a run, from all training records and without each fold; or the axes of a file, for new species. An
+    ensemble with spatial features has additional axes of the environment alone."""
 
     model: GroupModel
     without: Mapping[str, GroupModel] = field(default_factory=dict)
@@ -46,12 +46,12 @@ class GroupFits:
 
     @property
     def identity(self) -> list[str]:
-        """What results depend on."""
+        """The identity, on which results depend."""
         identities = [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
         return identities if self.environment is None else [*identities, *self.environment.identity]
 
     def placed(self, species: str, options: RunOptions) -> list[OnAxes]:
-        """Return a species on the axes, and on those of the environment alone, if there are some."""
+        """Return a species on the axes, and on the axes of the environment alone, if any."""
         groups = [self] if self.environment is None else [self, self.environment]
         return [group._on_axes(species, options) for group in groups]
 
@@ -68,7 +68,7 @@ class GroupFits:
         )
 
     def numbers(self, species: str, fitted: SpeciesEstimator) -> Numbers:
-        """Return what the results of a species say of the group (JSON values)."""
+        """Return the numbers of the group in the results of a species (JSON values)."""
         if not self.placing:
             return shared_numbers(self.model, species)
         group = self.model
@@ -97,11 +97,11 @@ def fit_axes(
     progress: Progress | None,
 ) -> GroupFits:
     """Fit the axes of a run to the training records of its species, and again without the records of each fold; with
-    features of `place`, where there are variables of place, or without.
+    spatial features if `place` and coordinates are variables.
 
-    `plans` are the divided records of every species that can be fitted. `around` are random cells, which get a small
-    part of the base measure, so that it is not zero where nobody looked. `degrees` is whether coordinates are
-    longitudes and latitudes.
+    `plans` are the divided records of all species that can be fitted. `around` are random cells with a small part of
+    the base measure, so that it is positive outside the sites. `degrees` is whether coordinates are longitudes and
+    latitudes.
     """
     tables = {name: one.table for name, one in plans.items()}
     chooser = _estimator(options, options.fit.strength or strength)
@@ -120,7 +120,7 @@ def fit_axes(
 
 
 def read_axes(path: str) -> GroupFits:
-    """Return the axes of a file, on which species are placed."""
+    """Return the axes of a file for new species."""
     model = load_model(path)
     if not isinstance(model, GroupModel):
         raise OptionError(f"{Path(path).name} is a {model.called}: expected the group.npz of a run with --model shared")
@@ -137,14 +137,14 @@ def _estimator(options: RunOptions, strength: str | float) -> SharedMaxent:
 class _Rows:
     """All sites and records of a group: sites first, then the records of each species."""
 
-    table: SampleTable  # of any of the species, for what they have in common
+    table: SampleTable  # of any species, for their common part
     names: tuple[str, ...]
     values: Array
     xy: Array
     species: NDArray[np.object_]
     base: Array
     weight: Array
-    region: Region | None = None  # of all species together, where variables of place are among theirs
+    region: Region | None = None  # of all species together, if coordinates are variables
 
     @classmethod
     def of(
@@ -183,8 +183,8 @@ class _Rows:
 
 
 def group_blocks(xy: Array, recorded: NDArray[np.bool_], seed: int, degrees: bool) -> Index | None:
-    """Return the block of every row, sites and records (`recorded`), for the choice of the strength; None where
-    coordinates are not known, or lie too near to each other."""
+    """Return the block of every row, sites and records (`recorded`), for the selection of the strength; None without
+    coordinates, or if they are too close together."""
     if not np.isfinite(xy).all():
         return None
     side = float(np.ptp(xy, axis=0).max()) * (DEGREE_KM if degrees else 1.0)
@@ -218,7 +218,7 @@ def _fit(
 
 
 def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable]:
-    """Return one table for every background that is another."""
+    """Return one table for every distinct background."""
     seen: dict[int, SampleTable] = {}
     for one in tables.values():
         seen.setdefault(id(one.background), one)
@@ -229,7 +229,7 @@ def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable
 
 
 def same_codes(tables: Mapping[str, SampleTable]) -> dict[str, SampleTable]:
-    """Return tables whose classes that came as text have the same codes in all of them."""
+    """Return tables with common codes of text categories."""
     words: dict[str, set[str]] = {}
     for one in tables.values():
         for name, levels in one.levels.items():
@@ -239,7 +239,7 @@ def same_codes(tables: Mapping[str, SampleTable]) -> dict[str, SampleTable]:
 
 
 def codes_of_group(table: SampleTable, group: GroupModel) -> SampleTable:
-    """Return a table whose classes that came as text have the codes of a group; new classes come after its own."""
+    """Return a table with the codes of a group for text categories; new categories have codes after those."""
     labels = group.encoder.labels
     for name in group.categorical:
         if (name in labels) != (name in table.levels):

@@ -1,4 +1,4 @@
-"""`fit.model=committee`: the mean of five models of different shape."""
+"""`fit.model=committee`: the mean of five models with different features and penalties."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -9,11 +9,11 @@ from sdm.kinds.species.methods.method import SpeciesMethod
 
 
 class CommitteeMethod(SpeciesMethod):
-    """One model that is the mean of several."""
+    """A model that is the mean of several."""
 
     name: ClassVar[str] = "committee"
     estimator_class: ClassVar[type[SpeciesEstimator]] = Committee
-    hints: ClassVar[Mapping[str, str]] = {}  # its members are what they are
+    hints: ClassVar[Mapping[str, str]] = {}  # the members have fixed settings
 
 
 METHOD = CommitteeMethod()

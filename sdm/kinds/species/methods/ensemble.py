@@ -13,19 +13,19 @@ from sdm.options.definitions import RunOptions
 
 
 class EnsembleMethod(SharedMethod):
-    """Each species has a committee, and is on the axes of its group; one species alone has the committee."""
+    """The mean of a committee and of the species on the axes of its group; for a single species the committee."""
 
     name: ClassVar[str] = "ensemble"
     estimator_class: ClassVar[type[SpeciesEstimator]] = Committee
-    strength: ClassVar[str | float] = 1.4  # the committee limits what a poor choice of it can spoil
+    strength: ClassVar[str | float] = 1.4  # the committee limits the effect of a poor strength
     environment: ClassVar[bool] = True
 
     def takes(self) -> set[str]:
-        """Return the names of the options that apply, to the axes or to the committee."""
+        """Return the names of the options that apply to the axes or to the committee."""
         return super().takes() | {"multiplier", "max_iterations"}
 
     def check_alone(self, options: RunOptions, species: Collection[str]) -> None:
-        """Raise if features of place have no axes to belong to."""
+        """Raise for spatial features without axes."""
         if options.fit.spatial and len(species) < 2:
             raise OptionError(
                 "features of place (--spatial) are those of shared axes, and one species has no group to share them "

@@ -1,4 +1,4 @@
-"""`fit.model=maxent`: feature classes with any penalty, as Java Maxent has them."""
+"""`fit.model=maxent`: feature classes with any penalty, as in Java Maxent."""
 
 from typing import ClassVar, cast
 
@@ -12,21 +12,21 @@ from sdm.options.fitting import FitOptions
 
 
 class MaxentMethod(SpeciesMethod):
-    """One model of feature classes."""
+    """A model of feature classes."""
 
     name: ClassVar[str] = "maxent"
     estimator_class: ClassVar[type[SpeciesEstimator]] = Maxent
     single_problem: ClassVar[bool] = True
 
     def check(self, fit: FitOptions) -> None:
-        """Raise for options of the model that do not apply, or contradict each other."""
+        """Raise for options of the model that do not apply or are inconsistent."""
         super().check(fit)
         if fit.beta in ("auto", 0):
             hint = "a positive number or the name of a rule; for no penalty use --regularization none"
             raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
     def additions(self, fitted: SpeciesEstimator, options: RunOptions) -> Additions:
-        """Return the bound on the loss of the model."""
+        """Return the performance bound of the model."""
         return Additions(bound=performance_bound(cast(Maxent, fitted), options.fit.delta))
 
 

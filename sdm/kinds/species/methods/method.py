@@ -1,4 +1,4 @@
-"""`SpeciesMethod`: the interface of the methods for one species, one module for each `fit.model`."""
+"""`SpeciesMethod`: the interface of the methods for species, one module for each `fit.model`."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -29,26 +29,26 @@ _OF_PREDICTIONS = ("prevalence", "unseen", "temperature")
 
 @dataclass(frozen=True)
 class Additions:
-    """What a method adds to the results of a species: its structure, and a bound on its loss."""
+    """The additional results of a method: its structure, and a performance bound."""
 
     structure: "Structure | None" = None
     bound: Numbers | None = None
 
 
 class SpeciesMethod:
-    """A method: its estimator, the options that it takes, and what it adds to the results."""
+    """A method: its estimator, its options, and its additional results."""
 
-    name: ClassVar[str]  # as `fit.model` has it
-    estimator_class: ClassVar[type[SpeciesEstimator]]  # of a species that is fitted by itself
+    name: ClassVar[str]  # as in `fit.model`
+    estimator_class: ClassVar[type[SpeciesEstimator]]  # estimator of a single species
     single_problem: ClassVar[bool] = False  # whether it solves one problem of feature classes, as Java Maxent does
-    hints: ClassVar[Mapping[str, str]] = HINTS  # what to type instead of an option that the method does not take
+    hints: ClassVar[Mapping[str, str]] = HINTS  # hints for options that do not apply
 
     def takes(self) -> set[str]:
-        """Return the names of the options that apply, as the estimator has them."""
+        """Return the names of the options that apply, as in the estimator."""
         return {*inspect.signature(self.estimator_class).parameters}
 
     def check(self, fit: FitOptions) -> None:
-        """Raise for options of the model that do not apply, or contradict each other."""
+        """Raise for options of the model that do not apply or are inconsistent."""
         takes = {RENAMED.get(name, name) for name in self.takes()}
         for name, field in FitOptions.model_fields.items():
             value = getattr(fit, name)
@@ -71,28 +71,28 @@ class SpeciesMethod:
             )
 
     def check_tuning(self) -> None:
-        """Raise if settings cannot be chosen for one species by itself."""
+        """Raise if settings cannot be selected for single species."""
         return
 
     def estimator(
         self, options: RunOptions, categorical: Sequence[str], placed: "Sequence[OnAxes]" = ()
     ) -> SpeciesEstimator:
-        """Return the estimator that the options describe; an option without a value has the estimator's default.
-        `placed` is the species on the axes of its group, if it has one."""
+        """Return the estimator of the options, with its defaults for missing values. `placed` is the species on the
+        axes of its group, if any."""
         values: Numbers = {name: getattr(options.predict, name) for name in _OF_PREDICTIONS}
         return estimator_of(self.estimator_class, options, values | {"categorical": list(categorical)})
 
     def chosen(self, fitted: SpeciesEstimator, options: RunOptions) -> Numbers:
-        """Return the options of the model that the fit chose, so that fits to one variable need not choose."""
+        """Return the options of the model with selected settings, for fits to one variable."""
         return {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
 
     def additions(self, fitted: SpeciesEstimator, options: RunOptions) -> Additions:
-        """Return what the method adds to the results."""
+        """Return the additional results of the method."""
         return Additions()
 
 
 def method_of(options: RunOptions) -> SpeciesMethod:
-    """Return the method that options ask for; its module is loaded when it is asked for."""
+    """Return the method of the options; its module is loaded on demand."""
     method: SpeciesMethod = import_module(f"sdm.kinds.species.methods.{options.fit.model}").METHOD
     return method
 

@@ -1,4 +1,4 @@
-"""`fit.model=shared`: one fit for all species of a run, whose responses share axes of the environment."""
+"""`fit.model=shared`: one fit for all species of a run, with responses along shared environmental axes."""
 
 import inspect
 from collections.abc import Collection, Sequence
@@ -24,25 +24,25 @@ from sdm.types import Progress
 
 
 class SharedMethod(SpeciesMethod):
-    """Each species is on the axes of its group."""
+    """Species on the axes of their group."""
 
     name: ClassVar[str] = "shared"
-    estimator_class: ClassVar[type[SpeciesEstimator]] = Maxent  # of models of one variable
-    strength: ClassVar[str | float] = "auto"  # of the penalty on axes, where no other is asked for
-    environment: ClassVar[bool] = False  # whether axes of the environment alone go beside those with place
+    estimator_class: ClassVar[type[SpeciesEstimator]] = Maxent  # features of models of one variable
+    strength: ClassVar[str | float] = "auto"  # default penalty on axes
+    environment: ClassVar[bool] = False  # whether axes of the environment alone are added to spatial ones
 
     def takes(self) -> set[str]:
-        """Return the names of the options that apply, as the estimator of a group has them."""
+        """Return the names of the options that apply, as in the estimator of a group."""
         return {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
 
     def check(self, fit: FitOptions) -> None:
-        """Raise for options of the model that do not apply, and for axes whose file is not there."""
+        """Raise for options of the model that do not apply, and for a missing file of axes."""
         super().check(fit)
         if fit.axes is not None and not Path(fit.axes).is_file():
             raise DataError(f"file '{fit.axes}' does not exist: check the path (--axes)")
 
     def check_tuning(self) -> None:
-        """Refuse to choose the settings of species that are fitted together for each by itself."""
+        """Refuse to select settings by species for species that are fitted together."""
         raise OptionError(
             f"a {self.name} model is not tuned species by species, for its axes are of a whole group: "
             "--strength auto, the default of 'sdm fit', chooses the strength; or use --model maxent"
@@ -65,13 +65,13 @@ class SharedMethod(SpeciesMethod):
 
 
 def gather_axes(prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
-    """Return the inputs with the axes that all species share: fitted to them, or those of an earlier run."""
+    """Return the inputs with the axes of all species: fitted to them, or from an earlier run."""
     if options.fit.axes is not None:
         return place_all(prepared, options.fit.axes)
     prepared = replace(prepared, tables=same_codes(prepared.tables))
     plans = {}
     for name in prepared.tables:
-        with suppress(SdmError):  # it fails by itself, with its reason
+        with suppress(SdmError):  # fails separately, with its reason
             plans[name] = plan_species(prepared, name, options)
     check_gathered(prepared, list(plans), options)
     if len(plans) < 2:
@@ -79,7 +79,7 @@ def gather_axes(prepared: SpeciesPrepared, options: RunOptions, progress: Progre
         return replace(prepared, notices=[*prepared.notices, notice])
     stack, method = prepared.stack, cast(SharedMethod, method_of(options))
     degrees, spatial = stack is None or stack.crs is None or stack.crs.is_geographic, options.fit.spatial
-    # An ensemble has axes of the environment alone beside those with features of place.
+    # An ensemble with spatial features has additional axes of the environment alone.
     places = (True, False) if method.environment and spatial else (spatial,)
     group, *others = (
         fit_axes(plans, options, method.strength, place, prepared.around, degrees, progress) for place in places
@@ -89,7 +89,7 @@ def gather_axes(prepared: SpeciesPrepared, options: RunOptions, progress: Progre
 
 
 def check_gathered(prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
-    """Raise if there are no axes that the species (`names`) could share."""
+    """Raise if the species (`names`) have no axes to share."""
     if options.fit.axes is not None:
         place_all(prepared, options.fit.axes)
     else:

@@ -1,4 +1,4 @@
-"""`fit.model=structural`: trees and monomials beside feature classes, each family with a penalty of its own."""
+"""`fit.model=structural`: trees and monomials in addition to feature classes, with a penalty for each family."""
 
 from typing import ClassVar, cast
 
@@ -14,26 +14,26 @@ from sdm.types import Numbers
 
 
 class StructuralMethod(SpeciesMethod):
-    """One model of feature classes, trees and monomials."""
+    """A model of feature classes, trees and monomials."""
 
     name: ClassVar[str] = "structural"
     estimator_class: ClassVar[type[SpeciesEstimator]] = StructMaxent
     hints: ClassVar[dict[str, str]] = HINTS | {"features": "fit.families chooses what a structural model is made of"}
 
     def check(self, fit: FitOptions) -> None:
-        """Raise for options of the model that do not apply, or contradict each other."""
+        """Raise for options of the model that do not apply or are inconsistent."""
         super().check(fit)
         beta = fit.beta
         if not isinstance(beta, float) and beta not in (None, "auto"):
             raise OptionError(f"fit.beta={beta!r}: a structural model takes a number or auto")
 
     def chosen(self, fitted: SpeciesEstimator, options: RunOptions) -> Numbers:
-        """Return the options of the model that the fit chose."""
+        """Return the options of the model with the selected penalties."""
         structural = cast(StructMaxent, fitted)
         return super().chosen(fitted, options) | {"lam": structural.lam_, "beta": structural.beta_}
 
     def additions(self, fitted: SpeciesEstimator, options: RunOptions) -> Additions:
-        """Return the families, rules and interactions of the model, and the bound on its loss."""
+        """Return families, rules and interactions of the model, and its performance bound."""
         structural = cast(StructMaxent, fitted)
         bound = performance_bound(structural, options.fit.delta)
         return Additions(describe_structure(structural), bound)

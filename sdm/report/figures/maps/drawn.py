@@ -1,4 +1,4 @@
-"""Maps as pictures: suitability, probability, classes, entropy and richness, with records, outlines and scale bar."""
+"""Figures of maps: suitability, probability, classes, entropy and richness, with records, outlines and scale bar."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,10 +34,10 @@ from sdm.types import AnyArray, Array
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
 
-PIXELS = 900  # of a map alone
-SIDE_PIXELS = 500  # of maps side by side
-LONGEST = 28  # letters of a class in a legend
-NOTHING = np.nextafter(np.float32(0), np.float32(1))  # values below it are exactly zero
+PIXELS = 900  # of a single map
+SIDE_PIXELS = 500  # of several maps
+LONGEST = 28  # characters of a class in a legend
+NOTHING = np.nextafter(np.float32(0), np.float32(1))  # smallest value that is not exactly zero
 
 
 def draw_map(
@@ -51,8 +51,8 @@ def draw_map(
     marks: Marks = UNMARKED,
     paper: Paper = PLAIN,
 ) -> Path:
-    """Draw a map with what lies on it, from the raster's overviews. A map of classes has its own colours, and a legend.
-    The title is in italics if it is that of a `species`."""
+    """Draw a map with its marks, from the overviews of the raster. A map of classes has its own colours and a legend.
+    The title is in italics for a `species`."""
     picture = read_picture(raster, PIXELS if paper.width in (None, COLUMN) else 2 * PIXELS, band)
     frame = MapFrame.of(picture, list(marks.records.values()))
     width = paper.width or (PAGE if frame.tall < 0.6 else COLUMN)
@@ -88,18 +88,18 @@ def label_axes(axes: Axes, frame: MapFrame, *, names: bool = True) -> None:
         tidy(axes, x="Easting (km)", y="Northing (km)")
 
 
-def add_scale_bar(axes: Axes, frame: MapFrame, there: NDArray[np.bool_] | None = None) -> None:
-    """Draw a scale bar in the corner with the fewest data, where distances are known."""
+def add_scale_bar(axes: Axes, frame: MapFrame, mask: NDArray[np.bool_] | None = None) -> None:
+    """Draw a scale bar in the corner with the fewest data, if distances are known."""
     if frame.scale_bar is not None:
         letters = FontProperties(size=SMALL)
-        bar = AnchoredSizeBar(axes.transData, *frame.scale_bar, emptiest(there), borderpad=0.3, fontproperties=letters)
+        bar = AnchoredSizeBar(axes.transData, *frame.scale_bar, emptiest(mask), borderpad=0.3, fontproperties=letters)
         bar.patch.set(alpha=0.6, lw=0)
         bar.set_in_layout(False)
         axes.add_artist(bar)
 
 
 def plot_map(picture: Picture, shades: Shades, ax: Axes | None = None, marks: Marks = UNMARKED) -> Axes:
-    """Put a map on axes, cropped to its data, with degrees or kilometres, a scale bar, and what lies on it."""
+    """Plot a map on axes, cropped to its data, with coordinates, a scale bar and marks."""
     frame = MapFrame.of(picture, list(marks.records.values()))
     axes = own_axes(ax, COLUMN, min(COLUMN * frame.tall, TALLEST))
     image = paint(axes, picture, shades, edges=marks.edges)
@@ -122,7 +122,7 @@ def plot_map(picture: Picture, shades: Shades, ax: Axes | None = None, marks: Ma
 
 
 def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) -> AxesImage:
-    """Put a map on axes, in its proportions; the colours of classes are those of the raster."""
+    """Plot a map on axes with the correct aspect; classes have the colours of the raster."""
     values: Any = picture.values
     ramp = shades.colours
     colours: Any = ramp if isinstance(ramp, str) else LinearSegmentedColormap.from_list("ramp", [f"#{c}" for c in ramp])
@@ -138,13 +138,12 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
         inside = np.nan_to_num(values) > 0
         axes.contour(inside, [0.5], extent=image.get_extent(), origin="upper", colors=ACCENT, linewidths=0.9)
         axes.plot([], [], color=ACCENT, lw=0.9, label="range")
-    axes.set_facecolor("white" if picture.legend else NOWHERE)  # classes may be grey themselves
+    axes.set_facecolor("white" if picture.legend else NOWHERE)  # classes can be grey
     return image
 
 
 def show(axes: Axes, values: AnyArray, picture: Picture, **ways: Any) -> AxesImage:
-    """Put values, or colours, where a picture lies on axes, in its proportions; cells are not smoothed unless `ways`
-    say so."""
+    """Show values or colours in the extent of a picture, with the correct aspect; cells are not smoothed by default."""
     left, bottom, right, top = picture.bounds
     place: dict[str, Any] = {"extent": (left, right, bottom, top), "interpolation": "nearest"}
     return axes.imshow(values, aspect=picture.stretch, **{**place, **ways})
@@ -153,14 +152,15 @@ def show(axes: Axes, values: AnyArray, picture: Picture, **ways: Any) -> AxesIma
 def class_keys(
     labels: Sequence[str], colours: Sequence[str], amounts: Sequence[float], longest: int = LONGEST
 ) -> list[Patch]:
-    """Return the legend of classes: those there is most of, and how many others there are."""
-    there, more = most_frequent(amounts)
-    keys = [Patch(color=colours[k], label=safe_text(labels[k], longest)) for k in there]
+    """Return the legend of the most frequent classes, with the number of others."""
+    codes, more = most_frequent(amounts)
+    keys = [Patch(color=colours[k], label=safe_text(labels[k], longest)) for k in codes]
     return [*keys, Patch(alpha=0.0, label=more)] if more else keys
 
 
 def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array, paper: Paper = PLAIN) -> Path:
-    """Draw rasters of richness, the difference in its own colours, sites (if any) on the first; four are two rows."""
+    """Draw rasters of richness, with sites on the first map; the difference has a diverging palette. Four maps are in
+    two rows."""
     pictures = {title: read_picture(raster, SIDE_PIXELS) for title, raster in maps.items()}
     highest = max(float(np.nanmax(p.values)) for title, p in pictures.items() if "difference" not in title)
     panels = [
@@ -171,7 +171,7 @@ def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array, pape
 
 
 def around_zero(picture: Picture, percentile: float = 100.0) -> Shades:
-    """Return the colours of a map whose middle is zero; a percentile of the distances from it has the last ones."""
+    """Return diverging colours around zero; the last colour is a percentile of the absolute values."""
     most = float(np.nanpercentile(np.abs(picture.values), percentile)) or 1.0
     return Shades("", most, -most, "RdBu_r")
 
@@ -184,7 +184,8 @@ def draw_side_by_side(
     sites: tuple[Array, Array] | None = None,
     extend: str = "neither",
 ) -> Path:
-    """Draw maps of one extent with their titles, up to three in a row, sites on the first; four are two rows."""
+    """Draw maps of one extent with their titles, up to three per row, with sites on the first; four maps are in two
+    rows."""
     frame = MapFrame.of(panels[0][1])
     across = 2 if len(panels) == 4 else min(3, len(panels))
     down = -(-len(panels) // across)
@@ -213,7 +214,7 @@ _TITLES = {
 
 
 def _outline(area: "StudyArea") -> tuple[Array, Array]:
-    """Return the edges of a study area as one line, with gaps between its rings."""
+    """Return the boundary of a study area as one line, with gaps between its rings."""
     import shapely
 
     rings = [ring for part in area.geometries for ring in shapely.get_rings(shapely.get_parts(part))]
@@ -222,30 +223,30 @@ def _outline(area: "StudyArea") -> tuple[Array, Array]:
     return points[:, 0], points[:, 1]
 
 
-PRIMARIES = ("#d62728", "#2ca02c", "#1f5fd6")  # red, green and blue of a legend
+PRIMARIES = ("#d62728", "#2ca02c", "#1f5fd6")  # legend colours
 
 
 def draw_axes(maps: Mapping[str, Path], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the maps of axes side by side: white is the mean of the sites, and the one cell in a hundred that is
-    farthest from it has the last colour."""
+    """Draw the maps of axes side by side. White is the mean of the sites, and the last colours are the 99th percentile
+    of the deviations."""
     pictures = {title: read_picture(raster, SIDE_PIXELS) for title, raster in maps.items()}
     panels = [(title, picture, around_zero(picture, 99)) for title, picture in pictures.items()]
     return draw_side_by_side(panels, path, paper, extend="both")
 
 
 def draw_colours(raster: Path, titles: Sequence[str], path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw the composite of up to three axes in red, green and blue, with what each colour is."""
+    """Draw the composite of up to three axes in red, green and blue, with a legend."""
     bands = [read_picture(raster, PIXELS, band) for band in (1, 2, 3)]
     first = bands[0]
     frame = MapFrame.of(first)
     figure, axes = one_plot(COLUMN, min(max(COLUMN * frame.tall * 0.86 + 14.0, 40.0), 220.0), paper)
     values = np.stack([np.nan_to_num(band.values) / 255.0 for band in bands], axis=-1)
-    there = np.isfinite(first.values)
-    image = np.concatenate([values, there[..., None].astype(values.dtype)], axis=-1)
+    mask = np.isfinite(first.values)
+    image = np.concatenate([values, mask[..., None].astype(values.dtype)], axis=-1)
     show(axes, image, first)
     axes.set_facecolor(NOWHERE)
     label_axes(axes, frame)
-    add_scale_bar(axes, frame, there)
+    add_scale_bar(axes, frame, mask)
     keys = [Patch(color=colour, label=safe_text(title, 50)) for colour, title in zip(PRIMARIES, titles)]
     figure.legend(handles=keys, loc="outside upper center", ncols=1, fontsize=SMALL, frameon=False)
     return save(figure, path)

@@ -1,4 +1,4 @@
-"""What the picture of a map shows, and where: for whoever draws it."""
+"""Content and layout of a map figure, independent of the renderer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
 
 EQUATOR_KM = 40075.017
-MARGIN = 0.02  # of the data's extent, on every side
+MARGIN = 0.02  # of the extent of the data, on each side
 BAR = 0.28  # of the width of a map, at most
-UNEVEN = 1.25  # how much longer a kilometre may be at one edge than at another, for a bar without a latitude
+UNEVEN = 1.25  # largest ratio of kilometres between the edges for a bar without a latitude
 TALLEST = 220.0  # millimetres of a map
 Limits = tuple[float, float, float, float]
 Points = tuple[Array, Array]
@@ -27,18 +27,18 @@ Points = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Shades:
-    """How the values of a map become colours: what they are called, from where to where, and by which colours."""
+    """Colour scale of a map: label, range and palette."""
 
     label: str
     high: float | None = None
     low: float = 0.0
-    colours: str | Sequence[str] = VIRIDIS  # the steps of a ramp, or its name in the plotting library
+    colours: str | Sequence[str] = VIRIDIS  # steps of a ramp, or its name in matplotlib
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What lies on a map: records by what they are called, the outline of a study area, and with `edges` that of the
-    range; cells of exactly zero are then pale."""
+    """Marks on a map: records by label, the boundary of the study area, and with `edges` the boundary of the range;
+    cells of exactly zero are then pale."""
 
     records: Mapping[str, Points] = field(default_factory=dict)
     area: "StudyArea | None" = None
@@ -49,24 +49,24 @@ UNMARKED, UNNAMED = Marks(), Shades("")
 
 
 def suitability(scale: str) -> Shades:
-    """Return the shades of a species' map on one of the scales."""
+    """Return the colour scale of a species map."""
     return Shades(SCALES[scale], 1.0 if TOP.get(scale) == 1.0 else None)
 
 
 def probability(subject: str) -> Shades:
-    """Return the shades of the probability of a class, from zero to one."""
+    """Return the colour scale of the probability of a class, from zero to one."""
     return Shades(short(f"Probability of {subject}", 50), 1.0)
 
 
 def entropy(classes: int) -> Shades:
-    """Return the shades of how undecided classes are: from zero to the logarithm of their number."""
+    """Return the colour scale of the entropy of classes, from zero to the logarithm of their number."""
     return Shades("Entropy of the classes (nats)", float(np.log(classes)), colours=MAGMA)
 
 
 @dataclass(frozen=True)
 class MapFrame:
-    """How far apart things are on axes: the limits (left, bottom, right, top), how much longer a unit is upwards, and
-    what a unit is: degrees, a number of metres, or not known."""
+    """Extent of a map on axes: the limits (left, bottom, right, top), the length of a vertical unit relative to a
+    horizontal one, and the unit: degrees, a number of metres, or unknown."""
 
     limits: Limits
     stretch: float = 1.0
@@ -75,7 +75,7 @@ class MapFrame:
 
     @classmethod
     def of(cls, picture: Picture, points: Sequence[Points] = ()) -> "MapFrame":
-        """Return the frame of a picture, cropped to its data and to points that lie in it."""
+        """Return the frame of a picture, cropped to its data and to the points inside it."""
         left, bottom, right, top = picture.known_bounds
         for x, y in points:
             inside = (x >= picture.bounds[0]) & (x <= picture.bounds[2])
@@ -92,19 +92,19 @@ class MapFrame:
 
     @property
     def tall(self) -> float:
-        """How high a map of it is, relative to its width."""
+        """The height of the map relative to its width."""
         left, bottom, right, top = self.limits
         return (top - bottom) * self.stretch / max(right - left, 1e-12)
 
     @property
     def scale_bar(self) -> tuple[float, str] | None:
-        """How long a bar of a round number of kilometres is, and its label; None where distances are not known.
+        """Return the length of a scale bar in rounded kilometres and its label; None if distances are unknown.
 
-        In degrees a kilometre is not as long everywhere: the bar holds in the middle of the height, and its label has
-        that latitude where the edges differ much. Maps that reach a pole have no bar.
+        In degrees the length of a kilometre depends on the latitude: the bar is correct at mid-height, and its label
+        contains that latitude if the edges differ much. Maps that include a pole have no bar.
         """
         (left, bottom, right, top), latitude = self.limits, ""
-        km = EQUATOR_KM / 360 / self.stretch if self.geographic else (self.metres or 0.0) / 1000  # of a unit across
+        km = EQUATOR_KM / 360 / self.stretch if self.geographic else (self.metres or 0.0) / 1000  # of a horizontal unit
         if not km:
             return None
         if self.geographic:
@@ -119,7 +119,7 @@ class MapFrame:
 
 
 def degrees(value: float, ends: str) -> str:
-    """Return degrees as they are written on maps; `ends` are what positive and negative ones are called."""
+    """Return degrees as they are written on maps; `ends` are the letters of positive and negative values."""
     value = round(value, 9)
     if ends == "EW":
         value = (value + 180) % 360 - 180 if not -180 <= value <= 180 else value
@@ -128,16 +128,16 @@ def degrees(value: float, ends: str) -> str:
 
 
 def round_below(value: float) -> float:
-    """Return the largest of 1, 2 and 5 times a power of ten that is not above a value."""
+    """Return the largest value of 1, 2 or 5 times a power of ten that is not above `value`."""
     power = 10.0 ** floor(log10(max(value, 1e-12)))
     return max((f * power for f in (1, 2, 5) if f * power <= value * (1 + 1e-9)), default=power)
 
 
-def emptiest(there: NDArray[np.bool_] | None) -> str:
-    """Return the corner of a map, from north to south, that has the fewest data."""
+def emptiest(mask: NDArray[np.bool_] | None) -> str:
+    """Return the corner of a north-up map with the fewest data."""
     corners = ("lower left", "lower right", "upper left", "upper right")
-    if there is None or there.size == 0:
+    if mask is None or mask.size == 0:
         return corners[0]
-    high, wide = (max(1, round(0.2 * there.shape[0])), max(1, round(0.35 * there.shape[1])))
-    parts = (there[-high:, :wide], there[-high:, -wide:], there[:high, :wide], there[:high, -wide:])
+    high, wide = (max(1, round(0.2 * mask.shape[0])), max(1, round(0.35 * mask.shape[1])))
+    parts = (mask[-high:, :wide], mask[-high:, -wide:], mask[:high, :wide], mask[:high, -wide:])
     return corners[int(np.argmin([np.count_nonzero(part) for part in parts]))]

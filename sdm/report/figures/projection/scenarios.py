@@ -1,4 +1,4 @@
-"""Maps of all scenarios side by side, in common colours: suitability, change, and how far the environment is new."""
+"""Maps of all scenarios side by side with common colours: suitability, change and novelty."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,16 +33,16 @@ from sdm.types import Numbers
 MOST_MAPS = 24
 MOST_COLUMNS = 9  # of a grid of fields
 MOST_WRAPPED = 6
-SHAPE = 1.3  # width over height that looks well on a page
-FULL = 0.6  # share of the places of a grid that must have a scenario
+SHAPE = 1.3  # best ratio of width to height on a page
+FULL = 0.6  # smallest share of occupied cells of a grid
 PIXELS = 500
-HATCHED = ("suitability", "change")  # maps that show where the model extrapolates by stripes
+HATCHED = ("suitability", "change")  # kinds of maps with hatched extrapolation
 STRIPE = 12  # pixels of one stripe and the gap after it, at twice the resolution of the picture
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A map of the figure: its case, its reduced raster, and where the model extrapolates, if that is known."""
+    """A map of the figure: its case, its reduced raster, and its mask of extrapolation, if known."""
 
     case: StoredCase
     picture: Picture
@@ -51,7 +51,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Places:
-    """Where maps stand: row and column of each, and what is written over columns and beside rows, if fields say it."""
+    """Layout of the maps: row and column of each, and the headings of columns and rows."""
 
     rows: int
     columns: int
@@ -63,10 +63,10 @@ class Places:
 def draw_scenarios(
     folder: Path, numbers: Numbers, path: Path, what: str = "suitability", paper: Paper = PLAIN
 ) -> Path | None:
-    """Draw one kind of map of the reference and of every scenario with common colours: `suitability`, `change`, or
-    `novelty` (MESS, ExDet or MOP, the first that is there). None where there is no such map.
+    """Draw one kind of map of the reference and all scenarios with common colours: `suitability`, `change`, or
+    `novelty` (the first available of MESS, ExDet and MOP). Return None if there is no such map.
 
-    Where two fields or more span a grid (such as climate model and period), rows and columns are those fields.
+    If two or more fields span a grid, such as climate model and period, rows and columns are those fields.
     """
     projection = StoredProjection(Path(folder), numbers)
     if what == "novelty":
@@ -79,28 +79,28 @@ def draw_scenarios(
         return None
     frame = MapFrame.of(panels[0].picture)
     aspect = min(max(1 / frame.tall, 0.4), 3.0)
-    found = spanned(projection, [panel.case for panel in scenarios], aspect)
-    places = _below(found, len(reference)) if found else _wrapped(len(panels), aspect)
+    layout = spanned(projection, [panel.case for panel in scenarios], aspect)
+    places = _below(layout, len(reference)) if layout else _wrapped(len(panels), aspect)
     width = paper.width or (COLUMN if len(panels) == 1 else PAGE)
     wide = min(width / places.columns, 85.0)
     high = min(max(wide / aspect, 22.0), 215.0 / places.rows)
     shades = _shades(projection, panels, what)
-    # For what is written over and under the maps.
-    extra = 20.0 if (found and reference) or len(panels) == 1 else 31.0
-    figure = new_figure(width, (high + (1.5 if found else 5.5)) * places.rows + extra, paper)
+    # space for the headings and the caption
+    extra = 20.0 if (layout and reference) or len(panels) == 1 else 31.0
+    figure = new_figure(width, (high + (1.5 if layout else 5.5)) * places.rows + extra, paper)
     grid = figure.add_gridspec(places.rows, places.columns)
     drawn: list[Axes] = []
     letters = max(8, int(wide / 1.9))
     for panel, place in zip(panels, places.of):
         axes = figure.add_subplot(grid[place])
         image = _map(axes, panel, shades, frame, (wide / INCH, high / INCH))
-        if found is None or panel.case.is_reference:
+        if layout is None or panel.case.is_reference:
             axes.set_title(safe_text(panel.case.title, letters), fontsize=SMALL, pad=3)
         drawn.append(axes)
-    if found is not None:
+    if layout is not None:
         drawn += _name_fields(figure, grid, places, dict(zip(places.of, drawn)), len(reference), letters)
     key = None
-    if found is not None and reference:
+    if layout is not None and reference:
         key = figure.add_subplot(grid[0, 1:])
         key.set_axis_off()
     _explain(figure, drawn, key, image, shades, projection, panels, len(mapped) - len(scenarios))
@@ -109,7 +109,7 @@ def draw_scenarios(
 
 
 def _shades(projection: StoredProjection, panels: Sequence[Panel], what: str) -> Shades:
-    """Return the colours that all maps of a figure share."""
+    """Return the common colour scale of the maps of a figure."""
     if what == "suitability":
         scale = projection.scale
         top = TOP.get(scale) or max(panel.picture.highest for panel in panels)
@@ -122,7 +122,7 @@ def _shades(projection: StoredProjection, panels: Sequence[Panel], what: str) ->
 def _name_fields(
     figure: Figure, grid: GridSpec, places: Places, drawn: Mapping[tuple[int, int], Axes], first: int, letters: int
 ) -> list[Axes]:
-    """Write the values of the fields over columns and beside rows; return axes of places without a map."""
+    """Write the headings of columns and rows; return axes of cells without a map."""
     empty = []
     wanted = [*((first, k) for k in range(places.columns)), *((k, 0) for k in range(first, places.rows))]
     for row, column in dict.fromkeys(wanted):
@@ -138,7 +138,7 @@ def _name_fields(
 
 
 def extrapolated_cells(case: StoredCase, like: Picture, pixels: int) -> NDArray[np.bool_] | None:
-    """Return where a model extrapolates, in the pixels of a picture of the same extent; None where it is not known."""
+    """Return the mask of extrapolation in the pixels of a picture of the same extent; None if it is unknown."""
     path = case.raster(case.novelty) if case.novelty else None
     if path is None or case.novelty is None:
         return None
@@ -148,7 +148,7 @@ def extrapolated_cells(case: StoredCase, like: Picture, pixels: int) -> NDArray[
 
 
 def hatch(axes: Axes, mask: NDArray[np.bool_], picture: Picture, inches: tuple[float, float]) -> None:
-    """Put stripes, dark beside light so that they show on any colour, where a mask holds."""
+    """Draw stripes, dark next to light so that they are visible on any colour, inside a mask."""
     wide, high = (max(2, round(200 * side)) for side in inches)
     large = resized(mask, (high, wide))
     phase = np.add.outer(np.arange(high), np.arange(wide)) % STRIPE
@@ -159,10 +159,10 @@ def hatch(axes: Axes, mask: NDArray[np.bool_], picture: Picture, inches: tuple[f
 
 
 def spanned(projection: StoredProjection, cases: Sequence[StoredCase], aspect: float) -> Places | None:
-    """Return the grid that two or more fields span, the first of them down and the others across.
+    """Return the grid spanned by two or more fields, the first vertical and the others horizontal.
 
-    None where fewer than two fields vary, where two scenarios would have one place, or where the grid would be far
-    from the shape of a page, or mostly empty.
+    Return None if fewer than two fields vary, two scenarios share a cell, the aspect of the grid does not fit a page,
+    or the grid is mostly empty.
     """
     names = list(projection.varying())
     best: tuple[float, Places] | None = None
@@ -187,7 +187,7 @@ def _labels(cases: Iterable[StoredCase], names: Sequence[str]) -> list[str]:
 
 
 def _below(places: Places, first: int) -> Places:
-    """Return a grid with the reference in a row of its own over it."""
+    """Return a grid with the reference in an additional first row."""
     of = [*([(0, 0)] * first), *((row + first, column) for row, column in places.of)]
     return Places(places.rows + first, places.columns, of, places.across, places.down)
 
@@ -226,7 +226,7 @@ def _explain(
     panels: Sequence[Panel],
     left_out: int,
 ) -> None:
-    """Say what the colours and the stripes are, and how many maps are not there."""
+    """Write the legend of colours and stripes, and the number of omitted maps."""
     figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle=projection.title_style)
     legend, keys = panels[-1].picture.legend, list[Patch]()
     if legend:
@@ -252,16 +252,16 @@ def _explain(
 
 
 def _hatch_key(panels: Sequence[Panel], short: bool) -> list[Patch]:
-    """Return what stripes are, or why there are none."""
+    """Return the legend of the stripes, or the reason why there are none."""
     measure = " or ".join(dict.fromkeys(NOVELTY[one][0] for panel in panels if (one := panel.case.novelty)))
     if any(panel.novel is not None and panel.novel.any() for panel in panels):
-        said = f"hatched: extrapolation (outside the training range: {measure})"
-        said = f"outside the training range ({measure})" if short else said
-        return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=said)]
+        text = f"hatched: extrapolation (outside the training range: {measure})"
+        text = f"outside the training range ({measure})" if short else text
+        return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=text)]
     if short:
         return []
     if all(panel.novel is not None for panel in panels if not panel.case.is_reference):
-        said = f"no cell of a scenario is outside the training range ({measure})"
+        text = f"no cell of a scenario is outside the training range ({measure})"
     else:
-        said = "extrapolation is not marked: there is no map of MESS, ExDet or MOP"
-    return [Patch(alpha=0, label=said)]
+        text = "extrapolation is not marked: there is no map of MESS, ExDet or MOP"
+    return [Patch(alpha=0, label=text)]

@@ -1,4 +1,4 @@
-"""Pictures of what changes in scenarios: the suitable area in numbers, and how far its middle moves."""
+"""Figures of change between scenarios: suitable area, and shift of its centroid."""
 
 from collections.abc import Sequence
 from math import dist
@@ -23,36 +23,35 @@ from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
 from sdm.types import Numbers
 
 MOST_BARS = 40
-BESIDE = 6  # scenarios whose bars fit beside the map of centroids
+BESIDE = 6  # largest number of scenarios with bars next to the map of centroids
 
 
 def draw_projection(folder: Path, numbers: Numbers, target: Path, name: str, paper: Paper = PLAIN) -> dict[str, str]:
-    """Draw the maps of all scenarios, what changes, and how new their environment is, into a target; return the names
-    of the pictures."""
+    """Draw the maps of all scenarios, change and novelty into a folder; return the names of the files."""
     ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}
     drawn = {
-        what: draw_scenarios(folder, numbers, target / f"{name}_{end}.png", kind, paper)
-        for what, (end, kind) in ends.items()
+        key: draw_scenarios(folder, numbers, target / f"{name}_{end}.png", kind, paper)
+        for key, (end, kind) in ends.items()
     }
     drawn["change"] = draw_change(folder, numbers, target / f"{name}_change.png", paper)
-    return {what: path.name for what, path in drawn.items() if path is not None}
+    return {key: path.name for key, path in drawn.items() if path is not None}
 
 
 def draw_change(folder: Path, numbers: Numbers, path: Path, paper: Paper = PLAIN) -> Path | None:
-    """Draw gain and loss of every scenario in km², and arrows from the reference's centroid to theirs.
+    """Draw gain and loss of every scenario in km², and arrows from the centroid of the reference to theirs.
 
-    Without a reference the suitable areas are drawn, and where their centroids are; None without a cutoff.
+    Without a reference, draw the suitable areas and their centroids; return None without a threshold.
     """
     projection = StoredProjection(Path(folder), numbers)
-    known = [case for case in projection.scenarios if case.km2 is not None or case.tree("change")]
-    cases = known[:MOST_BARS]
+    with_area = [case for case in projection.scenarios if case.km2 is not None or case.tree("change")]
+    cases = with_area[:MOST_BARS]
     if not cases:
         return None
-    beside = len(cases) <= BESIDE
-    figure = new_figure(PAGE, 95.0 if beside else 200.0, paper)
+    has_map = len(cases) <= BESIDE
+    figure = new_figure(PAGE, 95.0 if has_map else 200.0, paper)
     named = [f"{k} {case.title}" for k, case in enumerate(cases, start=1)]
-    shape = (1, 2) if beside else (2, 1)
-    bars, arrows = figure.subfigures(*shape, squeeze=False, height_ratios=None if beside else (1.15, 1)).ravel()
+    shape = (1, 2) if has_map else (2, 1)
+    bars, arrows = figure.subfigures(*shape, squeeze=False, height_ratios=None if has_map else (1.15, 1)).ravel()
     if projection.has_change:
         high, low = bars.subplots(2, 1, sharex=True, height_ratios=(3, 1.6))
         _gains(high, cases)
@@ -61,15 +60,15 @@ def draw_change(folder: Path, numbers: Numbers, path: Path, paper: Paper = PLAIN
     _areas(low, cases, projection.reference)
     low.set_xticks(range(len(cases)), [safe_text(text, 24) for text in named], rotation=90, size=SMALL)
     _arrows(arrows.subplots(), projection, cases)
-    left = len(known) - len(cases)
-    if left:
-        bars.suptitle(f"the first {len(cases)} of {len(known)} scenarios", fontsize=TEXT)
+    omitted = len(with_area) - len(cases)
+    if omitted:
+        bars.suptitle(f"the first {len(cases)} of {len(with_area)} scenarios", fontsize=TEXT)
     figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle=projection.title_style)
     return save(figure, path)
 
 
 def _gains(axes: Axes, cases: Sequence[StoredCase]) -> None:
-    """Put gain above and loss below zero, with the net change as a mark and in percent."""
+    """Plot gain above and loss below zero, with the net change as a marker and in percent."""
     places = np.arange(len(cases))
     gain, loss, reach = ([case.changed(key) or 0.0 for case in cases] for key in ("gain", "loss", "out_of_reach"))
     axes.bar(places, gain, 0.72, color=CHANGE_COLOURS["gain"], label=TITLES[GAIN])
@@ -80,12 +79,12 @@ def _gains(axes: Axes, cases: Sequence[StoredCase]) -> None:
     axes.plot(places, net, "D", ms=5, mfc="white", mec="black", mew=1, ls="none", label="net change")
     for x, (case, high) in enumerate(zip(cases, (a + b for a, b in zip(gain, reach)))):
         if case.net_percent is not None:
-            said = f"{case.net_percent:+.0f}%".replace("-", "−")
+            percent = f"{case.net_percent:+.0f}%".replace("-", "−")
             spot: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": SMALL}
-            axes.annotate(said, (x, max(high, 0.0)), (0, 3), **spot)
+            axes.annotate(percent, (x, max(high, 0.0)), (0, 3), **spot)
     axes.axhline(0, color="black", lw=0.8)
     ends = (-max(loss), max(a + b for a, b in zip(gain, reach)))
-    room = 0.14 * ((ends[1] - ends[0]) or 1.0)  # for the percentages
+    room = 0.14 * ((ends[1] - ends[0]) or 1.0)  # space for the percentages
     axes.set_ylim(ends[0] - room, ends[1] + room)
     axes.set_ylabel("km²", fontsize=TEXT)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
@@ -94,7 +93,8 @@ def _gains(axes: Axes, cases: Sequence[StoredCase]) -> None:
 
 
 def _areas(axes: Axes, cases: Sequence[StoredCase], reference: StoredCase | None) -> None:
-    """Put the suitable area of every scenario as bars, what is suitable today below, the reference as a line."""
+    """Plot the suitable area of every scenario as bars, with the present suitable area below and the reference as a
+    line."""
     places = np.arange(len(cases))
     stable = np.array([case.changed("stable_present") or 0.0 for case in cases])
     gain = np.array([case.changed("gain") or 0.0 if case.tree("change") else case.km2 or 0.0 for case in cases])
@@ -107,12 +107,12 @@ def _areas(axes: Axes, cases: Sequence[StoredCase], reference: StoredCase | None
         axes.legend(fontsize=SMALL, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     tidy(axes, y="Suitable, km²")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    room = max(0.0, (4 - len(cases)) / 2)  # few bars need not fill the width
+    room = max(0.0, (4 - len(cases)) / 2)  # limits the width of few bars
     axes.set_xlim(-0.6 - room, len(cases) - 0.4 + room)
 
 
 def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase]) -> None:
-    """Put an arrow per scenario from the reference's centroid over a pale map; near ones are shown enlarged."""
+    """Plot one arrow per scenario from the centroid of the reference over a pale map; enlarge short arrows."""
     reference = projection.reference
     shown = reference if reference is not None and reference.raster("suitability") else cases[0]
     picture = _pale(axes, shown)
@@ -145,7 +145,7 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
 
 
 def _number(axes: Axes, ends: Sequence[tuple[str, tuple[float, float]]], start: tuple[float, float] | None) -> None:
-    """Write numbers beyond the tips of arrows; one that would lie on another is left out."""
+    """Write numbers at the tips of arrows; omit numbers that would overlap."""
     taken: list[NDArray[np.float64]] = []
     away = 6.5 * axes.figure.dpi / 72  # pixels
     before = axes.transData.transform(start) if start is not None else None
@@ -162,16 +162,16 @@ def _number(axes: Axes, ends: Sequence[tuple[str, tuple[float, float]]], start: 
 
 
 def _coloured_by(projection: StoredProjection, cases: Sequence[StoredCase]) -> tuple[str, list[str]]:
-    """Return the field that colours go by, and its values; no field where every scenario can have its own."""
+    """Return the field that defines the colours, and its values; no field if every scenario can have its own colour."""
     if len(cases) <= len(COLOURS):
         return "", [case.title for case in cases]
-    fitting = {name: found for name, found in projection.varying().items() if len(found) <= len(COLOURS)}
+    fitting = {name: values for name, values in projection.varying().items() if len(values) <= len(COLOURS)}
     name = min(fitting, key=lambda key: len(fitting[key]), default="")
     return name, fitting.get(name, [])
 
 
 def _pale(axes: Axes, case: StoredCase) -> Picture | None:
-    """Put the suitable area of a case on axes, pale; or all its cells where there is no cutoff."""
+    """Plot the suitable area of a case in pale colours; all its cells without a threshold."""
     path = case.raster("presence") or case.raster("suitability")
     if path is None:
         return None
@@ -184,7 +184,7 @@ def _pale(axes: Axes, case: StoredCase) -> Picture | None:
 
 
 def _enlarge(axes: Axes, picture: Picture, points: Sequence[tuple[float, float]]) -> bool:
-    """Show the part of a map where points are, if that is small; return whether it was."""
+    """Zoom to the points if they cover a small part of the map; return whether it was done."""
     frame = MapFrame.of(picture)
     left, bottom, right, top = frame.limits
     label_axes(axes, frame, names=False)

@@ -1,6 +1,6 @@
-"""The panel that compares scenarios inside a page: reduced maps of every case as compressed numbers, and their legends.
+"""The panel that compares scenarios on a page: reduced maps of all cases as compressed numbers, and their legends.
 
-The script `panel.js` colours them, hatches where the model extrapolates, and shows two side by side or by a divider.
+The script `panel.js` colours them, hatches extrapolation, and shows two maps side by side or with a divider.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,13 +32,13 @@ from sdm.types import Numbers
 
 MOST_SCENARIOS = 24
 MOST_GROUPS = 12
-BUDGET = 1_400_000  # letters of all packed maps together, so that a page has less than 2 MB
-BESIDE = 450_000  # the same on the page of a model, which has a map of its own
-FULL = (60_000_000, 2048)  # letters, and pixels on the long side, of a run that asks for all (`output.page_map`)
-COARSE = 0.5  # of the letters, for overviews of maps that have more cells than they can show
+BUDGET = 1_400_000  # characters of all maps, so that a page is smaller than 2 MB
+BESIDE = 450_000  # the same on the page of a model, which has its own map
+FULL = (60_000_000, 2048)  # characters, and pixels of the long side, if the run requests all cells (`output.page_map`)
+COARSE = 0.5  # of the characters, for overviews of maps with a finer level
 MAIN = "suitability"
-FEWEST = 120  # pixels on the long side, before scenarios are left out
-DENSE = 1.3  # letters that a pixel of one case takes, about
+FEWEST = 120  # smallest number of pixels of the long side, before scenarios are omitted
+DENSE = 1.3  # approximate characters per pixel of a case
 LEVELS = 250  # steps of a continuous map
 AROUND = 200  # steps of MESS, half of them below 0
 CHANGE_LABELS = {str(k): (title, CHANGE_COLOURS[name]) for k, (name, title) in enumerate(zip(CODES, TITLES))}
@@ -51,18 +51,18 @@ KINDS = ("suitability", "presence", "change", *(name for names in MEASURES.value
 
 @dataclass
 class Entry:
-    """A case, or a group of scenarios, that the panel can show: its maps by kind, all in the pixels of the first."""
+    """A case, or a group of scenarios, of the panel: its maps by kind, all in the pixels of the first."""
 
     title: str
     group: str
     said: str
     pictures: dict[str, Picture] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
-    hatched: str | None = None  # the kind that says where the model extrapolates
+    hatched: str | None = None  # the kind of map that marks extrapolation
 
     @property
     def main(self) -> Picture:
-        """The map that the pixels of all others go by."""
+        """The map that defines the pixels of all others."""
         return next(iter(self.pictures.values()))
 
     def values(self, kind: str) -> NDArray[np.float32]:
@@ -71,10 +71,10 @@ class Entry:
 
 
 def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS) -> Numbers | None:
-    """Return everything that the panel needs, as plain numbers and texts; None where there is no map.
+    """Return all data of the panel as numbers and texts; None without a map.
 
-    Maps are reduced until all together are within a budget; scenarios that still do not fit are left out. Where rasters
-    are larger, a part of the budget is for finer levels of the maps of suitability.
+    Maps are reduced until all of them are within a budget; scenarios that still do not fit are omitted. For larger
+    rasters, a part of the budget is for finer levels of the suitability maps.
     """
     cases = [case for case in projection.cases if case.raster("suitability")]
     reference = sum(case.is_reference for case in cases)
@@ -96,9 +96,9 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
             break
         pixels = max(FEWEST, int(0.95 * pixels * sqrt(coarse / size)))
     while size > budget and len(shown) > reference + 1:
-        gone = len(shown) - 1
-        size -= sum(map(len, packed[gone].values()))
-        del shown[gone], entries[gone], packed[gone]
+        last = len(shown) - 1
+        size -= sum(map(len, packed[last].values()))
+        del shown[last], entries[last], packed[last]
         left_out += 1
     grids: list[Numbers] = []
     fine = _finer(entries, kinds, budget - size)
@@ -119,21 +119,21 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
     }
 
 
-def _finer(entries: Sequence[Entry], kinds: Mapping[str, Numbers], left: int) -> list[Numbers]:
-    """Return finer levels of the maps of suitability, which together take at most the letters that are `left`."""
-    found: list[Numbers] = []
+def _finer(entries: Sequence[Entry], kinds: Mapping[str, Numbers], budget: int) -> list[Numbers]:
+    """Return finer levels of the suitability maps with at most `left` characters."""
+    levels: list[Numbers] = []
     for k, entry in enumerate(entries):
-        path, room = entry.paths.get(MAIN), max(left, 0) // (len(entries) - k)
+        path, room = entry.paths.get(MAIN), max(budget, 0) // (len(entries) - k)
         level = None
         if path is not None and room:
             level = fine_level(path, 1, entry.pictures[MAIN], partial(_pack, kind=kinds[MAIN]), room)
-        found.append({} if level is None else {MAIN: level})
-        left -= 0 if level is None else sum(map(len, level["tiles"]))
-    return found
+        levels.append({} if level is None else {MAIN: level})
+        budget -= 0 if level is None else sum(map(len, level["tiles"]))
+    return levels
 
 
 def told_case(case: StoredCase) -> str:
-    """Say in one line how large the suitable area is, how it changed, and how much is extrapolated."""
+    """Return suitable area, change and extrapolation of a case in one line."""
     parts = []
     if case.km2 is not None:
         net = "" if case.net_percent is None else f" ({signed(case.net_percent)})"
@@ -144,12 +144,12 @@ def told_case(case: StoredCase) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Return a percentage with its sign; a dash for what is none."""
+    """Return a percentage with its sign; a dash for a missing one."""
     return "–" if value is None else f"{value:+.1f} %".replace("-", "−")
 
 
 def group_title(group: Numbers) -> str:
-    """Return what a group of scenarios is called: over what, and which."""
+    """Return the title of a group of scenarios."""
     over = group.get("over")
     named = " and ".join(map(str, over)) if isinstance(over, list) else str(over)
     return f"over {named}: {group.get('title')}"
@@ -165,15 +165,15 @@ def _case(case: StoredCase, pixels: int) -> Entry:
 
 
 def _group(projection: StoredProjection, group: Numbers, shown: Sequence[Entry], pixels: int) -> Entry:
-    """Return the entry of a group of scenarios; it is hatched where any of them is."""
+    """Return the entry of a group of scenarios, hatched where at least one of them is."""
     entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.whole(group.get('cases'))} scenarios")
     for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
         if path := projection.group_raster(group, key):
             entry.paths[kind], entry.pictures[kind] = path, read_picture(path, pixels)
     fields = {str(key): str(value) for key, value in (group.get("fields") or {}).items()}
-    known = {one.title: one for one in shown}
-    own = [case for case in projection.scenarios if fields.items() <= case.fields.items()]
-    parts = [known.get(case.title) or _case(case, pixels) for case in own]
+    by_title = {one.title: one for one in shown}
+    cases = [case for case in projection.scenarios if fields.items() <= case.fields.items()]
+    parts = [by_title.get(case.title) or _case(case, pixels) for case in cases]
     measures = {one.hatched for one in parts}
     measure = measures.pop() if len(measures) == 1 else None
     if measure is not None:
@@ -187,14 +187,14 @@ def _group(projection: StoredProjection, group: Numbers, shown: Sequence[Entry],
 
 
 def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, Numbers]:
-    """Return the kinds of maps there are, each with its colours: a range and a palette, or classes."""
+    """Return the available kinds of maps, each with its colours: a range and a palette, or classes."""
     scale = projection.scale
-    found: dict[str, list[Picture]] = {}
+    maps: dict[str, list[Picture]] = {}
     for entry in entries:
         for key, picture in entry.pictures.items():
-            found.setdefault(key, []).append(picture)
-    tops = {key: max(picture.highest for picture in own) for key, own in found.items()}
-    legends = {key: {str(a): b for picture in own for a, b in picture.legend.items()} for key, own in found.items()}
+            maps.setdefault(key, []).append(picture)
+    tops = {key: max(picture.highest for picture in group) for key, group in maps.items()}
+    legends = {key: {str(a): b for picture in group for a, b in picture.legend.items()} for key, group in maps.items()}
     most = int(tops.get("agreement", 0))
     variables = {key: {"0": NO_VARIABLE, **legends.get(key, {})} for key in OF_VARIABLES}
     label = SCALES.get(scale, scale)
@@ -213,7 +213,7 @@ def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, 
         "sd": _range("Standard deviation over scenarios", 0, tops.get("sd", 1.0), MAGMA),
         "agreement": _classes("Agreement: number of scenarios that are suitable", _steps(most)),
     }
-    return {key: kind for key, kind in kinds.items() if key in found}
+    return {key: kind for key, kind in kinds.items() if key in maps}
 
 
 def _range(name: str, low: float, high: float, palette: Sequence[str]) -> Numbers:
@@ -232,7 +232,7 @@ def _steps(most: int) -> dict[str, tuple[str, str]]:
 def _pack(values: NDArray[np.float32], kind: Numbers) -> str:
     if kind["classes"]:
         return pack_steps(np.where(np.isfinite(values), values, NOTHING))
-    if kind["low"] < 0:  # rounded down, so that a value is below 0 in the page if it is in the map
+    if kind["low"] < 0:  # round down, so that values below 0 in the map are below 0 on the page
         shares = np.clip(np.nan_to_num(values) / kind["high"], -1, 1)
         steps = np.floor(shares * (AROUND // 2)) + AROUND // 2
         return pack_steps(np.where(np.isfinite(values), steps, NOTHING))
@@ -240,7 +240,7 @@ def _pack(values: NDArray[np.float32], kind: Numbers) -> str:
 
 
 def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[Numbers]) -> Numbers:
-    """Return an entry as plain values; grids that are the same are stored once."""
+    """Return an entry as plain values; store identical grids once."""
     high, wide = entry.main.values.shape
     grid = {"width": wide, "height": high, "bounds": entry.main.bounds, "aspect": entry.main.aspect}
     if grid not in grids:
