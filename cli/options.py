@@ -184,8 +184,9 @@ _VALUES = {
     "occurrences.max_uncertainty": "LENGTH", "occurrences.years": "YEARS", "occurrences.where": "CONDITION",
     "occurrences.record_weights": "COLUMN", "occurrences.response": "COLUMN", "joint.random_effect": "COLUMN",
     "joint.graph": "tree|chain|none|FILE", "path.strata": "LAYER|grid:LENGTH", "fit.axes": "FILE",
-    "fit.features": "CLASSES", "fit.families": "FAMILIES", "layers.rename": "OLD=NEW", "layers.nodata": "VALUE,…", "output.figure_width": "LENGTH",
-    "cluster.address": "ADDRESS|slurm", "layers.bounds": "auto|X1,Y1,X2,Y2", "output.surfaces": "NAME:NAME,…",
+    "fit.features": "CLASSES", "fit.families": "FAMILIES", "layers.rename": "OLD=NEW", "output.figure_width": "LENGTH",
+    "layers.nodata": "VALUE,…", "cluster.address": "ADDRESS|slurm", "layers.bounds": "auto|X1,Y1,X2,Y2",
+    "output.surfaces": "NAME:NAME,…",
 }  # fmt: skip
 """The values of options that have a word of their own for them."""
 WIDEST = 22  # values in the help of a command
