@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, NumberTypeError, OptionError
 from sdm.types import AnyArray, Array
-
-
-class NumberTypeError(DataError, TypeError):
-    """A value in a column of numbers that is neither a number nor a text."""
 
 
 @dataclass(frozen=True)

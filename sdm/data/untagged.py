@@ -25,7 +25,7 @@ import numpy as np
 
 from sdm.data.nodata import NodataCodes
 from sdm.data.records.frames import pd
-from sdm.errors import DataError
+from sdm.errors import UntaggedNodata
 
 SURE = frozenset({-32768.0, -32767.0, -2147483648.0, -2147483647.0, 2147483647.0, 2147483648.0, 4294967295.0,
                   4294967296.0})  # fmt: skip
@@ -36,10 +36,6 @@ PLENTY = 0.01  # of the cells: a sure code in this share of them needs no distan
 MANY, FEWEST = 0.005, 5  # share and number of cells of a possible code
 EDGE = 0.05  # or its share of the cells at the border
 ENDS = 4  # codes that are looked for in one variable
-
-
-class UntaggedNodata(DataError):
-    """Layers or a table with a number that looks like "no data", and nothing that says so."""
 
 
 def is_sure_code(value: float) -> bool:

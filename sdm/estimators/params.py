@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder, as_table, column_names
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, SdmNotFittedError
 from sdm.types import Array, Numbers, TableLike
 
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ Limits = Mapping[str, tuple[float, float, str]]
 def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
     """Return the names of a constructor's arguments."""
     return tuple(name for name in inspect.signature(constructor).parameters if name != "self")
-
-
-class SdmNotFittedError(DataError, AttributeError):
-    """A prediction was asked of an estimator before `fit`."""
 
 
 def not_fitted(name: str) -> SdmNotFittedError:

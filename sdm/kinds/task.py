@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from sdm.data.untagged import UntaggedNodata
-from sdm.errors import BadRowsError, OptionError, SdmError
+from sdm.errors import BadRowsError, OptionError, SdmError, UntaggedNodata, with_code
 from sdm.estimators.params import Parameters
 from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
@@ -61,7 +60,7 @@ class Prepared:
     """What a run works on; tables that hold the variables have no stack, study area or ledger, and no map."""
 
     tables: dict[str, Any] = field(default_factory=dict)  # by the model's name, in the order of the file
-    failures: dict[str, str] = field(default_factory=dict)  # models that cannot be fitted, and why
+    failures: dict[str, SdmError] = field(default_factory=dict)  # of models that cannot be fitted
     stack: "Stack | None" = None
     study_area: "StudyArea | None" = None
     ledger: "Ledger | None" = None
@@ -148,6 +147,7 @@ class ModelResult:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
+    code: str | None = None  # of the error
     records: dict[str, int] | None = None  # the record cleaning summary
     lines: list[str] = field(default_factory=list)  # the main results as text
 
@@ -206,8 +206,8 @@ class Findings:
         except SdmError as error:
             self.bad_rows |= isinstance(error, BadRowsError)
             again = isinstance(error, UntaggedNodata) and any("--nodata none" in text for text in self.problems)
-            if str(error) not in self.problems and not again:  # counted in all cells, then again in a few
-                self.problems.append(str(error))
+            if with_code(error) not in self.problems and not again:  # counted in all cells, then again in a few
+                self.problems.append(with_code(error))
             return None
 
 

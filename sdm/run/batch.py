@@ -14,7 +14,7 @@ from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sdm.errors import OutputError, SdmError
+from sdm.errors import OutputError, SdmError, WorkerDied
 from sdm.executors.local import give_memory_back
 from sdm.executors.opening import Here, as_done, workers
 from sdm.kinds.task import Destination, Prepared
@@ -31,7 +31,7 @@ from sdm.run.job import Job
 from sdm.run.journal import DONE, JOURNAL, Journal, JournalEntry, Record
 from sdm.run.run_folder import RunFolder
 from sdm.run.stacks import STACK_BESIDE, STACK_FILES
-from sdm.run.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
+from sdm.run.unit import Part, do_sent_unit, do_unit, failed_entry
 from sdm.storage.files import output_folder, safe_names, write_text
 from sdm.storage.written_files import read_list
 from sdm.types import Progress
@@ -251,7 +251,8 @@ class Batch:
         else:
             times = "once" if deaths[species] == 1 else f"{deaths[species]} times"
             reason = f"its worker died {times} (killed, or out of memory): use fewer features or background points"
-            self._take([failed_entry(self.job.task, species, f"{species}: {reason}", digests[species])], journal)
+            text = f"{species}: {reason}"
+            self._take([failed_entry(self.job.task, species, text, WorkerDied.code, digests[species])], journal)
         if others := [name for name in open_names if name != species]:
             yield others
 

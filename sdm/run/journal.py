@@ -36,7 +36,8 @@ class JournalEntry:
     numbers: str = ""  # the file in its folder with everything that was measured
     warnings: list[str] = field(default_factory=list)  # of this species alone
     time: float = 0.0  # when it was written, in seconds since 1970
-    lines: list[str] = field(default_factory=list)  # what is said of it, where species are few
+    lines: list[str] = field(default_factory=list)  # of the terminal, where species are few
+    code: str | None = None  # of the error
 
     def result(self, target: Path) -> ModelResult:
         """Return the same as a result, which knows where its numbers are."""
@@ -47,6 +48,7 @@ class JournalEntry:
             files={"numbers": self.numbers} if self.numbers else {},
             warnings=self.warnings,
             error=self.error,
+            code=self.code,
             lines=self.lines,
         )
 

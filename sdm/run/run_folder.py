@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sdm.errors import OutputError
+from sdm.errors import OutputError, RunEnded
 from sdm.run.journal import JournalEntry, append_lines, read_entry, read_lines
 
 log = logging.getLogger("sdm")
@@ -22,10 +22,6 @@ log = logging.getLogger("sdm")
 NAME = ".sdm-run.part"
 _TOKEN, _JOB, _UNITS = "token", "job", "units"
 FITTING, MAPPING = "fitting", "mapping"
-
-
-class RunEnded(OutputError):
-    """The run that gave a worker its task is over: nothing of the task may be written any more."""
 
 
 class RunFolder:

@@ -10,7 +10,7 @@ import numpy as np
 from sdm.assess.variables.choice import VariableChoice, listed_drops
 from sdm.assess.variables.correlation import Collinearity, measure_collinearity
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import NoRecordsError, OptionError, SdmError
 from sdm.executors.opening import workers
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import AnyTask
@@ -122,9 +122,9 @@ def _screen(task: AnyTask, options: RunOptions, progress: Progress | None) -> Sc
         try:
             tables[name] = task.plan(prepared, name, options).table
         except SdmError as error:
-            prepared.failures[name] = str(error)
+            prepared.failures[name] = error.with_traceback(None)
     if not tables:
-        raise DataError(next(iter(prepared.failures.values()), "there is no species to look at"))
+        raise next(iter(prepared.failures.values()), NoRecordsError("the records contain no species"))
     notices += [f"left out: {text}" for text in prepared.failures.values()]
     table = next(iter(tables.values()))
     noun, _ = table.environment()

@@ -101,7 +101,8 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         except DataError as error:
             if len(parts) == 1:
                 raise
-            prepared.failures[title] = str(error) if str(error).startswith(title) else f"{title}: {error}"
+            named = error if str(error).startswith(title) else type(error)(f"{title}: {error}", code=error.code)
+            prepared.failures[title] = named.with_traceback(None)
     prepared.fate, prepared.fate_crs = _fate(points, parts, prepared), points.records.crs
     if options.test.file is not None:
         _read_tests(options, options.test.file, prepared)
@@ -115,7 +116,7 @@ def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPr
         if title in prepared.ledgers:
             table = prepared.ledgers[title].fate
         else:
-            reason = prepared.failures.get(title, "")
+            reason = str(prepared.failures.get(title, ""))
             lines = points.records.lines().loc[rows]
             table = with_fate(lines, np.zeros(len(lines), dtype=np.int64), [reason])
         table = table.rename(columns={"species": "class"})

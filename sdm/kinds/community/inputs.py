@@ -20,7 +20,7 @@ from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import hint_columns, said_variables
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import DataError, OptionError, SdmError, with_code
 from sdm.joint import graph as graphs
 from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels, species_names
@@ -224,7 +224,7 @@ def _check_species(states: States, names: tuple[str, ...], found: Findings) -> N
         try:
             check_labels(states[:, [s]], [name])
         except SdmError as error:
-            found.problems.append(str(error))
+            found.problems.append(with_code(error))
             continue
         present, absent = (int(np.count_nonzero(states[:, s] == label)) for label in (1, 0))
         if min(present, absent) < FEW:

@@ -12,7 +12,7 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.weights import uncertain_beyond_cell
 from sdm.data.variables import said_variables
 from sdm.data.vectors import split_layer
-from sdm.errors import DataError
+from sdm.errors import DataError, with_code
 from sdm.kinds.inputs import check_layers, read_area
 from sdm.kinds.species.inputs import (
     background_points,
@@ -63,7 +63,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
 
 def _check_tables(options: RunOptions, found: Findings) -> None:
     prepared = prepare_species(options)
-    found.problems += prepared.failures.values()
+    found.problems += map(with_code, prepared.failures.values())
     found.facts += prepared.notices
     found.warnings += prepared.warnings
     for species, table in prepared.tables.items():

@@ -20,10 +20,9 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
 from sdm.data.table import SampleTable, Survey
-from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.data.window import NO_CRS, window_stack
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, UntaggedNodata
 from sdm.kinds.inputs import (
     check_species,
     choice_of,
@@ -217,7 +216,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             folds = None if labels is None else labels[kept[species].index]
             prepared.tables[species] = _cell_table(options, prepared, records, kept[species], background, folds)
         except DataError as error:
-            prepared.failures[species] = str(error)
+            prepared.failures[species] = error.with_traceback(None)
     if options.test.file:
         _read_tests(prepared, options, options.test.file)
     return prepared
@@ -371,7 +370,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
                 first = next(iter(prepared.tables.values()), made)
                 prepared.tables[species] = made.with_background_of(first)
             except DataError as error:
-                prepared.failures[species] = str(error)
+                prepared.failures[species] = error.with_traceback(None)
     return prepared
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits.methods import subsample
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import DataError, NoRecordsError, OptionError, SdmError
 from sdm.executors.ahead import run_threads
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import choice_notes, choose_variables
@@ -29,7 +29,7 @@ class CurveResult:
     folder: Path
     points: dict[str, list[CurvePoint]] = field(default_factory=dict)
     files: dict[str, list[str]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, SdmError] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -67,10 +67,10 @@ def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: 
         except SdmError as error:
             if alone:
                 raise
-            result.failures[species] = str(error)
+            result.failures[species] = error.with_traceback(None)
     if not result.points:
-        first = next(iter(result.failures.values()), f"{options.occurrences.file} holds no species")
-        raise DataError(f"no curve could be drawn: {first}")
+        first = next(iter(result.failures.values()), NoRecordsError(f"{options.occurrences.file} contains no species"))
+        raise DataError(f"no curve could be drawn: {first}", code=first.code)
     with staging(target, overwrite=options.output.overwrite, keep=True) as stage:
         _write(result, options, kind, stage, command)
     return result
@@ -94,7 +94,7 @@ def measure_curve(
             strengths = BETAS if own.strengths is None else own.strengths
             return sensitivity_curve(table, compared, split, multipliers=strengths, executor=pool, **common)
     except DataError as error:
-        raise DataError(f"{table.species}: {error}") from error
+        raise DataError(f"{table.species}: {error}", code=error.code) from error
 
 
 def sets(options: RunOptions) -> dict[str, Numbers]:
