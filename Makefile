@@ -102,7 +102,7 @@ format: $(VENV)/.test  ## put the code in its standard form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, options.md, messages.md: not in git), and build the site
+docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/reference/api.md, options.md, messages.md: not in git), and build the site
 	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.option_reference
 	$(BIN)/python -m tools.message_reference

@@ -22,7 +22,7 @@ class BuildWithPages(build_py):
         paths = os.pathsep.join(filter(None, [str(built), os.environ.get("PYTHONPATH")]))
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}  # the wheel has sources alone
         for tool in ("option_reference", "message_reference"):
-            command = [sys.executable, "-m", f"tools.{tool}", str(built / "sdm_cli" / "guide")]
+            command = [sys.executable, "-m", f"tools.{tool}", str(built / "sdm_cli" / "guide" / "reference")]
             subprocess.run(command, check=True, env=environment)  # noqa: S603
 
 

@@ -126,7 +126,7 @@ def strata(folds: int = 10, classes: int = 12) -> tuple[RelaxationPath, PathVali
 
 
 def pictures(general_path: CertifiedPath, features: list[str]) -> list[Path]:
-    """Draw the pictures of docs/path.md."""
+    """Draw the pictures of docs/methods/path.md."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     small = track_path([0.1, 0.2, 0.3, 0.4], [0.45, 0.05, 0.38, 0.12])
     path, found, names = strata()

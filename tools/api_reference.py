@@ -1,4 +1,4 @@
-"""`python -m tools.api_reference` writes docs/api.md from the docstrings and annotations of the public names."""
+"""`python -m tools.api_reference` writes docs/reference/api.md from the docstrings and annotations of public names."""
 
 import ast
 import inspect
@@ -33,8 +33,8 @@ features, `C` classes, `S` species. A table is an array `(n, V)` or a data frame
 
 
 def main() -> None:
-    """Write the reference into a folder, by default `docs`."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    """Write the reference into a folder, by default `docs/reference`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "reference"
     (folder / "api.md").write_text(reference(), encoding="utf-8")
 
 

@@ -35,8 +35,8 @@ OF_BENCHMARKS = {
 }
 """Pictures of measurements, and the benchmark that draws each (`python -m benchmarks NAME`)."""
 OF_COMMANDS = {
-    **dict.fromkeys(("joint_network.png", "joint_pairs.png", "joint_variance.png"), "joint.md"),
-    "shared_biplot.png": "shared.md",
+    **dict.fromkeys(("joint_network.png", "joint_pairs.png", "joint_variance.png"), "how-to/joint.md"),
+    "shared_biplot.png": "how-to/shared.md",
 }
 """Pictures that a run of sdm itself writes, and the page that has the command."""
 DRAWN: dict[str, Callable[[Path], None]] = {

@@ -1,4 +1,4 @@
-"""`python -m tools.message_reference` writes docs/messages.md: every error message of the program, from the code."""
+"""`python -m tools.message_reference` writes docs/reference/messages.md: every error message in the code."""
 
 import ast
 import re
@@ -43,14 +43,14 @@ BEGIN = f"""# Every error message
 
 To find out about a message, search this page for some of its words (Ctrl-F, or `sdm help messages` and search there).
 Names and numbers of your own stand for {GAP} here. Every message says what happened, what was found, and what to do.
-[When something goes wrong](troubleshooting.md) says more about the frequent ones, and about the kinds of errors.
+[When something goes wrong](../how-to/troubleshooting.md) says more about the frequent ones, and about kinds of errors.
 Made from the code (`make docs`).
 """
 
 
 def main() -> None:
-    """Write the reference into a folder, by default `docs`."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    """Write the reference into a folder, by default `docs/reference`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "reference"
     (folder / "messages.md").write_text(reference(), encoding="utf-8")
 
 

@@ -55,7 +55,7 @@ def write_page(notebook: str) -> None:
         finally:
             os.chdir(before)
             pyplot.close("all")
-    page = ROOT / "docs" / f"{NOTEBOOKS[notebook]}.md"
+    page = ROOT / "docs" / "tutorials" / f"{NOTEBOOKS[notebook]}.md"
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -87,7 +87,7 @@ def figures(cell: str) -> Iterator[str]:
     for k in pyplot.get_fignums():
         name = f"{cell}_{k}.png" if len(pyplot.get_fignums()) > 1 else f"{cell}.png"
         pyplot.figure(k).savefig(PICTURES / name, dpi=120, metadata={"Software": None}, bbox_inches="tight")
-        yield f"![What the cell draws](pictures/{name})"
+        yield f"![What the cell draws](../pictures/{name})"
     pyplot.close("all")
 
 

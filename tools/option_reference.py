@@ -1,4 +1,4 @@
-"""`python -m tools.option_reference` writes docs/options.md: every command and every option of a run, from the code."""
+"""`python -m tools.option_reference` writes docs/reference/options.md: every command and every option of a run."""
 
 import re
 import sys
@@ -50,8 +50,8 @@ where there are many options.
 
 
 def main() -> None:
-    """Write the reference into a folder, by default `docs`."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    """Write the reference into a folder, by default `docs/reference`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "reference"
     (folder / "options.md").write_text(reference(), encoding="utf-8")
 
 

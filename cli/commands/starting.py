@@ -203,17 +203,21 @@ def schema(
     console.say(json.dumps(made(), indent=1))
 
 
-NOT_TOPICS = ("index", "api")  # the first page of the site, and the reference of Python (help() of Python shows it)
+NOT_TOPICS = ("api",)  # the reference of Python, which help() of Python shows
+NOT_FOR_USERS = ("development", "notebooks")  # folders of the documentation
 
 
-def topics() -> dict[str, str]:
-    """Return the title of every page that can be shown, by its topic."""
-    found = {}
-    for path in sorted(shipped(GUIDE).glob("*.md")):
-        if path.stem not in NOT_TOPICS:
-            with path.open(encoding="utf-8") as lines:
-                found[path.stem] = lines.readline().lstrip("# ").strip()
-    return found
+def topics() -> dict[str, Path]:
+    """Return the page of every topic."""
+    pages = shipped(GUIDE).glob("*/*.md")
+    listed = (page for page in pages if page.stem not in NOT_TOPICS and page.parent.name not in NOT_FOR_USERS)
+    return {page.stem: page for page in sorted(listed, key=lambda page: page.stem)}
+
+
+def title(page: Path) -> str:
+    """Return the title of a page."""
+    with page.open(encoding="utf-8") as lines:
+        return lines.readline().lstrip("# ").strip()
 
 
 @partial(with_console, common=["debug"])
@@ -233,18 +237,18 @@ def help(
     """
     from sdm.errors import OptionError
 
-    known = topics()
+    pages = topics()
     if topic is None:
-        width = max(map(len, known))
-        console.lines(f"{name:<{width}}  {title}" for name, title in known.items())
+        width = max(map(len, pages))
+        console.lines(f"{name:<{width}}  {title(page)}" for name, page in pages.items())
         console.say("\nnow: sdm help TOPIC; for the options of a command: sdm fit --help")
         return
     name = topic.lower().removesuffix(".md").replace("-", "_")
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 3)
+    if name not in pages:
+        near = difflib.get_close_matches(name, pages, 3)
         like = f"did you mean {' or '.join(near)}?" if near else "'sdm help' lists all topics"
         raise OptionError(f"there is no topic {topic!r}: {like} (for the options of a command: sdm fit --help)")
-    text = (shipped(GUIDE) / f"{name}.md").read_text(encoding="utf-8")
+    text = pages[name].read_text(encoding="utf-8")
     if sys.stdout is None or not sys.stdout.isatty():
         console.say(text)
         return
@@ -262,7 +266,7 @@ def cite(
     console: Console,
     bibtex: Annotated[bool, typer.Option("--bibtex", help="Print the entries for BibTeX alone.")] = False,
 ) -> None:
-    """Print how to cite sdm, with entries for BibTeX: of the program, and of the method (docs/references.md has more).
+    """Print how to cite sdm, with entries for BibTeX: of the program, and of the method (sdm help references has more).
 
     **Example**:  sdm cite --bibtex > sdm.bib
     """

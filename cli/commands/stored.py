@@ -146,7 +146,7 @@ def maxent(
     """Do what maxent.jar does, from its own command line, and write files with its names.
 
     Results of sdm, with the model (.npz), are in the folder `sdm` of the output folder. What every flag does:
-    docs/maxent.md.
+    sdm help maxent.
 
     **Examples**
 

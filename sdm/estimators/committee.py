@@ -1,4 +1,4 @@
-"""`Committee`: the mean of a few certified models of different shape, folded into one (docs/accuracy.md)."""
+"""`Committee`: the mean of a few certified models of different shape, folded into one."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Self

@@ -70,7 +70,7 @@ class RunOptions(Section):
 
 
 PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "ensemble", "background.kind": "target-group"}}
-"""Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
+"""Options that a preset stands for; what is given besides goes before them (reasons: docs/explanation/accuracy.md)."""
 
 PATTERN = {"occurrences.keep_duplicates": True, "background.points": "all", "fit.add_presences": "distinct"}
 """Options that a window of a point pattern (`layers.bounds`) stands for: a density over all cells, of all points."""

@@ -30,6 +30,6 @@ def test_tables_are_read_by_keys_of_the_catalogue() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_file_is_in_the_documentation(kind: str) -> None:
-    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     files = [one.file.partition("}_")[2] or one.file for one in model_task(kind).artefacts]
     assert not [file for file in files if file not in text]

@@ -138,7 +138,9 @@ def test_maxent_of_dismo_and_sdmtune(tmp_path, monkeypatch):
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed (Rscript)")
 def test_the_r_script_of_the_documentation_runs(tmp_path):
     """It calls sdm, and reads its tables; base R alone."""
-    (script,) = re.findall(r"```r\n(.*?)```", (ROOT / "docs" / "coming_from.md").read_text(encoding="utf-8"), re.DOTALL)
+    (script,) = re.findall(
+        r"```r\n(.*?)```", (ROOT / "docs" / "how-to" / "coming_from.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     shutil.copyfile(SAMPLE / "occurrences.csv", tmp_path / "records.csv")
     shutil.copytree(SAMPLE / "layers", tmp_path / "layers")
     (tmp_path / "script.R").write_text(script)

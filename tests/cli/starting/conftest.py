@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from clusters.machines import machines
-from documents.commands import ROOT, blocks, small_pictures
+from documents.commands import blocks, page_of, small_pictures
 from terminal import succeed
 from zoo import once
 
@@ -22,11 +22,11 @@ class Tutorial:
     said: dict[str, str] = field(default_factory=dict)
 
 
-def do_tutorial(page: str, start: Path) -> Tutorial:
+def do_tutorial(topic: str, start: Path) -> Tutorial:
     """Type every line of a page, in a folder; pictures are small."""
     done = Tutorial(start)
     with contextlib.chdir(start):
-        for line in blocks(ROOT / "docs" / page, "sh"):
+        for line in blocks(page_of(topic), "sh"):
             words = shlex.split(line)
             if words[0] == "cd":
                 os.chdir(words[1])
@@ -43,7 +43,7 @@ def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
 
     def make(folder: Path) -> None:
         (folder / "newcomer").mkdir()
-        done = do_tutorial("first_model.md", folder / "newcomer")
+        done = do_tutorial("first_model", folder / "newcomer")
         (folder / "done.json").write_text(json.dumps([str(done.folder), done.said]), encoding="utf-8")
 
     folder = once(tmp_path_factory, "tutorial", make)
@@ -54,22 +54,21 @@ def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
 @pytest.fixture(scope="package")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
     """The study with biased records."""
-    return do_tutorial("study.md", tmp_path_factory.mktemp("student"))
+    return do_tutorial("study", tmp_path_factory.mktemp("student"))
 
 
 @pytest.fixture(scope="package")
 def climates(tutorial: Tutorial) -> Tutorial:
     """Two warmer climates, for the first model."""
-    return do_tutorial("future.md", tutorial.folder)
+    return do_tutorial("future", tutorial.folder)
 
 
 @pytest.fixture(scope="package")
 def many(tutorial: Tutorial) -> Tutorial:
     """Three species on two processes and on a cluster, in the folder of the first model."""
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-    page = "many_species.md"
-    done = do_tutorial(page, tutorial.folder)
-    line = next(line for line in blocks(ROOT / "docs" / page, "text") if "--cluster scheduler.json" in line)
+    done = do_tutorial("many_species", tutorial.folder)
+    line = next(line for line in blocks(page_of("many_species"), "text") if "--cluster scheduler.json" in line)
     with machines(done.folder, 2), contextlib.chdir(done.folder):
         done.said[line] = succeed(*small_pictures(shlex.split(line)[1:])).output
     return done

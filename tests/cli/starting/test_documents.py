@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from documents.commands import ROOT, blocks, indented, understood
+from documents.commands import ROOT, blocks, indented, page_of, understood
 
 from benchmarks.__main__ import FOLDERS
 from sdm.options.reading import leaves
@@ -21,18 +21,26 @@ from tools import api_reference, message_reference, option_reference
 from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
 
 DOCS = ROOT / "docs"
-FROM_CODE = {"api.md": api_reference, "messages.md": message_reference, "options.md": option_reference}
-WRITTEN = [ROOT / "README.md", *(path for path in sorted(DOCS.glob("*.md")) if path.name not in FROM_CODE)]
-OUTPUTS = (DOCS / "outputs.md").read_text(encoding="utf-8")
+FROM_CODE = {
+    "reference/api.md": api_reference,
+    "reference/messages.md": message_reference,
+    "reference/options.md": option_reference,
+}
+WRITTEN = [
+    ROOT / "README.md",
+    *(path for path in sorted(DOCS.rglob("*.md")) if path.relative_to(DOCS).as_posix() not in FROM_CODE),
+]
+OUTPUTS = page_of("outputs").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of documentation as `make docs` has it: with the pages that are made from the code."""
     folder: Path = tmp_path_factory.mktemp("docs")
-    for path in DOCS.iterdir():
-        if path.name not in FROM_CODE:
-            (folder / path.name).symlink_to(path)
+    for path in DOCS.rglob("*"):
+        if path.is_file() and (name := path.relative_to(DOCS).as_posix()) not in FROM_CODE:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).symlink_to(path)
     for name, tool in FROM_CODE.items():
         (folder / name).write_text(tool.reference(), encoding="utf-8")
     return folder
@@ -43,7 +51,7 @@ def test_the_tutorial_says_what_a_newcomer_sees(tutorial) -> None:
     """The block of its third step is what the program prints, but for last digits."""
     (fitted,) = (said for line, said in tutorial.said.items() if line == "sdm fit run.yaml")
     numbers = re.compile(r"\d[\d.,e+-]*")
-    shown = [line for line in blocks(DOCS / "first_model.md", "text") if line.startswith(("Virtualis", "  "))]
+    shown = [line for line in blocks(page_of("first_model"), "text") if line.startswith(("Virtualis", "  "))]
     printed = {numbers.sub("#", line): line for line in fitted.splitlines()}
     assert len(shown) == 6
     for line in shown:
@@ -105,7 +113,7 @@ def test_every_file_and_every_column_of_a_run_is_in_the_reference(tutorial, fold
 
 
 def test_every_option_is_in_the_reference(site: Path) -> None:
-    text = (site / "options.md").read_text(encoding="utf-8")
+    text = (site / "reference" / "options.md").read_text(encoding="utf-8")
     for leaf in leaves():
         (row,) = (line for line in text.splitlines() if f"<br>`{leaf.dotted}` |" in line)
         assert f"`--{leaf.shown.replace('_', '-')}`" in row
@@ -121,7 +129,7 @@ def test_pages_have_the_present_names_of_options(site: Path) -> None:
     former = {word for leaf in leaves() for word in (leaf.field.json_schema_extra or {}).get("formerly", [])}
     assert "price_grid" in former
     words = [word for name in former for word in (f"--{name.replace('_', '-')}", f"`{name}`")]
-    for page in (ROOT / "README.md", *site.glob("*.md")):
+    for page in (ROOT / "README.md", *site.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         assert not [word for word in words if re.search(rf"{re.escape(word)}(?![\w-])", text)], page.name
 
@@ -139,15 +147,15 @@ def test_options_that_pages_speak_of_exist(site: Path) -> None:
         known |= {word for each in command.params for word in (*each.opts, *each.secondary_opts)}
     for leaf in leaves():
         known |= {f"--{sign}{word.replace('_', '-')}" for word in leaf.spellings for sign in ("", "no-")}
-    for page in (ROOT / "README.md", *site.glob("*.md")):
+    for page in (ROOT / "README.md", *site.rglob("*.md")):
         spoken = re.findall(r"`(--[a-z][\w.-]*)", page.read_text(encoding="utf-8"))
         assert not [word for word in spoken if word not in known], page.name
 
 
 def test_every_class_of_errors_is_explained() -> None:
     """Whoever catches an error in a script, or reads its class in a report, finds what it is."""
-    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
-    table = page.partition("## Which kind")[2].partition("\n## ")[0]
+    text = page_of("troubleshooting").read_text(encoding="utf-8")
+    table = text.partition("## Which kind")[2].partition("\n## ")[0]
     assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(message_reference.error_classes())
 
 
@@ -158,7 +166,7 @@ def test_commands_in_blocks_are_understood(page: Path) -> None:
 
 
 def test_examples_of_the_reference_of_commands_are_understood(site: Path) -> None:
-    understand_commands(site / "options.md")
+    understand_commands(site / "reference" / "options.md")
 
 
 def understand_commands(page: Path) -> None:
@@ -178,18 +186,18 @@ def source_text() -> str:
 
 def test_messages_that_are_explained_are_those_of_the_program() -> None:
     """Whoever searches the page for a message finds it, because it is the message."""
-    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    text = page_of("troubleshooting").read_text(encoding="utf-8")
     code = source_text()
-    tables = page.partition("## Records")[2].partition("## It works")[0]
+    tables = text.partition("## Records")[2].partition("## It works")[0]
     messages = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
     assert len(messages) > 30
-    assert not [text for text in messages if not all(part.strip() in code for part in text.split("…"))]
+    assert not [each for each in messages if not all(part.strip() in code for part in each.split("…"))]
 
 
 def test_names_of_other_programs_are_understood() -> None:
     """The left columns of the table of Java Maxent: every name of an option of a run works."""
-    page = (DOCS / "coming_from.md").read_text(encoding="utf-8")
-    table = page.partition("## Java Maxent")[2].partition("```")[0]
+    text = page_of("coming_from").read_text(encoding="utf-8")
+    table = text.partition("## Java Maxent")[2].partition("```")[0]
     rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
     pairs = [(row[k], row[k + 1]) for row in rows for k in (1, 3)]
     assert len(pairs) == 28
@@ -212,7 +220,7 @@ def test_every_picture_of_the_site_can_be_made_again() -> None:
         folder = ROOT / "benchmarks" / FOLDERS.get(name, "").rstrip(".")
         sources = (folder / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
         assert picture in sources, f"python -m benchmarks {name}"
-    text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.glob("*.md")])
+    text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.rglob("*.md")])
     assert not [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
     for picture in {*COPIED, *DRAWN, *PHOTOGRAPHED}:
         assert re.search(rf"pictures/{picture}", text)
@@ -231,7 +239,7 @@ def leads_somewhere(page: Path, link: str) -> bool:
     name, _, place = link.partition("#")
     target = page.parent / name if name else page
     if not target.exists() or not place:
-        return target.exists() or target.name in FROM_CODE
+        return target.exists() or f"{target.parent.name}/{target.name}" in FROM_CODE
     text = target.read_text(encoding="utf-8")
     titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     slugs = {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
@@ -269,7 +277,7 @@ def test_the_site_is_built_without_a_warning(site: Path, tmp_path: Path) -> None
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (tmp_path / "site" / "future.html").is_file()
+    assert (tmp_path / "site" / "tutorials" / "future.html").is_file()
 
 
 def test_every_page_is_in_the_navigation_of_the_site(site: Path) -> None:
@@ -281,4 +289,6 @@ def test_every_page_is_in_the_navigation_of_the_site(site: Path) -> None:
         for value in each.values()
         for page in ([{"": value}] if isinstance(value, str) else value)
     ]
-    assert sorted(name for each in named for name in each.values()) == sorted(path.name for path in site.glob("*.md"))
+    assert sorted(name for each in named for name in each.values()) == sorted(
+        path.relative_to(site).as_posix() for path in site.rglob("*.md")
+    )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from terminal import as_json, fail, files, rows, succeed
 
-from sdm_cli.commands.starting import GUIDE, SAMPLE, shipped
+from sdm_cli.commands.starting import SAMPLE, shipped, topics
 
 ROOT = Path(__file__).parents[3]
 
@@ -113,7 +113,7 @@ def test_in_an_empty_environment_a_newcomer_can_start(empty: Path, tmp_path: Pat
     assert "certificate converged" in must(empty / "sdm", "fit", "run.yaml", cwd=tmp_path)
     assert (tmp_path / "results" / "Virtualis_montanus.html").is_file()
     page = must(empty / "sdm", "help", "bias", cwd=tmp_path)
-    assert page.strip() == (shipped(GUIDE) / "bias.md").read_text(encoding="utf-8").strip()
+    assert page.strip() == topics()["bias"].read_text(encoding="utf-8").strip()
     assert "`fit.multiplier`" in must(empty / "sdm", "help", "options", cwd=tmp_path)
     assert "OptionError" in must(empty / "sdm", "help", "messages", cwd=tmp_path)
 

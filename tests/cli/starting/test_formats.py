@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from documents.commands import ROOT
+from documents.commands import ROOT, page_of
 from terminal import succeed
 
 import sdm
 from sdm.models.file import KINDS
 from sdm.run.outcome import ModelOutcome, Outcome
 
-DOCS = ROOT / "docs"
-FORMAT = (DOCS / "model_file.md").read_text(encoding="utf-8")
-SCHEMA = (DOCS / "schema.md").read_text(encoding="utf-8")
+FORMAT = page_of("model_file").read_text(encoding="utf-8")
+SCHEMA = page_of("schema").read_text(encoding="utf-8")
 
 
 def block(text: str, language: str) -> str:

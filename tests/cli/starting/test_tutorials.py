@@ -5,7 +5,7 @@ import re
 
 import pandas as pd
 import pytest
-from documents.commands import ROOT, blocks
+from documents.commands import ROOT, blocks, page_of
 from terminal import rows
 
 from tools.notebook_page import NOTEBOOKS
@@ -25,7 +25,7 @@ def change(folder, period: str, measure: str) -> float:
 def test_future_climates_say_what_the_page_says(climates) -> None:
     """Every line that the page shows is printed, with nearly the same numbers."""
     said = next(text for line, text in climates.said.items() if "-o climates" in line).splitlines()
-    shown = [line for line in blocks(DOCS / "future.md", "text") if line.startswith(("warning", "Virtualis", "  2"))]
+    shown = [line for line in blocks(page_of("future"), "text") if line.startswith(("warning", "Virtualis", "  2"))]
     assert len(shown) == 4
     for line in shown:
         alike = [each for each in said if NUMBER.sub("#", each) == NUMBER.sub("#", line)]
@@ -68,8 +68,7 @@ def test_every_notebook_has_a_page() -> None:
 def test_the_page_of_a_notebook_is_the_notebook(notebook: str) -> None:
     """Its code is run by tests/test_api.py; the page has that code, and the texts, cell by cell."""
     tree = json.loads((DOCS / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
-    page = (DOCS / f"{NOTEBOOKS[notebook]}.md").read_text(encoding="utf-8")
-    rest = page
+    rest = page_of(NOTEBOOKS[notebook]).read_text(encoding="utf-8")
     for cell in tree["cells"]:
         text = "".join(cell["source"]).rstrip()
         part = f"```python\n{text.removesuffix(';')}\n```" if cell["cell_type"] == "code" else text

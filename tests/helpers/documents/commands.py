@@ -8,8 +8,14 @@ from pathlib import Path
 from sdm.options.reading import leaves, make_options
 from sdm.options.rules import TESTING, refuse_broken
 from sdm_cli.app import whole_app
+from sdm_cli.commands.starting import topics
 
 ROOT = Path(__file__).parents[3]
+
+
+def page_of(topic: str) -> Path:
+    """The page of the documentation that `sdm help` shows for a topic."""
+    return topics()[topic]
 
 
 def blocks(page: Path, language: str) -> list[str]:
