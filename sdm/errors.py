@@ -267,12 +267,12 @@ class MissingPackageError(DataError, code="E073"):
     """An optional package is not installed."""
 
 
-class ScenarioError(OptionError, code="E080"):
-    """The scenarios cannot be told apart."""
+class ScenarioError(OptionError, code="E008"):
+    """The scenarios are ambiguous."""
 
 
-class ScenarioFilesError(DataError, code="E080"):
-    """The files of the scenarios cannot be told apart."""
+class ScenarioFilesError(DataError, code="E008"):
+    """The files of the scenarios are ambiguous."""
 
 
 DISK_FULL, UNEXPECTED = "E063", "E099"

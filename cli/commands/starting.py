@@ -220,6 +220,12 @@ def title(page: Path) -> str:
         return lines.readline().lstrip("# ").strip()
 
 
+def error_entry(code: str) -> str:
+    """Return the entry of an error code; an empty text if there is none."""
+    entries = topics()["errors"].read_text(encoding="utf-8").split("\n## ")[1:]
+    return next((f"## {entry.strip()}\n" for entry in entries if entry.startswith(f"{code}: ")), "")
+
+
 @partial(with_console, common=["debug"])
 def help(
     console: Console,
@@ -234,8 +240,10 @@ def help(
     sdm help bias
 
     sdm help glossary
+
+    sdm help E013   (the cause and the cure of an error)
     """
-    from sdm.errors import OptionError
+    from sdm.errors import UnknownOptionError
 
     pages = topics()
     if topic is None:
@@ -244,11 +252,12 @@ def help(
         console.say("\nnow: sdm help TOPIC; for the options of a command: sdm fit --help")
         return
     name = topic.lower().removesuffix(".md").replace("-", "_")
-    if name not in pages:
+    entry = error_entry(topic.upper())
+    if name not in pages and not entry:
         near = difflib.get_close_matches(name, pages, 3)
         like = f"did you mean {' or '.join(near)}?" if near else "'sdm help' lists all topics"
-        raise OptionError(f"there is no topic {topic!r}: {like} (for the options of a command: sdm fit --help)")
-    text = pages[name].read_text(encoding="utf-8")
+        raise UnknownOptionError(f"there is no topic {topic!r}: {like} (for the options of a command: sdm fit --help)")
+    text = entry or pages[name].read_text(encoding="utf-8")
     if sys.stdout is None or not sys.stdout.isatty():
         console.say(text)
         return
