@@ -16,7 +16,7 @@ DEGREE_KM = float(np.deg2rad(EARTH_KM))
 
 def crs_name(crs: CRS | None) -> str:
     """Return a short name of a reference system."""
-    return "no known CRS" if crs is None else crs.to_string()[:60]
+    return "no known coordinate reference system" if crs is None else crs.to_string()[:60]
 
 
 def same_crs(one: CRS | None, other: CRS | None) -> bool:

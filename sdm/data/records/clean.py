@@ -32,7 +32,7 @@ from sdm.data.records.suspicious import (
     tell_suspicious,
 )
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins, thin_by_distance
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError, UnusableRecordsError
 
 _WORDS = {
     UNREADABLE: "that cannot be read",
@@ -154,12 +154,14 @@ class Ledger:
             return
         hint = "check --crs and the layers"
         if not self.degrees:
-            hint = "the coordinates are not degrees, give their CRS with --crs (for instance --crs EPSG:25833)"
+            hint = "the coordinates are not degrees, so name their system with --crs (for example --crs EPSG:25833)"
         elif count["no_effort"]:
-            hint = "the effort must be above 0 where the species was found, so check the bias raster"
+            hint = "the sampling effort must be above 0 at the records, so check the bias raster"
         elif count["nodata"]:
             hint += ", or try --snap 1"
-        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self.describe(species)}): {hint}")
+        raise UnusableRecordsError(
+            f"{species}: none of {count['read']:,} records can be used ({self.describe(species)}): {hint}"
+        )
 
 
 def locate(
@@ -236,7 +238,7 @@ def finish_cleaning(
     not among the points, and ``ledger.check(species)`` raises the error for these.
     """
     if not snap >= 0:
-        raise OptionError(f"snap is {snap}: expected a number of cells, 0 or more")
+        raise OptionError(f"occurrences.snap={snap}: expected a number of cells, 0 or more")
     stack, reason = located.stack, located.reason.copy()
     record, cell, flags = located.record, located.cell, located.flags.copy()
     dropped: frozenset[str] = frozenset()
