@@ -8,9 +8,7 @@ from fnmatch import fnmatchcase
 from sdm.errors import ConflictError, OptionError
 
 TRUST = "none"
-EXPECTED = (
-    "expected a number, several numbers with commas, variable=number, or 'none' (no values but those in the files)"
-)
+EXPECTED = "expected a number, several numbers with commas, variable=number, or 'none' (only the values in the files)"
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class SampleTable:
                 )
             presence[missing, v] = rng.choice(presence[~missing, v], int(missing.sum()))
         rows, many = int(gaps.any(axis=1).sum()), int(gaps.sum())
-        said = f"{rows:,} presences lack {many:,} values in all: they are imputed with the values of other presences, drawn at random"
+        said = f"{rows:,} presences lack {many:,} values, which are imputed with values of other presences at random"
         return replace(self, presence=presence, notes=(*self.notes, said))
 
     def recode(self, levels: Mapping[str, Sequence[str]]) -> "SampleTable":

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.kinds.task import ModelResult
 from sdm.storage.files import write_bytes
 from sdm.types import Numbers, Row
@@ -144,7 +144,7 @@ def read_lines(path: Path) -> Iterator[Numbers]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror})") from error
+        raise ResultsError(f"{path} cannot be read ({error.strerror})") from error
 
 
 def read_entry(line: Numbers) -> JournalEntry | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from sdm.errors import DataError
+from sdm.errors import DataError, NoRecordsError
 from sdm.executors.ahead import run_threads
 from sdm.executors.opening import check_workers
 from sdm.kinds.registry import task_of
@@ -96,7 +96,7 @@ def run(
         for notice in prepared.notices:
             log.info(notice)
         if not prepared.tables and not prepared.failures:
-            raise DataError(f"{options.occurrences.file} holds no species to model")
+            raise NoRecordsError(f"{options.occurrences.file} contains no species to model")
         plan = plan_batch(target, prepared, output.resume, output.overwrite, bool(options.occurrences.species))
         refuse_one(options, 1 if plan is None else len(plan.all_names))
         if plan is not None and task.fits_together(options):

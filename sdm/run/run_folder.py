@@ -35,7 +35,7 @@ class RunFolder:
         token = secrets.token_hex(8)
         self.remove()  # whoever made it
         if os.path.lexists(self.path):
-            raise OutputError(f"{self.path} is left over from an earlier run: remove it by hand")
+            raise OutputError(f"{self.path}, left by an earlier run, cannot be removed: remove it yourself")
         (self.path / _UNITS).mkdir(parents=True)
         if sent:
             (self.path / _JOB).write_bytes(pickle.dumps((os.getcwd(), job)))
@@ -73,7 +73,7 @@ class RunFolder:
         for _ in range(3):  # workers may still be at it
             shutil.rmtree(self.path, ignore_errors=True)
         if os.path.lexists(self.path):
-            log.warning("%s cannot be removed: remove it by hand", self.path)
+            log.warning("%s cannot be removed: remove it yourself", self.path)
 
 
 class UnitNotes:
@@ -127,5 +127,7 @@ def load_job(place: str, token: str) -> Any:
     try:
         os.chdir(home)
     except OSError as error:
-        raise OutputError(f"a worker cannot see {home}, where the run was started ({error.strerror})") from error
+        raise OutputError(
+            f"a worker has no access to {home}, where the run was started ({error.strerror}): use a shared folder"
+        ) from error
     return job

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from sdm.errors import DataError, name_list
+from sdm.errors import ResultsError, name_list
 from sdm.progress.stages import duration_text, left_text
 from sdm.report.summary import group_failures, write_summary
 from sdm.run.journal import DONE, JOURNAL, Journal
@@ -74,11 +74,11 @@ class BatchStatus:
         """How long the run took, or will take."""
         over, lasted = self.done + self.broken >= self.planned, duration_text(self.since)
         if self.ended:
-            return f"finished after {lasted}" if over else f"interrupted after {lasted}: go on with --resume"
+            return f"finished after {lasted}" if over else f"interrupted after {lasted}: continue with --resume"
         if over:
             return f"{lasted} so far, writing the summary"
         if not self.seconds:
-            return f"{lasted} so far; the time left is known when the first species is finished"
+            return f"{lasted} so far; the remaining time is estimated when the first species is finished"
         mean = sum(self.seconds) / len(self.seconds)
         # Every species that is not over takes the mean, less the time for which those that are running have run.
         work = mean * (self.planned - self.done - self.broken) - sum(min(so_far, mean) for _, so_far in self.running)
@@ -100,7 +100,7 @@ def read_status(folder: Path) -> BatchStatus:
     place = next(iter(stages_of(folder)), folder) if at_work else folder  # results that are replaced as a whole
     record = Journal(place).read()
     if not record.planned:
-        raise DataError(f"{folder} has no {JOURNAL}: expected the output folder of a run over several species")
+        raise ResultsError(f"{folder} has no {JOURNAL}: expected the output folder of a run over several species")
     now = time.time()
     entries, running = dict(record.entries), list[tuple[str, float]]()
     for notes in RunFolder(place).units():

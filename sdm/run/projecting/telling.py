@@ -218,7 +218,7 @@ def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]
     if found.variance is not None:
         sources = [one for one in found.variance["sources"] if one["share"] is not None]
         parts = ", ".join(f"{one['source']} {one['share']:.0%}" for one in sources)
-        gaps = "" if found.variance["balanced"] else " (not every combination is there, so the parts may overlap)"
+        gaps = "" if found.variance["balanced"] else " (some combinations are missing, so that the parts may overlap)"
         lines.append(f"  variance by source: {parts}{gaps}")
     return lines
 

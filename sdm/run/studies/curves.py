@@ -6,7 +6,7 @@ from pathlib import Path
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits.methods import subsample
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, NoRecordsError, OptionError, SdmError
+from sdm.errors import DataError, InapplicableError, NoRecordsError, OptionError, SdmError
 from sdm.executors.ahead import run_threads
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import choice_notes, choose_variables
@@ -41,7 +41,7 @@ def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Pr
     `fit.beta` says otherwise. The kind is `learning` or `sensitivity`.
     """
     if not method_of(options).single_problem:
-        raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
+        raise InapplicableError(f"curves compare sets of feature classes: remove --model {options.fit.model}")
     task_for("species").check_options(options)
     target = output_folder(options.output.folder)
     with claim(target, overwrite=options.output.overwrite), run_threads(options.threads):
@@ -106,7 +106,7 @@ def sets(options: RunOptions) -> dict[str, Numbers]:
         for name, (_, _, strength) in zip(classes, words)
     ]
     if len(set(labels)) < len(labels):
-        raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, got one of them twice")
+        raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, and one occurs twice")
     return {
         label: {"features": name, "multiplier": float(strength) if strength else options.fit.multiplier or 1.0}
         for label, (name, _, strength) in zip(labels, words)
