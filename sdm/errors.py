@@ -308,6 +308,12 @@ def code_of(error: Exception) -> str:
     return error.code if isinstance(error, SdmError) else unknown
 
 
+def expect_one_of(name: str, value: object, known: Iterable[object]) -> None:
+    """Raise OptionError unless a value is one of the known words."""
+    if value not in (words := list(known)):
+        raise OptionError(f"{name}={value!r}: expected one of {name_list(words)}")
+
+
 def with_code(error: SdmError) -> str:
     """Return the text of an error with its code, as the command line prints it."""
     return f"{error} [{error.code}]"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, expect_one_of
 from sdm.estimators.model_parts import training_reference
 from sdm.estimators.params import Classifier, warn_renamed
 from sdm.features.domain import Domain
@@ -332,10 +332,8 @@ class JointModel(Classifier):
 
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
-        if self.learner not in LEARNERS:
-            raise OptionError(f"learner={self.learner!r}: expected one of {', '.join(LEARNERS)}")
-        if self.method not in METHODS:
-            raise OptionError(f"method={self.method!r}: expected one of {', '.join(METHODS)}")
+        expect_one_of("learner", self.learner, LEARNERS)
+        expect_one_of("method", self.method, METHODS)
         if isinstance(self.graph, str) and self.graph not in GRAPHS:
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"

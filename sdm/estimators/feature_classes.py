@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, expect_one_of
 from sdm.estimators.params import TableReader, read_presences
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
@@ -144,8 +144,7 @@ class FeatureClasses(TableReader):
         """Choose what `transform` returns: ``"default"`` (an array), ``"pandas"`` or ``"polars"``; None changes
         nothing."""
         if transform is not None:
-            if transform not in OUTPUTS:
-                raise OptionError(f"transform={transform!r}: expected one of {', '.join(OUTPUTS)}")
+            expect_one_of("transform", transform, OUTPUTS)
             self._sklearn_output_config = {"transform": transform}
         return self
 

@@ -9,7 +9,7 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import OptionError
+from sdm.errors import OptionError, expect_one_of
 from sdm.estimators.model_parts import carried_weights, constant_variables, feature_names, model_variables
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
@@ -321,8 +321,7 @@ class Maxent(SpeciesEstimator):
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
-        if self.solver not in SOLVERS:
-            raise OptionError(f"solver={self.solver!r}: expected one of {', '.join(SOLVERS)}")
+        expect_one_of("solver", self.solver, SOLVERS)
         super().check_options()
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:

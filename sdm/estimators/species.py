@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdm._version import __version__
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, expect_one_of
 from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
 from sdm.estimators.params import Classifier, presences_among, read_presences
 from sdm.estimators.sample import ADD, TrainingData, build_domain, without_empty
@@ -125,8 +125,7 @@ class SpeciesEstimator(FittedSpecies):
 
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
-        if self.unseen not in UNSEEN:
-            raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
+        expect_one_of("unseen", self.unseen, UNSEEN)
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
         params = self.get_params()

@@ -8,7 +8,7 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import OptionError
+from sdm.errors import OptionError, expect_one_of
 from sdm.estimators.maxent import Maxent, default_joining, log, order_notes
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
@@ -171,8 +171,7 @@ class StructMaxent(SpeciesEstimator):
             raise OptionError("lam and beta are both 0: features would be free; make one of them positive")
         if self.solver not in SOLVERS:
             raise OptionError(f"solver={self.solver!r}: a structural model has {', '.join(SOLVERS)}")
-        if self.complexity not in COMPLEXITIES:
-            raise OptionError(f"complexity={self.complexity!r}: expected one of {', '.join(COMPLEXITIES)}")
+        expect_one_of("complexity", self.complexity, COMPLEXITIES)
         if self.folds < 1:
             raise OptionError(f"folds={self.folds!r}: expected 1 (a single split) or more")
         if self.repeats < 1:

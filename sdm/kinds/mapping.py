@@ -32,7 +32,7 @@ def refuse_one_map(output: Path, makes: str) -> None:
     """Raise if the name of one map is given for maps that go to a folder."""
     if output.suffix.lower() in (".tif", ".tiff"):
         raise OptionError(
-            f"{output} is the name of one map, {makes}: give a folder for them, as in -o {output.with_suffix('')}"
+            f"{output} is the name of one map, and {makes}: name a folder, as in -o {output.with_suffix('')}"
         )
 
 

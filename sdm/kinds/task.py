@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from sdm.errors import BadRowsError, OptionError, SdmError, UntaggedNodata, with_code
+from sdm.errors import BadRowsError, InapplicableError, OptionError, SdmError, UntaggedNodata, with_code
 from sdm.estimators.params import Parameters
 from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
@@ -238,15 +238,15 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
-        for problem in self.problems(options):
-            raise OptionError(problem)
+        for error in self.problems(options):
+            raise error
         self.check_extrapolation(options.predict.extrapolation)
         self.check_model(options)
 
-    def problems(self, options: RunOptions) -> Iterator[str]:
-        """Yield what is wrong with options: those that do not apply, and the rules between them that are broken."""
+    def problems(self, options: RunOptions) -> Iterator[OptionError]:
+        """Yield an error for each option that does not apply, and for each rule between options that is broken."""
         if options.kind not in (None, self.options_of):
-            yield f"kind={options.kind!r} does not apply to {self.called}: leave it out"
+            yield InapplicableError(f"kind={options.kind!r} does not apply to {self.called}: remove it")
         yield from misplaced(options, self.options_of, self.called)
         yield from broken(RULES, options, self.options_of)
 
@@ -331,7 +331,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
         """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
-        raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
+        raise InapplicableError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
     def check_tuning(self, options: RunOptions) -> None:
         """Raise for options whose models `sdm tune` cannot fit one by one; most kinds can."""
@@ -344,7 +344,9 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def narrow(self, prepared: PreparedT, name: str, variables: Sequence[str]) -> PreparedT:
         """Return the inputs with some of the variables of one model: its table, test data and layers."""
-        raise OptionError(f"no variable can be left out of {self.called}: leave out --drop-correlated and the like")
+        raise InapplicableError(
+            f"variables of {self.called} cannot be dropped: remove --drop-correlated and similar options"
+        )
 
     def single_gains(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sdm.assess.profiles import EXPONENT
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError, ResultsError
 from sdm.models.file import ENDINGS, kind_of
 from sdm.options.yaml_files import load_yaml
 from sdm.report.tables import table_text, unquoted
@@ -265,12 +265,12 @@ def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Result
     if place.is_dir():
         found = stored_numbers(place)
         if len(found) != 1:
-            many = f"{len(found)} models in it" if found else "no results of `sdm fit` in it"
-            raise DataError(f"{place} has {many}: expected the folder of one model, or its model file")
+            many = f"{len(found)} models" if found else "no results of 'sdm fit'"
+            raise ResultsError(f"{place} contains {many}: expected the folder of one model, or its model file")
         return _read(found[0], class_of)
     path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
-        raise DataError(f"{place} has no {path.name} beside it: the page is made of the whole results folder")
+        raise ResultsError(f"{place} has no {path.name} next to it, which the page needs: use the output folder")
     return _read(path, class_of)
 
 
@@ -278,12 +278,12 @@ def find_results(place: Path) -> list[Path]:
     """Return the stored numbers of all models of a run: in its folder, or in those in it, in the summary's order."""
     place = Path(place)
     if not place.exists():
-        raise DataError(f"{place} is not there: expected a results folder of sdm, or a model file in one")
+        raise ResultsError(f"{place} does not exist: expected an output folder of sdm, or a model file in one")
     if not place.is_dir():
         return [place]
     found = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
     if not found:
-        raise DataError(f"{place} has no results of `sdm fit` in it: expected its output folder, or a model file")
+        raise ResultsError(f"{place} contains no results of 'sdm fit': expected its output folder, or a model file")
     return found
 
 
@@ -303,7 +303,7 @@ def read_rows(path: Path) -> list[Row]:
             head, *rows = [[unquoted(cell) for cell in row] for row in csv.reader(source) if row] or [[]]
             return [dict(zip(head, row)) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read ({error}): make the results again") from error
+        raise ResultsError(f"{path} cannot be read ({error}): run the command again") from error
 
 
 def add_rows(path: Path, rows: Sequence[Numbers]) -> Path:
@@ -380,20 +380,22 @@ def _kind(path: Path, tree: object) -> str | None:
 
 def _read(path: Path, class_of: Callable[[str], type[Results]]) -> Results:
     if not path.is_file():
-        raise DataError(f"{path} is not there: expected a results folder of sdm, or a model file in one")
+        raise ResultsError(f"{path} does not exist: expected an output folder of sdm, or a model file in one")
     try:
         numbers = load_json(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON ({error}): make the results again") from error
+        raise ResultsError(f"{path} cannot be read as JSON ({error}): run the command again") from error
     kind = _kind(path, numbers)
     if kind is None:
-        raise DataError(f"{path} holds no results of sdm: expected 'kind' and 'files' in it, or a model file beside it")
+        raise ResultsError(
+            f"{path} contains no results of sdm: expected 'kind' and 'files', or a model file next to it"
+        )
     _check_names(path, numbers["files"])
     folder, run = path.parent, path.parent / "run.yaml"
     try:
         tree = load_yaml(run, "the run file of these results") if run.is_file() else {}
     except OptionError as error:
-        raise DataError(f"{error}; make the results again") from error
+        raise ResultsError(f"{error}; run the command again") from error
     repeat = _text(run).partition("\n")[0].partition("# Repeat with: ")[2]
     options = tree if isinstance(tree, dict) else {}
     return class_of(kind)(folder, path.stem, kind, numbers, options, _text(folder / "command.txt"), repeat)
@@ -407,7 +409,7 @@ def _check_names(path: Path, files: Numbers, deep: bool = False) -> None:
             continue
         parts = Path(name).parts if isinstance(name, str) and not Path(name).is_absolute() else ("..",)
         if ".." in parts or (len(parts) != 1 and not deep):
-            raise DataError(f"{path} names '{name}', which is no file in the results: make the results again")
+            raise ResultsError(f"{path} names '{name}', which is not a file in the results: run the command again")
 
 
 def _text(path: Path) -> str:

@@ -18,8 +18,8 @@ def check_run(options: RunOptions) -> Findings:
     """Check options, files, grids, records, layers, splits and the output folder of a run, without fitting."""
     found = Findings()
     task = task_of(options)
-    found.attempt(lambda: found.problems.extend(task.problems(options)))
-    found.problems += broken(OUTPUT, options, task.options_of)
+    found.attempt(lambda: found.problems.extend(map(with_code, task.problems(options))))
+    found.problems += map(with_code, broken(OUTPUT, options, task.options_of))
     found.attempt(lambda: task.check_extrapolation(options.predict.extrapolation))
     found.attempt(lambda: task.check_model(options))
     sound = not found.problems

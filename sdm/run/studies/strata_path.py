@@ -20,7 +20,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
-from sdm.errors import MissingInputError, TooFewError, UnusableRecordsError
+from sdm.errors import MissingInputError, OptionError, TooFewError, UnusableRecordsError
 from sdm.kinds.model_task import Artefact
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
@@ -94,7 +94,7 @@ class StrataTask(SpeciesTask):
     def __init__(self) -> None:
         self._surveyed: dict[int, Strata] = {}
 
-    def problems(self, options: RunOptions) -> Iterator[str]:
+    def problems(self, options: RunOptions) -> Iterator[OptionError]:
         """Yield what is wrong with options: what strata cannot have, then what species cannot."""
         yield from broken(ON_STRATA, options, self.kind)
         yield from super().problems(strata_options(options))

@@ -6,7 +6,7 @@ from typing import Any
 
 from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, setting_grid
 from sdm.assess.tuning import search_settings as search
-from sdm.errors import ConflictError, InapplicableError, MissingInputError, OptionError
+from sdm.errors import ConflictError, InapplicableError, MissingInputError, OptionError, expect_one_of
 from sdm.executors.opening import workers
 from sdm.features.classes import capitals, has_growing, parse_families
 from sdm.kinds.registry import task_of
@@ -79,8 +79,7 @@ def check_choice(task: AnyTask, tune: TuneOptions) -> None:
     """Raise for a measure that nothing is chosen by."""
     known = [*fold_measures(task), *WHOLE]
     for name in tune.choose_by:
-        if name not in known:
-            raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
+        expect_one_of("tune.choose_by", name, known)
     if tune.choose_rule == "one_se" and tune.choose_by[0] not in fold_measures(task):
         raise ConflictError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
 

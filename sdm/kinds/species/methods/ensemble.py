@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError
 from sdm.estimators.committee import Committee
 from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.on_axes import OnAxes
@@ -27,9 +27,8 @@ class EnsembleMethod(SharedMethod):
     def check_alone(self, options: RunOptions, species: Collection[str]) -> None:
         """Raise if features of place have no axes to belong to."""
         if options.fit.spatial and len(species) < 2:
-            raise OptionError(
-                "features of place (--spatial) are those of shared axes, and one species has no group to share them "
-                "with: leave out --spatial, or place the species on the axes of a group with --axes group.npz"
+            raise ConflictError(
+                "fit.spatial needs a group of species: remove it, or add the axes of a group with --axes group.npz"
             )
 
     def estimator(
