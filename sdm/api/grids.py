@@ -124,7 +124,7 @@ def _layers(data: Any) -> Iterator[tuple[str, Any]]:
             )
         if not more:
             if not name:
-                raise LayerError("the DataArray has no name: give it that of its variable, as in array.rename('bio1')")
+                raise LayerError("the DataArray has no name: name it, as in array.rename('bio1')")
             yield name, array
             continue
         labels = array[more[0]].values if more[0] in array.coords else np.arange(1, array.sizes[more[0]] + 1)
@@ -160,7 +160,7 @@ def _transform(array: Any, across: Any, down: Any, name: str) -> Affine:
     if across not in array.coords or down not in array.coords:
         if stored is None:
             raise LayerError(
-                f"variable '{name}' has no coordinates along '{down}' and '{across}': add those of its cells"
+                f"variable '{name}' has no coordinates along '{down}' and '{across}': add the coordinates of its cells"
             )
         return stored
     steps, starts = [], []

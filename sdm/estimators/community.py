@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError, OptionError, expect_one_of
+from sdm.errors import ColumnError, ConflictError, MismatchError, OptionError, expect_one_of
 from sdm.estimators.model_parts import training_reference
 from sdm.estimators.params import Classifier, warn_renamed
 from sdm.features.domain import Domain
@@ -178,7 +178,7 @@ class JointModel(Classifier):
         X, levels = self._without_levels(X)
         encoder, x = self._learn(X)
         if y is None:
-            raise DataError("Y is None: this estimator requires y to be passed, but the target y is None")
+            raise MismatchError("Y is None: this estimator requires y to be passed, but the target y is None")
         self.species_ = species_names(y, encoder.names)
         self.classes_ = [np.array([0, 1], dtype=np.int8) for _ in self.species_]
         labels = read_labels(y, self.species_, x.shape[0])
@@ -232,8 +232,8 @@ class JointModel(Classifier):
         if self.random_effect is None:
             return X, None
         if not hasattr(X, "columns") or self.random_effect not in X.columns:
-            has = f"X has {', '.join(map(str, X.columns))}" if hasattr(X, "columns") else "X is no data frame"
-            raise DataError(f"random_effect={self.random_effect!r} is no column of X: {has}")
+            has = f"X has {', '.join(map(str, X.columns))}" if hasattr(X, "columns") else "X is not a data frame"
+            raise ColumnError(f"random_effect={self.random_effect!r} is not a column of X: {has}")
         levels = Levels.learn(level_names(X[self.random_effect]), self.random_effect)
         return X.drop(columns=[self.random_effect]), levels
 
@@ -340,7 +340,7 @@ class JointModel(Classifier):
             )
         for name in ("random_effect", "traits"):
             if getattr(self, name) is not None and self.learner != "crf-l2":
-                raise OptionError(f"{name} is for the learner crf-l2, not for {self.learner}: leave one of them out")
+                raise ConflictError(f"{name} needs the learner crf-l2, not {self.learner}: remove one of them")
         words = {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None, "random_spread": "cv"}
         self.check_numbers(_NUMBERS, words)
         _ = self.used_seed

@@ -9,7 +9,7 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import OptionError, expect_one_of
+from sdm.errors import ConflictError, OptionError, expect_one_of
 from sdm.estimators.model_parts import carried_weights, constant_variables, feature_names, model_variables
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
@@ -216,7 +216,7 @@ class Maxent(SpeciesEstimator):
             return Entropy(cast(float, self.entropy)).alpha, []
         cells = np.random.default_rng([self.used_seed, 6]).permutation(np.flatnonzero(data.sample))
         if cells.size < 4:
-            raise OptionError(f"{cells.size} presences are too few to choose the entropy by: give a number from 1 to 2")
+            raise OptionError(f"{cells.size} presences are too few to choose the entropy: use a number from 1 to 2")
         losses = {order: np.empty(cells.size) for order in ORDERS}
         folds = np.array_split(np.arange(cells.size), min(FOLDS, cells.size))
         for held in folds:
@@ -325,13 +325,12 @@ class Maxent(SpeciesEstimator):
         super().check_options()
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:
-            raise OptionError(
-                f"beta={self.beta!r} is for regularization={wanted!r}, got {self.regularization!r}: set both"
+            raise ConflictError(
+                f"beta={self.beta!r} needs regularization={wanted!r}, not {self.regularization!r}: set both"
             )
         if self.solver != "newton" and self.regularization in PENALTIES and self.regularization not in BY_WEIGHT:
-            raise OptionError(
-                f"solver={self.solver!r} changes one weight at a time, and regularization={self.regularization!r} is "
-                "not a sum over single weights: use solver='newton'"
+            raise ConflictError(
+                f"solver={self.solver!r} does not apply to regularization={self.regularization!r}: use solver='newton'"
             )
 
 
@@ -369,8 +368,8 @@ def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> 
         variables = model_variables(domain, data.encoder)
         pair = [feature_names(features.subset(one).families, variables)[0] for one in _alone(features.size, copies)]
         notes.append(
-            f"{len(copies):,} of {features.size:,} features say the same as another and were dropped, "
-            f"such as {pair[0]} (the same as {pair[1]})"
+            f"{len(copies):,} of {features.size:,} features are duplicates and were dropped, such as {pair[0]} "
+            f"(duplicate of {pair[1]})"
         )
     return notes
 

@@ -12,7 +12,7 @@ from sdm._version import __version__
 from sdm.assess.measures.thresholds import TEST_NAMES
 from sdm.data.records.clean import CleanPoints
 from sdm.data.table import SampleTable
-from sdm.errors import OptionError, OutputError, SdmError, with_code
+from sdm.errors import ConflictError, OptionError, OutputExistsError, SdmError, with_code
 from sdm.java.flags import JavaCommand
 from sdm.java.outputs import GridValues, average_curves, grid_writer, read_curves, write_outputs, write_plot_data
 from sdm.java.translation import (
@@ -108,7 +108,7 @@ def _check(command: JavaCommand, options: RunOptions) -> None:
     tested = options.test.percent or options.test.file or divides(command)
     if rule in TEST_NAMES and not tested:
         name = command["applythresholdrule"]
-        raise OptionError(f"applythresholdrule={name} needs test records: give randomtestpoints=25")
+        raise ConflictError(f"applythresholdrule={name} needs test records: add randomtestpoints=25")
 
 
 def _write_species(
@@ -174,10 +174,10 @@ def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, d
     if not there:
         return options
     if not command["skipifexists"]:
-        raise OutputError(
-            f"{folder} has results of {there[0]}: use redoifexists to replace them, or skipifexists to keep them"
+        raise OutputExistsError(
+            f"{folder} contains results of {there[0]}: use redoifexists to replace them, or skipifexists to keep them"
         )
-    done.lines += [f"{name}: skipped, its results are there" for name in there]
+    done.lines += [f"{name}: skipped, because its results exist" for name in there]
     missing = [name for name in names if name not in there]
     return options.with_values(occurrences={"species": missing}) if missing else None
 

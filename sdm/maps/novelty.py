@@ -319,10 +319,7 @@ def _one_band(model: FittedModel) -> int:
 
 def _unknown(model: FittedModel) -> str:
     if len(model.names) > NONE - 1:
-        return f"novelty tells {NONE - 1} variables apart, the model has {len(model.names)}: fit it with fewer"
+        return f"novelty supports {NONE - 1} variables, and the model has {len(model.names)}: fit it with fewer"
     if "program" in model.meta:
-        return f"a file of {model.meta['program']} does not hold the environment of the fit: leave novelty out"
-    return (
-        "the model file does not hold the environment that it was fitted to (it was written by an earlier version): "
-        "fit the model again to measure novelty"
-    )
+        return f"a file of {model.meta['program']} lacks the training environment: remove --novelty"
+    return "the model file, of an earlier version, lacks the training environment: fit it again to measure novelty"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, OptionError
 from sdm.features.domain import Measure
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.confidence import PENALTY_OF, theory_weights
@@ -64,7 +64,7 @@ def penalty_weights(
     """
     check_multiplier(multiplier)
     if given and rule not in TABULATED:
-        raise OptionError(f"beta={rule!r}: numbers of the tables of a feature class are for {' and '.join(TABULATED)}")
+        raise ConflictError(f"beta={rule!r}: numbers per feature class need {' or '.join(TABULATED)}")
     if isinstance(rule, (int, float)) and not isinstance(rule, bool):
         return np.full(features.size, float(rule) * multiplier)
     if rule not in RULES:

@@ -237,16 +237,16 @@ def lambdas_text(model: FittedModel) -> str:
 def unfit_for_lambdas(model: FittedModel) -> str | None:
     """Return why Java Maxent's form cannot hold a model; None where it can."""
     if not isinstance(model, Model):
-        return f"it is a {model.called}, and the file holds models of one species"
+        return f"it is a {model.called}, and the file format is for one species"
     if model.alpha != 1.0:
-        return f"its entropy is Tsallis' of order {model.alpha:g}, and Java Maxent knows Shannon's"
+        return f"its entropy is Tsallis' of order {model.alpha:g}, and Java Maxent supports Shannon's only"
     if len(model.shapes):
         return f"it has {len(model.shapes)} features that are trees, monomials or ridges"
     if has_place(model.names):
-        return "it has variables of place, which are no layers"
+        return "it has spatial variables, which are not layers"
     for variable in model.variables:
         if variable.labels is not None:
-            return f"the categories of '{variable.name}' are text, and the file holds numbers"
+            return f"the categories of '{variable.name}' are text, and the file format needs numbers"
         if _MARKS.search(variable.name) or variable.name in CONSTANTS or variable.name != variable.name.strip():
             return f"the name '{variable.name}' would be read as another feature: rename the variable"
     return None
