@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-all coverage coverage-all fuzz check format docs docs-figures bench bench-all clean
 
-help:  ## show this list
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 $(VENV)/.base: pyproject.toml $(CONSTRAINTS)
@@ -36,23 +36,23 @@ $(VENV)/.bench: $(VENV)/.base
 
 DEMO := demo_output/single_species
 FUTURE := demo_output/future
-demo: $(VENV)/.base  ## fit the sample species, find how well the truth was found, project it to a warmer climate; show all pages
+demo: $(VENV)/.base  ## fit a virtual species, compare the map with the truth, project it to a warmer climate
 	$(BIN)/sdm fit configs/single_species.yaml --overwrite
 	@echo
-	@echo "Against the truth, which is known for a virtual species (400 survey sites, and the true suitability):"
+	@echo "Comparison with the truth, which is known for a virtual species (400 survey sites, and the true suitability):"
 	$(BIN)/sdm evaluate $(DEMO)/Virtualis_montanus.npz --presences sample_data/presence_absence.csv \
 		--species "Virtualis montanus" --layers sample_data/layers --truth sample_data/truth/Virtualis_montanus.tif
 	@echo
-	@echo "Two degrees warmer: where it will be, how far the model extrapolates, and what changes:"
+	@echo "Two degrees warmer: where the species may find suitable climate, extrapolation, and change:"
 	$(BIN)/sdm project $(DEMO) --scenarios sample_data/warmer --reference sample_data/layers --novelty mess,clamping \
 		-o $(FUTURE) --overwrite
 	@echo
 	@echo "Figures for a paper, from the stored results:"
 	$(BIN)/sdm report $(DEMO) --figures pdf
 	@echo
-	@echo "Page:    $(DEMO)/Virtualis_montanus.html (open it in a browser: everything in one file)"
+	@echo "Report:  $(DEMO)/Virtualis_montanus.html (open it in a browser: everything in one file)"
 	@echo "Map:     $(DEMO)/Virtualis_montanus.tif (open it in QGIS) and Virtualis_montanus.png"
-	@echo "Curves:  $(DEMO)/plots/ (SVG as on the page, and PDF for print)"
+	@echo "Curves:  $(DEMO)/plots/ (SVG as in the report, and PDF for print)"
 	@echo "Future:  $(FUTURE)/Virtualis_montanus.html (two maps to compare; hatched where the model extrapolates)"
 	@echo "Change:  $(FUTURE)/warmer/Virtualis_montanus_change.tif (stable, gain, loss), novelty in mess.tif and mod.tif"
 
@@ -64,10 +64,10 @@ SPREAD := --dist loadfile --no-loadscope-reorder
 ROOM := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "-p /dev/shm" }')
 WITH_FOLDER := folder=$$(mktemp -d $(ROOM)) && trap 'rm -rf "$$folder"' EXIT INT TERM && TMPDIR=$$folder
 DAILY := -n 2 $(SPREAD) -m "not thorough"
-test: check  ## lint, types, layers and the tests of every day (eight minutes)
+test: check  ## run check, then the daily tests (eight minutes)
 	$(WITH_FOLDER) $(BIN)/python -m pytest $(DAILY)
 
-test-all: check  ## every test: also faults at every call, fuzz, clusters, browsers, tutorials (before a release)
+test-all: check  ## run all tests: also faults, fuzz, clusters, browsers, tutorials (before a release)
 	$(WITH_FOLDER) HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 $(SPREAD)
 
 # Compiled kernels cannot be watched, so their own tests run once more as plain Python, and both runs are added up. Plain
@@ -82,40 +82,40 @@ define measure_coverage
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered --fail-under=$(2)
 endef
-coverage: $(VENV)/.test  ## which lines and branches `make test` reaches, kernels included; fails below 88 %
+coverage: $(VENV)/.test  ## measure the lines and branches that `make test` reaches, kernels included (at least 88 %)
 	$(call measure_coverage,$(DAILY),88)
 
-coverage-all: $(VENV)/.test  ## which lines and branches `make test-all` reaches; fails below 93 %
+coverage-all: $(VENV)/.test  ## measure the lines and branches that `make test-all` reaches (at least 93 %)
 	$(call measure_coverage,-n 2 $(SPREAD),93)
 
-fuzz: $(VENV)/.test  ## 500 damaged files and odd inputs for all commands (CASES=…, SEED=… for others)
+fuzz: $(VENV)/.test  ## run all commands on 500 damaged files and odd inputs (CASES=…, SEED=…)
 	$(BIN)/python tests/helpers/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
 
-check: $(VENV)/.test  ## lint, format, types and layers, without changing anything
+check: $(VENV)/.test  ## check lint, format, types and layers; change nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: $(VENV)/.test  ## put the code in its standard form
+format: $(VENV)/.test  ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/reference/api.md, options.md: not in git), and build the site
+docs: $(VENV)/.docs  ## write the pages made from the code (not in git), and build the site
 	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.option_reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Site: site/index.html (open it in a browser; for the search: python3 -m http.server -d site)"
 
-docs-figures: $(VENV)/.test  ## make the pictures of the documentation again, from the sample data (with a Chromium, also those of pages)
+docs-figures: $(VENV)/.test  ## draw the pictures of the documentation from the sample data (reports need a Chromium)
 	$(BIN)/python -m tools.docs_figures
 
-bench: $(VENV)/.bench  ## how many times as long as a floor of the same run each job takes; AGAINST=… compares with that commit
+bench: $(VENV)/.bench  ## measure run times as ratios to a floor of the same run (AGAINST=… compares with that commit)
 	$(BIN)/python -m benchmarks $(if $(AGAINST),against --commit $(AGAINST),speed engine application)
 
-bench-all: $(VENV)/.bench  ## run all benchmarks (hours); tables on screen, JSON in benchmarks/results
+bench-all: $(VENV)/.bench  ## run all benchmarks (hours); write benchmarks/results
 	$(BIN)/python -m benchmarks
 
-clean:  ## remove the environment and everything that was built
+clean:  ## remove the environment and all built files
 	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis demo_output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -108,7 +108,7 @@ def picture(results: dict[str, Any]) -> None:
         axes.set(title=title, xlabel="Words in a document", ylabel="Jensen–Shannon divergence (nats)")
         axes.set_ylim(0)
     many.legend()  # of both
-    save_figure(figure, ROOT / "docs" / "pictures" / "proportions.png")
+    save_figure(figure, ROOT / "benchmarks" / "notes" / "pictures" / "proportions.png")
 
 
 def timed() -> list[dict[str, object]]:

@@ -201,9 +201,9 @@ def test_a_private_name_would_be_seen(code: str) -> None:
     assert private_names(ast.parse(code))
 
 
-def test_contributing_names_the_whole_interface_of_a_kind() -> None:
+def test_the_page_for_new_kinds_names_the_whole_interface() -> None:
     """Whoever adds a kind of model finds every member that a task and a model must have."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/development/adding_a_kind.md").read_text(encoding="utf-8")
     for interface in (Task, FittedModel):
         missing = [name for name in interface.__abstractmethods__ if f"{name}(" not in text and f"`{name}`" not in text]
         assert not missing, interface.__name__

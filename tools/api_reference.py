@@ -17,7 +17,7 @@ from sdm.estimators.species import SpeciesEstimator
 ROOT = Path(__file__).parents[1]
 WIDTH = 110
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-# Members that are there for those who add a kind of model (CONTRIBUTING.md), not for users.
+# Members that are there for those who add a kind of model (docs/development/adding_a_kind.md), not for users.
 INNER = {
     "changed", "fit_again", "warm_start", "for_fold", "settings", "check_numbers", "used_seed",
     "array_names", "optional_names", "to_file", "from_file",

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from PIL import Image
 
-from tools import drawings
+from tools import drawings, front_page
 from tools.notebook_page import NOTEBOOKS, write_page
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
+NOTES = ROOT / "benchmarks" / "notes" / "pictures"
 OF_BENCHMARKS = {
     "convergence.png": "structural",
     "pattern_city.png": "patterns",
@@ -45,6 +46,10 @@ DRAWN: dict[str, Callable[[Path], None]] = {
     "complexity.png": drawings.complexity,
     "background.png": drawings.background,
     "same_records.png": drawings.same_records,
+    "peers.png": front_page.peers,
+    "badge_licence.svg": front_page.licence,
+    "badge_python.svg": front_page.python,
+    "badge_tests.svg": front_page.tests,
 }
 COPIED = {
     "map.png": "first/results/Virtualis_montanus.png",
@@ -55,6 +60,7 @@ COPIED = {
 """Pictures that the tutorials' own commands write."""
 PHOTOGRAPHED = {
     "page.png": ("first/results/Virtualis_montanus.html", 1330),
+    "page_top.png": ("first/results/Virtualis_montanus.html", 1000),
     "projection.png": ("first/climates/Virtualis_montanus.html", 1120),
     "batch_index.png": ("first/batch/index.html", 880),
 }

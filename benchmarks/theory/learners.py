@@ -24,7 +24,7 @@ DEFAULT_DRAWS = 3
 TESTED = 500  # sites at most
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 MAX_ITERATIONS = 60  # of a fit: what is near its optimum predicts as well
-PICTURE = ROOT / "docs" / "pictures" / "joint_learners.png"
+PICTURE = ROOT / "benchmarks" / "notes" / "pictures" / "joint_learners.png"
 MEASURES = ("hamming", "hamming of marginals", "log loss", "auc")
 TITLES = {"hamming": "share of wrong labels", "log loss": "joint log loss, nats per site"}
 

@@ -41,7 +41,7 @@ SPECIES = ("Bradypus", "New South Wales", "grassland")
 PARTITIONS, BACKGROUND, KNOTS, MOST_HELD = 5, 2000, 12, 500
 ENOUGH = 30  # records of a sample that has a say in the choice of β₀
 UNSEEN = 1e-9  # base measure of a held-out record, in units of a background point's
-PICTURES = ROOT / "docs" / "pictures"
+PICTURES = ROOT / "benchmarks" / "notes" / "pictures"
 
 
 @cache

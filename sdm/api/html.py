@@ -18,7 +18,7 @@ _HIDDEN = ("species", "folder", "page", "preview", "error")
 
 def model_html(name: str, results: Results) -> str:
     """Return one model as HTML."""
-    facts = {**_numbers(results), "gap": _gap(results)}
+    facts = {**_numbers(results), "certificate": results.tree("certificate").get("text")}
     below = _preview(results) + _warnings(results.numbers.get("warnings") or ())
     return facts_html(f"{name} ({results.kind})", facts, below)
 
@@ -49,11 +49,6 @@ def _numbers(results: Results) -> Numbers:
     except (LookupError, TypeError):  # a model file that stands alone, or a kind without a task
         row = {key: results.numbers.get(key) for key in ("status",)}
     return {key.replace("_", " "): value for key, value in row.items() if key not in _HIDDEN and value is not None}
-
-
-def _gap(results: Results) -> str | None:
-    gap = results.numbers.get("gap")
-    return f"within {gap:.2g} nats of the optimum, proved" if isinstance(gap, float) else None
 
 
 def _preview(results: Results, width: int = 160) -> str:

@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from sdm.estimators.structural import StructMaxent
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
-ORDINARY = "all {} features"
 NO_GROWTH = "no trees or monomials"
-EXACT = "the {} features found and every tree of the family (an exhaustive search)"
-GREEDY = "the {} features found (exact), and {} as far as their search sees"
-SEARCH_ERROR = (
-    ". At {} nodes of the trees the search found {:.0f} % of what an exhaustive search for two splits finds (at worst"
-    " {:.0f} %); if it misses as much everywhere, the gap is {:.2g}"
-)
 
 
 @dataclass(frozen=True)
@@ -40,9 +33,11 @@ class SearchError:
     worst: float  # and at the worst node
     gap: float  # the gap if every tree that the search did not find were violated by as much more
 
-    def words(self) -> str:
-        """Say it after what the certificate covers."""
-        return SEARCH_ERROR.format(self.nodes, 100 * self.found, 100 * self.worst, self.gap)
+    @property
+    def text(self) -> str:
+        """The estimate in words."""
+        found = f"it found {100 * self.found:.0f} % of the best pairs of splits at {self.nodes} nodes"
+        return f" ({found}; if it misses as much everywhere, the gap is about {self.gap:.2g} nats)"
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,7 @@ class Structure:
     families: list[Row]  # see `family_shares`
     rules: list[Row]  # trees and monomials, the largest weights first: family and size, weight, penalty, rules in words
     interactions: list[Row]  # each pair of variables (`first`, `second`) with its `strength`, in nats of score
-    gap: float  # exact over the features of the fit
-    searched: str  # how much of the growing families the gap covers
+    gap: float  # over the features of the fit
     search: list[PenaltySetting]  # every λ and β tried, where they were chosen
     search_error: SearchError | None = None  # what the search for trees misses, where it is not exhaustive
 
@@ -67,10 +61,14 @@ class Structure:
             "beta": self.beta,
             "penalties": f"lambda {self.lam:g}, beta {self.beta:g}" if np.isfinite(self.lam) else NO_GROWTH,
             "complexity": self.complexity,
-            "certified_over": self.searched,
             "search_error": asdict(self.search_error) if self.search_error else None,
             "families": self.families,
         }
+
+    def completed(self, certificate: Numbers) -> Numbers:
+        """Return the certificate of the fit with the estimate for the features that were not found."""
+        estimate = "" if self.search_error is None else self.search_error.text
+        return {**certificate, "text": certificate["text"] + estimate}
 
     def as_dict(self) -> Numbers:
         """Return everything but the rules, which have a table of their own."""
@@ -87,9 +85,6 @@ def describe_structure(fitted: "StructMaxent") -> Structure:
         for j in sorted(np.flatnonzero(weights), key=lambda j: -abs(weights[j]))
         if j >= first
     ]
-    oracles = [oracle.name for oracle in growth.oracles]
-    covered = EXACT if all(isinstance(oracle, ExactTreeOracle) for oracle in growth.oracles) else GREEDY
-    error = estimate_search_error(growth, weights, fitted.used_seed)
     return Structure(
         lam=fitted.lam_,
         beta=fitted.beta_,
@@ -98,9 +93,7 @@ def describe_structure(fitted: "StructMaxent") -> Structure:
         rules=rules,
         interactions=interactions(problem, weights),
         gap=fitted.solution_.gap,
-        searched=(covered if oracles else ORDINARY).format(weights.size, " and ".join(oracles))
-        + (error.words() if error else ""),
-        search_error=error,
+        search_error=estimate_search_error(growth, weights, fitted.used_seed),
         search=fitted.search_,
     )
 

@@ -31,6 +31,7 @@ from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import Terms
+from sdm.maxent.certificate import certified, certified_found
 from sdm.maxent.confidence import PENALTY_OF
 from sdm.maxent.entropy import ORDERS, ClassEntropy, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
@@ -463,13 +464,17 @@ class ConditionalMaxent(Classifier):
         """Return the model that predicts, from the results of the fit."""
         solution = self.solution_
         terms, shapes, weights = used_features(self.feature_set_.families[1:], self.coef_)
+        features, growing = self.feature_set_.size - 1, [f"{name}:{k}" for name, k in record["families"].items()]
         meta = {
             "version": __version__,
             "status": solution.status,
             "gap": solution.gap,
+            "certificate": certified_found(solution.gap, features, growing)
+            if growing
+            else certified(solution.gap, f"all {features:,} features of every class"),
             "objective": solution.objective,
             "iterations": solution.iterations,
-            "n_features": self.feature_set_.size - 1,
+            "n_features": features,
             **record,
             "settings": self.settings(),
         }

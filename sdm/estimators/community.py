@@ -26,6 +26,7 @@ from sdm.joint.levels import Levels, RandomEffect, level_names
 from sdm.joint.likelihood import best_scale
 from sdm.joint.sparsemap import PossibleCommunities
 from sdm.joint.traits import Traits, corner_rows
+from sdm.maxent.certificate import certified
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Numbers, Progress, Row, TableLike
 
@@ -244,6 +245,7 @@ class JointModel(Classifier):
             "C": float(learner.c),
             "lambda": float(learner.lam),
             "gap": solution.gap,
+            "certificate": certified(solution.gap, "all weights of all species and edges", f"{learner.unit} per site"),
             "status": solution.status,
             "iterations": solution.iterations,
             "sites": sites.n,

@@ -120,6 +120,11 @@ class Ensemble(SpeciesEstimator):
         self.model_ = replace(model, variables=wide)
         return self
 
+    def _certificate(self, features: int) -> Numbers:
+        """Return what the duality gaps of the members cover; their mean has no objective."""
+        own, *axes = (member.model_.meta["certificate"] for member in self.members_)
+        return {**own, "text": "; shared axes ".join([own["text"], *(one["text"] for one in axes)])}
+
     @property
     def feature_names_(self) -> list[str]:
         """The name of every feature, in the order of `coef_`."""

@@ -20,6 +20,7 @@ from sdm.data.encode import NamedNumbers
 from sdm.errors import VariableError
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
+from sdm.maxent.certificate import certified, certified_group
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, STALLED, Solution
 from sdm.maxent.solvers.descent import Curved, minimise_by_newton
@@ -115,6 +116,11 @@ class OnAxes(SpeciesEstimator):
             self._species_model(*features, record, lambda: theta), variables=_titled(group.variables, data)
         )
         return self
+
+    def _certificate(self, features: int) -> Numbers:
+        """Return what the duality gap covers: all species of the group together, or the slopes along given axes."""
+        gap = self.solution_.gap
+        return certified_group(gap) if self.species is not None else certified(gap, "all slopes along the given axes")
 
     @property
     def feature_names_(self) -> list[str]:

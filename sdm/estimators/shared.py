@@ -22,6 +22,7 @@ from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import PRODUCT
+from sdm.maxent.certificate import certified_group
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.models.group import GroupModel
 from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
@@ -227,6 +228,7 @@ class SharedMaxent(Estimator):
             "version": __version__,
             "status": fit.status,
             "gap": fit.gap,
+            "certificate": certified_group(fit.gap),
             "loss": fit.state.loss,
             "iterations": len(fit.history),
             "presences": round(float(group.counts.sum())),

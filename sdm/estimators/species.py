@@ -17,6 +17,7 @@ from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
+from sdm.maxent.certificate import FOUND, MODEL, certified, certified_map
 from sdm.maxent.penalty_weights import TABLE_LIMITS
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, Solution
@@ -169,10 +170,14 @@ class SpeciesEstimator(FittedSpecies):
         """Return the model of weighted features; `scores` returns their scores at the cells of the domain."""
         solution, data, domain = self.solution_, self._data, self._data.domain
         used, raw = solution.p > 0, solution.p / domain.q0 / domain.n_base
+        certificate = self._certificate(record["n_features"])
+        if certificate["covers"] in (MODEL, FOUND) and self.entropy_ == 1.0 and self.temperature == 1.0:
+            certificate |= certified_map(solution.p, domain.q0, solution.gap)
         meta = {
             "version": __version__,
             "status": solution.status,
             "gap": solution.gap,
+            "certificate": certificate,
             "gain": solution.gain,
             "iterations": solution.iterations,
             "presences": data.presences,
@@ -197,6 +202,10 @@ class SpeciesEstimator(FittedSpecies):
         if self.temperature == 1.0:
             return model
         return with_temperature(model, scores(), domain.q0, float(self.temperature))
+
+    def _certificate(self, features: int) -> Numbers:
+        """Return what the duality gap covers: by default all weights of all features."""
+        return certified(self.solution_.gap, f"all {features:,} features")
 
     @property
     def domain_(self) -> Domain:

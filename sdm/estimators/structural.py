@@ -18,6 +18,7 @@ from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.grown import Oracle
 from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
+from sdm.maxent.certificate import certified_found
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.penalty_search import FINITE_ONLY, LAMBDAS, PATHS, PenaltyFold, PenaltySetting, search_penalties
@@ -27,7 +28,7 @@ from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
 from sdm.maxent.structural import FamilyPenalty, Growth, sample_complexity
 from sdm.models.species import Model
-from sdm.types import Array, Progress
+from sdm.types import Array, Numbers, Progress
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
@@ -156,6 +157,11 @@ class StructMaxent(SpeciesEstimator):
             return []
         why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
         return [f"{', '.join(growing)}: dropped, because {why}"]
+
+    def _certificate(self, features: int) -> Numbers:
+        """Return what the duality gap covers: the features found, if there are growing families."""
+        families = [oracle.name for oracle in self.growth_.oracles]
+        return certified_found(self.solution_.gap, features, families) if families else super()._certificate(features)
 
     def _default_joining(self) -> str:
         return default_joining(self.knots)

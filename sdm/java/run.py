@@ -199,7 +199,7 @@ def _lines(model: ModelResult, name: str) -> list[str]:
     return [
         f"{name}: {numbers['training_presences']} training records, gain {numbers['regularized_gain']:.4f} "
         f"(regularised), AUC {numbers['auc_train']:.4f}{'' if tested is None else f', test AUC {tested:.4f}'}; "
-        f"within {numbers['gap']:.1e} nats of the optimum"
+        f"{numbers['certificate']['text']}"
     ]
 
 

@@ -1,7 +1,7 @@
 """A task: what a run must know of one kind of model.
 
 Reading, batches, checking, predicting, evaluating and reporting are each written once, and ask the task of the kind at
-hand. `sdm.kinds.registry` lists the tasks; CONTRIBUTING.md shows how to add one.
+hand. `sdm.kinds.registry` lists the tasks; docs/development/adding_a_kind.md shows how to add one.
 """
 
 import inspect

@@ -18,6 +18,7 @@ RESULT = "  {:<11} {}"  # a line below the name of a model
 FACT = "{:<12} {}"  # a line of an evaluation or of a model file
 
 TUNED: Rows = [("tuned", "{tuning[chosen]}: {tuning[rule]} by {tuned_by} of {tuning[settings]} settings")]
+CERTIFICATE: Rows = [("certificate", "{status}; {certificate[text]}"), ("", "{certificate[map]}")]
 BLOCKS: Rows = [("blocks of", "{cross_validation[blocks][text]}")]
 NEEDS: Rows = [
     ("null models", "AUC {null[real]:.4f} against {null[null_mean]:.4f}: effect {null[effect]:.2f}, "

@@ -62,7 +62,7 @@ class Solution:
     def _repr_html_(self) -> str:
         facts = {
             "status": f"{self.status}: {self.message}",
-            "distance from the optimum": f"at most {self.gap:.3g} nats, proved",
+            "duality gap": f"{self.gap:.3g} nats",
             "regularised gain": self.gain,
             "features with a weight": f"{self.n_nonzero:,} of {self.weights.size:,}",
             "rounds": self.iterations,

@@ -225,7 +225,7 @@ def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str,
         else:
             other = shortened(source["predict.extrapolation"])
             problems.append(
-                f"predict.clamp={value} means {word}, got predict.extrapolation={other} too: use one of them"
+                f"predict.clamp={value} means {word}, got predict.extrapolation={other}: use one of them"
             )
 
 

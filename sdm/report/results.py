@@ -138,7 +138,16 @@ class Results:
     def table(self, key: str) -> list[Row]:
         """Return the rows of a table; none where it is not there."""
         path = self.path(key)
-        return [] if path is None else read_rows(path)
+        if path is None:
+            return []
+        if key not in self._tables:
+            self._tables[key] = read_rows(path)
+        return self._tables[key]
+
+    @cached_property
+    def _tables(self) -> dict[str, list[Row]]:
+        """The tables that have been read, by what they are."""
+        return {}
 
     def plot(self, name: str) -> Path | None:
         """Return where a picture of `plots/` is; None where it is not."""
@@ -205,11 +214,6 @@ class Results:
     @property
     def algorithm(self) -> str:
         """The algorithm in a sentence."""
-        return ""
-
-    @property
-    def certificate(self) -> str:
-        """How near the fit is to the best one, in sentences."""
         return ""
 
     @property

@@ -234,4 +234,4 @@ def test_notebooks_show_runs_models_and_solutions(run: sdm.Run, both: sdm.Run) -
     assert "weight" in run.model._repr_html_()
     odd = sdm.Maxent("l").fit(pd.DataFrame({"<b>x</b>": np.arange(40.0)}), np.repeat([1, 0], [10, 30]))
     assert "&lt;b&gt;" in odd.model_._repr_html_()
-    assert "proved" in odd.solution_._repr_html_()
+    assert "duality gap" in odd.solution_._repr_html_()

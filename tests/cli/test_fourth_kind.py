@@ -1,6 +1,7 @@
 """A fourth kind of model is one folder of the same files as `sdm/kinds/<kind>`: the commands serve it as they are.
 
-CONTRIBUTING.md shows this example, `tests/helpers/counts`: counts of animals at sites, log-linear in the layers.
+docs/development/adding_a_kind.md names this example, `tests/helpers/counts`: counts of animals at sites, log-linear in
+the layers.
 """
 
 from pathlib import Path

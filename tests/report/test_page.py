@@ -268,7 +268,7 @@ def test_the_certificate_is_honest_when_the_fit_is_not_converged(full: Path, sho
     assert "The fit has converged" in shown.sections["fit"]
     page = Reader(make_page(change(copy(full, tmp_path / "copy"), status="iterations", gap=0.2)))
     assert "stopped before it converged" in page.sections["fit"]
-    assert "another solver could not" not in page.sections["fit"]
+    assert "Another solver cannot" not in page.sections["fit"]
 
 
 def test_a_structural_model_shows_its_families_rules_and_interactions(structural: Path) -> None:

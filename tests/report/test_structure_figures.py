@@ -24,7 +24,6 @@ def structure() -> Structure:
         rules=[],
         interactions=[],
         gap=1e-5,
-        searched="",
         search=tried,
     )
 

@@ -76,6 +76,11 @@ class Learner:
                 )  # fmt: skip
         return replace(solution, gap=solution.gap * share)
 
+    @property
+    def unit(self) -> str:
+        """The unit of the loss."""
+        return "nats" if self.is_crf else "wrong labels"
+
     def largest_gap(self, labels: float) -> float:
         """Return the largest gap per site to accept, for a number of labels per site."""
         return (NATS if self.is_crf else WRONG) * labels if self.tolerance is None else self.tolerance

@@ -252,6 +252,7 @@ def _numbers(result: MeasuredClasses) -> Numbers:
         **({"lambda": fitted.lam_, "beta": fitted.beta_} if hasattr(fitted, "lam_") else {}),
         "status": solution.status,
         "gap": solution.gap,
+        "certificate": model.meta["certificate"],
         "iterations": solution.iterations,
         "objective": solution.objective,
         "order": model.alpha,

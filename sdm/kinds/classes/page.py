@@ -11,7 +11,7 @@ from sdm.report.pages.cautions import WORSE, Caution, collinear, model_cautions
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.sections import class_curves
-from sdm.report.pages.words import certificate_text, figure, optimum_text, penalty_text, warnings, whole
+from sdm.report.pages.words import figure, penalty_text, warnings, whole
 from sdm.report.paper import Paper
 from sdm.report.results import ABSENT_COLOUR, PRESENT_COLOUR, MapLayer, Results, SiteGroup, number
 from sdm.types import Numbers
@@ -54,13 +54,6 @@ class ClassResults(Results):
             f"Conditional maximum entropy ({loss}) with {penalty}, regularisation multiplier "
             f"{figure(n.get('multiplier'))}."
         )
-
-    @property
-    def certificate(self) -> str:
-        """How near the fit is to the best one, in sentences."""
-        growing = ":" in str(self.numbers.get("feature_classes"))
-        features = f"all features {'that the oracles found for any class' if growing else 'of all classes'}"
-        return certificate_text(self, optimum_text(self, features))
 
     def map_layers(self) -> list[MapLayer]:
         """Return the maps: of two classes the probability of one first, of more the most probable class."""
@@ -144,7 +137,7 @@ def class_figures(results: Results) -> list[KeyFigure]:
         *skill,
         KeyFigure("Accuracy", figure(best.get("accuracy"), 3), f"kappa {figure(best.get('kappa'), 3)}"),
         KeyFigure("Features in use", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
-        KeyFigure("Proved gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"),
+        KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"),
     ]
 
 

@@ -18,7 +18,7 @@ FITTED: Rows = [
     ("model", "{number} classes, {training_sites:,} of {sites:,} sites; "
      "{features_with_weight:,} of {features:,} features have a weight in a class"),
     ("penalty", "{regularization}, multiplier {chosen}, chosen by the loss at held-out sites"),
-    ("certificate", "{status}: within {gap:.1e} nats of the optimum, proved, after {iterations} rounds"),
+    *terminal.CERTIFICATE,
     *terminal.TUNED,
 ]  # fmt: skip
 SITES: Rows = [
@@ -42,7 +42,7 @@ MODEL: Rows = [
     ("classes", "{labels}"),
     ("fitted by", "sdm {version}, seed {seed}"),
     ("data", "{sites} sites"),
-    ("certificate", "{status}: within {gap:.1e} nats of the optimum"),
+    *terminal.CERTIFICATE,
     ("order", "{order:g} ({order_name})"),
     ("settings", "{setting_text}"),
 ]
@@ -92,7 +92,7 @@ def class_info_lines(model: ClassModel, features: int) -> list[str]:
     names, largest = model.feature_names, abs(model.weights).argmax(axis=0)
     order = sorted(range(len(names)), key=lambda j: -float(abs(model.weights[largest[j], j])))
     listed = [f"  {model.weights[largest[j], j]:>10.4f}  {names[j]}  (for {model.labels[largest[j]]})" for j in order]
-    meta = {"version": "?", "seed": "?", "sites": "?", "status": None, "gap": float("nan")} | model.meta
+    meta = {"version": "?", "seed": "?", "sites": "?", "status": None} | model.meta
     order_name = "softmax" if model.alpha == 1 else "a class can get no probability"
     values = meta | {"labels": ", ".join(model.labels), "order": model.alpha, "order_name": order_name}
     values["setting_text"] = terminal.setting_text(meta)

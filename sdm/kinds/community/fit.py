@@ -242,7 +242,7 @@ def _category_names(prepared: Prepared, community: Community) -> Numbers:
 def describe_fit(run: MeasuredCommunity, options: RunOptions) -> Numbers:
     """Return the numbers of a run: data, models, and their measures."""
     joint, stacked = run.fit.joint, run.fit.stacked
-    keys = ("learner", "C", "lambda", "gap", "status", "iterations")
+    keys = ("learner", "C", "lambda", "gap", "certificate", "status", "iterations")
     tested = run.testing
     return {
         **{key: joint.meta[key] for key in (*keys, "sites", "missing", "graph", "features", "seed", "version")},

@@ -13,7 +13,7 @@ from sdm.report.pages.cautions import Caution, model_cautions
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.svg import svg
-from sdm.report.pages.words import certificate_text, figure, optimum_text, whole
+from sdm.report.pages.words import figure, whole
 from sdm.report.paper import Paper
 from sdm.report.pictures import shown_picture, thumbnail
 from sdm.report.results import MapLayer, Results, number, rows_of
@@ -51,11 +51,6 @@ class CommunityResults(Results):
         """The learner."""
         learner = self.numbers.get("learner")
         return LEARNERS.get(str(learner), str(learner))
-
-    @property
-    def certificate(self) -> str:
-        """How near the fit is to the best one, in sentences."""
-        return certificate_text(self, optimum_text(self, "all weights of all species and edges"))
 
     def map_layers(self) -> list[MapLayer]:
         """Return the number of species, then the probability of each; those of scenarios after them."""
@@ -118,7 +113,7 @@ def joint_figures(results: Results) -> list[KeyFigure]:
         KeyFigure("Associations", whole(n.get("edges")), edges),
         KeyFigure("Variables", str(len(variables)), f"features {n.get('features')}"),
         KeyFigure(
-            "Proved gap", figure(n.get("gap"), 2), f"{results.objective_unit}, {n.get('status') or 'status unknown'}"
+            "Duality gap", figure(n.get("gap"), 2), f"{results.objective_unit}, {n.get('status') or 'status unknown'}"
         ),
     ]
 

@@ -2,12 +2,11 @@
 
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import ModelResult
-from sdm.kinds.terminal import FACT, Rows, measure_text, terminal_lines
+from sdm.kinds.terminal import CERTIFICATE, FACT, Rows, measure_text, terminal_lines
 from sdm.models.community import FittedJoint
 from sdm.types import Numbers, Row
 
 LEARNER = "{learner} (C {C:g}{prior})"
-CERTIFICATE = ("certificate", "{status}: within {gap:.1e} {unit} per site of the optimum")
 DETAILS: Rows = [
     ("random", "{random[column]}: {random[levels]:,} levels, standard deviation {random[spread]:g} (log-odds)"),
     ("traits", "{sure} of {products} products with a 95 % interval without zero{strongest}"),
@@ -15,7 +14,7 @@ DETAILS: Rows = [
 FITTED: Rows = [
     ("community", "{number} species, {sites:,} sites, {variables} variables"),
     ("model", LEARNER + ", graph {graph}: {edges} edges"),
-    CERTIFICATE,
+    *CERTIFICATE,
     ("PAC-Bayes", "{bound_text}"),
     *DETAILS,
 ]
@@ -24,7 +23,7 @@ MODEL: Rows = [
     ("fitted by", "sdm {version}, seed {seed}"),
     ("data", "{sites} sites of {source}", ", {missing:,} labels missing"),
     ("learner", LEARNER + ", graph {graph}"),
-    CERTIFICATE,
+    *CERTIFICATE,
     ("PAC-Bayes", "{bound_text}"),
     ("variables", "{variables}"),
     *DETAILS,
@@ -88,8 +87,7 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
 
 def _texts(meta: Numbers, fourth_corner: list[Row] | None) -> Numbers:
     """Return the texts that the tables compose of the numbers of a model."""
-    values: Numbers = {"unit": "nats" if meta["learner"].startswith("crf") else "wrong labels"}
-    values["prior"] = f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""
+    values: Numbers = {"prior": f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""}
     if isinstance(bound := meta.get("bound"), dict):
         values["bound_text"] = _bound_text(bound)
     if fourth_corner:

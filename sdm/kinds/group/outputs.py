@@ -81,7 +81,7 @@ def group_numbers(model: GroupModel) -> Numbers:
         "explained": model.explained.tolist(),
         "strength": model.strength,
         "penalty": model.penalty,
-        **{key: model.meta.get(key) for key in ("status", "gap", "version", "seed")},
+        **{key: model.meta.get(key) for key in ("status", "gap", "certificate", "version", "seed")},
         "spatial": bool(model.meta.get("spatial", False)),
     }
 

@@ -12,7 +12,7 @@ from sdm.report.pages import sections
 from sdm.report.pages.cautions import convergence, stored_warnings
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.svg import svg
-from sdm.report.pages.words import certificate_text, figure, optimum_text, percent, whole
+from sdm.report.pages.words import figure, percent, whole
 from sdm.report.paper import Paper
 from sdm.report.results import Results, column, number, rows_by
 from sdm.storage.files import safe_name
@@ -33,12 +33,6 @@ class GroupResults(Results):
             f"Maximum entropy for {len(n['species'])} species at once, with a penalty on the number of axes that they "
             f"share (nuclear norm), strength {figure(n.get('strength'), 3)}"
         )
-
-    @property
-    def certificate(self) -> str:
-        """How near the fit is to the best one, in sentences."""
-        weights = "all weights of all species, and so over every possible set of axes"
-        return certificate_text(self, optimum_text(self, weights))
 
 
 RESULTS = GroupResults
@@ -65,7 +59,7 @@ def group_figures(results: Results) -> list[KeyFigure]:
         ),
         KeyFigure("Sites", whole(n.get("sites")), made),
         KeyFigure("Strength", figure(n.get("strength"), 3), f"penalty on axes {figure(n.get('penalty'), 2)}"),
-        KeyFigure("Proved gap", figure(n.get("gap"), 2), f"nats per record, {n.get('status') or 'not stored'}"),
+        KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats per record, {n.get('status') or 'not stored'}"),
     ]
 
 

@@ -1,7 +1,7 @@
 """What the terminal shows of a group of species on shared axes."""
 
 from sdm.assess.axes import RELATIVES, own_shares
-from sdm.kinds.terminal import FACT, Rows, terminal_lines
+from sdm.kinds.terminal import CERTIFICATE, FACT, Rows, terminal_lines
 from sdm.models.group import GroupModel
 
 MOST_NAMES = 8
@@ -12,7 +12,7 @@ MODEL: Rows = [
     ("group", "{number} species: {listed}"),
     ("fitted by", "sdm {version}, seed {seed}"),
     ("data", "{presences} presences, {points:,} sites"),
-    ("certificate", "{status}: {certified}"),
+    *CERTIFICATE,
     ("strength", "{strength:g} (penalty on axes {penalty:.3g})"),
     ("variables", "{variables}"),
     ("features", "{features:,}"),
@@ -24,7 +24,6 @@ def group_info_lines(model: GroupModel, features: int) -> list[str]:
     """Return what is in the file of a group: its axes, and as many species as features were asked for."""
     names, unknown = model.species, {"version": "?", "seed": "?", "presences": "?", "status": None}
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    gap = model.meta.get("gap")
     values = (
         unknown
         | model.meta
@@ -32,7 +31,6 @@ def group_info_lines(model: GroupModel, features: int) -> list[str]:
             "number": len(names),
             "listed": ", ".join(names[:MOST_NAMES]) + more,
             "points": model.n_domain,
-            "certified": "no gap stored" if gap is None else f"within {float(gap):.1e} nats per record of the optimum",
             "strength": model.strength,
             "penalty": model.penalty,
             "variables": ", ".join(model.names),

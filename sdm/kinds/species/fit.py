@@ -99,7 +99,8 @@ def fit_species(
     thresholds = curve.thresholds(model.entropy)
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
     if added.structure is not None:
-        model = model.with_meta(structure=added.structure.summary())
+        certificate = added.structure.completed(model.meta["certificate"])
+        model = model.with_meta(structure=added.structure.summary(), certificate=certificate)
     if added.bound is not None:
         model = model.with_meta(performance_bound=added.bound)
     certified = (table.species, table, test, plan.split, base, fitted, model, thresholds)
@@ -160,6 +161,7 @@ def _chosen_options(fit: SpeciesFit, options: RunOptions) -> RunOptions:
 def _all_numbers(fit: SpeciesFit, assessed: Assessed, group: "GroupFits | None") -> Numbers:
     """Return everything that was measured, for the file of numbers."""
     numbers = fit.numbers | assessed.as_dict() | {"warnings": list(fit.table.warnings)}
+    numbers["certificate"] = fit.model.meta["certificate"]
     numbers["thresholds"] = {t.key: _threshold_numbers(t, fit.model) for t in fit.thresholds}
     if fit.added.structure is not None:
         numbers["structure"] = fit.added.structure.as_dict()

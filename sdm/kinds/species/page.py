@@ -15,15 +15,12 @@ from sdm.report.pages.projection import FITTED
 from sdm.report.pages.sections import curves
 from sdm.report.pages.svg import svg
 from sdm.report.pages.words import (
-    certificate_text,
     feature_families,
     figure,
-    optimum_text,
     order_text,
     penalty_text,
     percent,
     sampling,
-    status_text,
     suitability_text,
     treated,
     whole,
@@ -81,36 +78,6 @@ class SpeciesResults(Results):
         return f"Maximum entropy (MaxEnt{order}) with {features} and {penalty}, regularisation multiplier {multiplier}."
 
     @property
-    def certificate(self) -> str:
-        """How near the fit is to the best one, in sentences."""
-        n, shared = self.numbers, self.tree("shared")
-        gap = figure(n.get("gap"), 2)
-        if number(n.get("gap")) is not None and number(n.get("members")) is not None:
-            return (
-                f"The model is the mean of {whole(n['members'])} models, each proved to be within {gap} nats of the "
-                "best value of its own objective, over all of its own features. The mean solves no problem of its own, "
-                "so there is no optimum that it could be compared with."
-            )
-        if number(n.get("gap")) is not None and shared:
-            proof = (
-                f"All species of the group were fitted in one piece, and the whole is proved to be within {gap} nats "
-                "per record of the best value that its objective can have, over all weights of all species, and so "
-                "over every possible set of axes."
-            )
-            if number(shared.get("gap")) is None:
-                proof = (
-                    f"The axes were given. On them the place of this species is proved to be within {gap} nats of the "
-                    "best value that its objective can have, over all places."
-                )
-            return f"{status_text(self)} {proof}"
-        gain = (
-            f" The objective is the regularised loss, by which the model gained {figure(n.get('regularized_gain'))} "
-            "nats in comparison with the base distribution."
-        )
-        text = certificate_text(self, optimum_text(self, f"all {whole(n.get('features'))} features"))
-        return text if number(n.get("gap")) is None else text + gain
-
-    @property
     def metadata(self) -> Numbers:
         """Entities of rangeModelMetadata that are particular to Maxent."""
         n, option = self.numbers, self.option
@@ -119,14 +86,13 @@ class SpeciesResults(Results):
         if not n.get("software"):  # the settings of another program are not known
             by_number = "by the number of presences, as Java Maxent"
             bias = "; ".join(f"{name}: {text}" for name, text in sampling(self))
-            gap = f"within {n['gap']:.2g} nats of the optimum, proved" if isinstance(n.get("gap"), float) else None
             settings |= {
                 "featureRule": by_number if option("fit.features") == "auto" else None,
                 "regularizationMultiplierSet": option("fit.multiplier") or 1,
                 "convergenceThresholdSet": option("fit.tolerance"),
                 "samplingBiasRule": bias if treated(self) else "none",
                 "clamping": option("predict.extrapolation") == "clamp",
-                "notes": gap,
+                "notes": self.tree("certificate").get("text"),
             }
         maxent = {f"model$algorithm$maxent${name}": value for name, value in settings.items()}
         return {"model$algorithms": f"maxent ({self.program})", "model$speciesCount": 1, **maxent}
@@ -168,9 +134,7 @@ def species_figures(results: Results) -> list[KeyFigure]:
     fitness = _fitness(results, mean if folds else {})
     background = f"{whole(n.get('background_points'))} background points"
     records = KeyFigure("Training records", whole(n.get("training_presences")), background)
-    members = number(n.get("members")) is not None
-    group = number(results.tree("shared").get("gap")) is not None and not members
-    proved = f"{'nats per record of the group' if group else 'nats'}, {n.get('status') or 'status unknown'}"
+    covers, status = results.tree("certificate").get("covers", "model"), n.get("status") or "status unknown"
     gain = f"unregularised {figure(n.get('gain'), 3)}" if number(n.get("gain")) is not None else "nats"
     return [
         records,
@@ -181,7 +145,7 @@ def species_figures(results: Results) -> list[KeyFigure]:
         *fitness[1:],
         KeyFigure("Regularised gain", figure(n.get("regularized_gain"), 3), gain),
         KeyFigure("Features in use", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
-        KeyFigure("Proved gap", figure(n.get("gap"), 2), proved),
+        KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats, of the {covers}, {status}"),
     ]
 
 

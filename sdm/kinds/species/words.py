@@ -4,6 +4,7 @@ from sdm.data.place import Region
 from sdm.kinds.task import ModelResult
 from sdm.kinds.terminal import (
     BLOCKS,
+    CERTIFICATE,
     FACT,
     NEEDS,
     RESULT,
@@ -26,14 +27,12 @@ _CHOSEN = (
     "multiplier {path[%s][multiplier]:.4g}, {path[%s][features]} features, "
     "held-out loss {path[%s][held_out_loss]:.4f} ± {path[%s][standard_error]:.4f}{fitted_%s}"
 )
-_NEAR = "{each}within {gap:.1e} nats of {whose} optimum"
 
 FITTED: Rows = [
     ("model", "{training_presences:,} presences, {background_points:,} background points; "
      "{features_with_weight:,} of {features:,} features ({classes}) have a weight"),
-    ("certificate", f"{{status}}: {_NEAR}, proved, after {{iterations}} rounds"),
+    *CERTIFICATE,
     ("structure", "{families}; {structure[penalties]}"),
-    ("", "the certificate covers {structure[certified_over]}"),
     *TUNED,
     ("path", "{path[fits]} fits from {path[from]:.4g} to {path[to]:g}; {proof}"),
     ("least loss", _CHOSEN % (("best",) * 5)),
@@ -74,11 +73,10 @@ MODEL: Rows = [
     ("species", "{species}"),
     ("fitted by", "sdm {version}, seed {seed}"),
     ("data", "{presences} presences, {points:,} points in the domain"),
-    ("certificate", f"{{status}}: {_NEAR}"),
+    *CERTIFICATE,
     ("gain", "{gain:.4f} (regularised), entropy {entropy:.4f} nats"),
     ("temperature", "{temperature_note}"),
     ("order", "{order:g} ({order_name})"),
-    ("covers", "{structure[certified_over]}"),
     ("penalties", "{structure[penalties]}, complexity by {structure[complexity]}"),
     ("families", "{families_header}"),
 ]
@@ -98,7 +96,7 @@ FOREIGN: Rows = [
     ("scales", "{scales}"),
 ]
 UNKNOWN = {"species": "?", "version": "?", "seed": "?", "presences": "?", "status": None,
-           "gap": float("nan"), "gain": float("nan")}  # fmt: skip
+           "gain": float("nan")}  # fmt: skip
 
 
 def species_result_lines(result: ModelResult) -> list[str]:
@@ -109,7 +107,7 @@ def species_result_lines(result: ModelResult) -> list[str]:
 
 def _result_values(n: Numbers) -> Numbers:
     """Return the numbers of a run, and the texts that the table composes of them."""
-    values = n | _optimum(n) | assessed(n)
+    values = n | assessed(n)
     if "structure" in n:
         families = n["structure"]["families"]
         values["families"] = ", ".join(f"{row['features']} {row['family']}" for row in families) or "no feature"
@@ -124,11 +122,6 @@ def _result_values(n: Numbers) -> Numbers:
         noun = "replicates" if folds["method"] in REPLICATED else "folds"
         values |= {"mean": folds["mean"], "parts": f"{len(folds['rows'])} {noun}"}
     return values
-
-
-def _optimum(n: Numbers) -> Numbers:
-    several = "members" in n
-    return {"each": f"each of {n['members']} models " if several else "", "whose": "its" if several else "the"}
 
 
 def species_evaluation_lines(numbers: Numbers) -> list[str]:
@@ -166,7 +159,7 @@ def _model_values(model: Model) -> Numbers:
     """Return the metadata of a model, and the texts that the table composes of them."""
     meta: Numbers = UNKNOWN | model.meta
     usable = [scale for scale in model.scales if scale != "cumulative" or len(model.cumulative)]
-    values = meta | _optimum(meta) | {"points": model.n_domain, "entropy": model.entropy, "order": model.alpha}
+    values = meta | {"points": model.n_domain, "entropy": model.entropy, "order": model.alpha}
     values |= {"scales": ", ".join(usable), "setting_text": setting_text(meta)}
     values["order_name"] = "Shannon" if model.alpha == 1 else "Tsallis: can be exactly zero"
     if meta.get("structure"):

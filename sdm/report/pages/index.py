@@ -59,7 +59,7 @@ COLUMNS = {
     "kappa": ("Kappa", "fixed", 3),
     "regularized_gain": ("Gain", "fixed", 3),
     "features_with_weight": ("Features", "whole", 0),
-    "gap": ("Proved gap (nats)", "figure", 2),
+    "gap": ("Duality gap (nats)", "figure", 2),
 }
 # Columns whose middle is a main figure, in the words of a sentence.
 MEDIANS = {

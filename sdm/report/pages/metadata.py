@@ -135,7 +135,7 @@ def _model(results: Results) -> list[tuple[str, str]]:
         ("Pre-selection of variables, collinearity", ""),
         ("Model settings", results.algorithm),
         ("Estimates", estimates),
-        ("Convergence", results.certificate),
+        ("Convergence", words.certificate_text(results)),
         ("Model selection", words.selection(results)),
         ("Threshold selection", "" if n.get("software") else chosen),
     ]

@@ -249,25 +249,17 @@ def status_text(results: Results) -> str:
     return f"The fit stopped before it converged (status: {status})."
 
 
-def optimum_text(results: Results, features: str) -> str:
-    """Return over which features the fit is proved; `features` unless the results say otherwise."""
-    return str(results.tree("structure").get("certified_over") or features)
-
-
-def certificate_text(results: Results, features: str) -> str:
-    """Say how near the fit is to the best one over some features."""
-    gap = results.numbers.get("gap")
-    if number(gap) is None:
-        return "The results hold no certificate."
-    within = f"{figure(gap, 2)} {results.objective_unit}"
-    best = "the best value that the objective can have"
-    return f"{status_text(results)} It is proved to be within {within} of {best}, over {features}."
+def certificate_text(results: Results) -> str:
+    """Return what the duality gap of the fit covers, in sentences."""
+    found = results.tree("certificate")
+    texts = [str(found[key]) for key in ("text", "map") if key in found]
+    if not texts:
+        return "The results do not contain a certificate."
+    return " ".join([status_text(results), *(f"{text[0].upper()}{text[1:]}." for text in texts)])
 
 
 def short_certificate(results: Results) -> str:
-    """Say in a line how near the fit is to the best one."""
-    status, gap = results.numbers.get("status"), results.numbers.get("gap")
-    if number(gap) is None:
-        return "The results hold no certificate"
+    """Return the duality gap of the fit in a line."""
+    status, gap = results.numbers.get("status"), number(results.numbers.get("gap"))
     converged = "Converged" if status == "converged" else f"Not converged (status: {status})"
-    return f"{converged}; proved to be within {figure(gap, 2)} {results.objective_unit} of the best possible fit"
+    return "No certificate" if gap is None else f"{converged}; duality gap {figure(gap, 2)} {results.objective_unit}"

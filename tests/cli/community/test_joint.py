@@ -112,7 +112,7 @@ def test_info_says_what_it_is(mapped: Path) -> None:
     assert said.startswith("joint model  2 species: ")
     chosen = json.loads((mapped / "joint.json").read_text())["C"]
     assert f"crf-l2 (C {chosen:g}), graph tree" in said
-    assert "nats per site of the optimum" in said
+    assert "nats per site, over all weights of all species and edges" in said
     assert " ± " in said
     found = model_answer("info", mapped / "joint.npz")
     assert found["kind"] == "community"
@@ -182,7 +182,7 @@ def test_a_posterior_that_repeats_the_prior_is_no_uncertainty(tmp_path: Path) ->
     assert all(not row["sd"] for row in effects if abs(float(row["weight"])) < 0.02 and row["feature"] != "bias")
     said = succeed("info", tmp_path / "laplace" / "joint.npz").output
     assert "laplace (C 0.1, lambda 20)" in said
-    assert "wrong labels per site of the optimum" in said
+    assert "wrong labels per site, over all weights of all species and edges" in said
     said = succeed(*words, "--learner", "m3n", "-o", tmp_path / "m3n").output
     assert "PAC-Bayes    " in said
     assert "estimate" in said
@@ -201,7 +201,7 @@ def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(t
     values = next(line for line in said.splitlines() if "joint log loss (nats per site)" in line).split()[-3:]
     mean = json.loads((tmp_path / "out" / "joint.json").read_text())["test"]["mean"]
     assert values == [f"{mean[name]['log loss']:.4f}" for name in ("joint", "stacked", "glm")]
-    assert "nats per site of the optimum" in said
+    assert "nats per site, over all weights of all species and edges" in said
     tried = rows(tmp_path / "out" / "tuning.csv")
     assert {row["model"] for row in tried} == {"joint", "stacked"}
     assert {row["measure"] for row in tried} == {"log loss per site"}

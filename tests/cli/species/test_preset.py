@@ -25,10 +25,10 @@ def test_the_preset_stands_for_its_options(world, tmp_path: Path) -> None:
     model = next((tmp_path / "preset").rglob("Virt*.npz"))
     succeed("report", model)
     page = next((tmp_path / "preset").rglob("Virt*.html")).read_text()
-    assert "the mean of 6 models" in page
+    assert "Certified members, not their mean: 5 models" in page
     assert "another solver could not" not in page
     said = succeed("info", model).output
-    assert "each of 6 models within" in said
+    assert "shared axes certified for all species together" in said
 
 
 def test_what_is_given_goes_before_the_preset(world, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_pages_say_whose_certificate_it_is_and_the_group_how_it_was_made(batch: 
     assert len(pages) == 2
     for page in pages:
         text = page.read_text()
-        assert "All species of the group were fitted in one piece" in text
+        assert "Certified for all species together" in text
         assert "nats per record of the group" in text
 
 

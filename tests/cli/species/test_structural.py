@@ -51,16 +51,24 @@ def test_everything_is_kept(results: Path) -> None:
     for name in ("effects", "families", "interactions"):
         assert chart_parts(results / "plots" / f"{name}.svg") > 5
     assert picture(results / "plots" / "prices.png").std() > 0
-    assert "as far as their search sees" in structure["certified_over"]
+    assert numbers["certificate"]["covers"] == "features found"
+    assert "only an estimate for all of trees:" in numbers["certificate"]["text"]
     error = structure["search_error"]
     assert 0 < error["worst"] <= error["found"] <= 1
-    assert f"At {error['nodes']} nodes of the trees the search found" in structure["certified_over"]
+    assert f"at {error['nodes']} nodes" in numbers["certificate"]["text"]
     assert numbers["status"] == "converged"
 
 
 def test_info_tells_prices_families_and_what_the_certificate_covers(results: Path) -> None:
     said = succeed("info", next(results.glob("*.npz"))).output
-    for text in ("covers ", "exhaustive search for two splits", "penalties ", "lambda ", "bound ", "families "):
+    for text in (
+        "only an estimate for all of trees:",
+        "if it misses as much everywhere",
+        "penalties ",
+        "lambda ",
+        "bound ",
+        "families ",
+    ):
         assert text in said
     meta = model_answer("info", next(results.glob("*.npz")))["meta"]
     assert meta["structure"]["families"]
@@ -111,8 +119,9 @@ def test_an_exact_search_says_so(own, tmp_path: Path) -> None:
         *("fit", own.records, own.layers, *PRICED, "--families", "exacttrees:2", "--background-points", 300),
         *("--no-curves", "--no-map", *PLAIN, "-o", tmp_path / "out"),
     )
-    structure = json.loads(next((tmp_path / "out").glob("*.json")).read_text())["structure"]
-    assert "every tree of the family" in structure["certified_over"]
+    certificate = json.loads(next((tmp_path / "out").glob("*.json")).read_text())["certificate"]
+    assert certificate["covers"] == "model"
+    assert "every tree of the family" in certificate["text"]
 
 
 TREES = (*PRICED, "--families", "trees:2,mono:2", "--background-points", 1000, "--no-curves", "--no-map", *PLAIN)

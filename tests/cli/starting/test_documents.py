@@ -18,7 +18,7 @@ from sdm.storage.written_files import LISTED
 from sdm_cli.app import whole_app
 from sdm_cli.options import normalize
 from tools import api_reference, option_reference
-from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
+from tools.docs_figures import COPIED, DRAWN, NOTES, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
 
 DOCS = ROOT / "docs"
 FROM_CODE = {
@@ -182,22 +182,45 @@ def test_names_of_other_programs_are_understood() -> None:
             assert normalize(old) == new
 
 
-def test_the_readme_is_short_and_begins_with_a_picture() -> None:
+def test_the_readme_begins_with_a_picture() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 120
-    assert "![" in "".join(lines[:8])
+    assert "![" in "".join(lines[:12])
+
+
+def words_in(text: str) -> int:
+    """The number of words, as `wc -w` counts them."""
+    return len(text.split())
+
+
+@pytest.mark.parametrize(("page", "limit"), [("README.md", 600), ("CONTRIBUTING.md", 700)])
+def test_a_first_page_is_short(page: str, limit: int) -> None:
+    assert words_in((ROOT / page).read_text(encoding="utf-8")) <= limit
+
+
+def test_the_changelog_is_short() -> None:
+    """The first version in a paragraph of each topic, the versions after it in lines: old detail is in git."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    later, _, first = text.partition("\n## 0.1.0")
+    assert 0 < words_in(first) <= 300
+    assert later.count("\n## ") > 1 or words_in(text) <= 400, "until the next version"
+    items = re.findall(r"^- (.+(?:\n  .+)*)", later, re.MULTILINE)
+    assert items
+    assert not [item for item in items if words_in(item) > 15]
 
 
 def test_every_picture_of_the_site_can_be_made_again() -> None:
     """A picture that no command makes shows, one day, a page that no longer looks so."""
-    there = {path.name for path in PICTURES.iterdir() if not path.name.startswith("notebook_")}
+    folders = {DOCS: PICTURES, ROOT / "benchmarks" / "notes": NOTES}
+    there = {each.name for one in folders.values() for each in one.iterdir() if not each.name.startswith("notebook_")}
     assert there == {*COPIED, *DRAWN, *OF_BENCHMARKS, *OF_COMMANDS, *PHOTOGRAPHED}
     for picture, name in OF_BENCHMARKS.items():
         folder = ROOT / "benchmarks" / FOLDERS.get(name, "").rstrip(".")
         sources = (folder / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
         assert picture in sources, f"python -m benchmarks {name}"
+    for pages, pictures in folders.items():
+        text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *pages.rglob("*.md")])
+        assert not [path.name for path in pictures.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
     text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.rglob("*.md")])
-    assert not [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
     for picture in {*COPIED, *DRAWN, *PHOTOGRAPHED}:
         assert re.search(rf"pictures/{picture}", text)
     for picture, page in OF_COMMANDS.items():
@@ -256,15 +279,15 @@ def test_the_site_is_built_without_a_warning(site: Path, tmp_path: Path) -> None
     assert (tmp_path / "site" / "tutorials" / "future.html").is_file()
 
 
+def pages_in(part: object) -> list[str]:
+    """The pages that a part of the navigation names."""
+    if isinstance(part, str):
+        return [part]
+    inner = part.values() if isinstance(part, dict) else part
+    return [name for each in inner for name in pages_in(each)]
+
+
 def test_every_page_is_in_the_navigation_of_the_site(site: Path) -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("!!python/object/apply:pymdownx.slugs.slugify", "")
-    parts = yaml.safe_load(text)["nav"]
-    named = [
-        page
-        for each in parts
-        for value in each.values()
-        for page in ([{"": value}] if isinstance(value, str) else value)
-    ]
-    assert sorted(name for each in named for name in each.values()) == sorted(
-        path.relative_to(site).as_posix() for path in site.rglob("*.md")
-    )
+    named = pages_in(yaml.safe_load(text)["nav"])
+    assert sorted(named) == sorted(path.relative_to(site).as_posix() for path in site.rglob("*.md"))

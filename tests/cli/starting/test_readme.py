@@ -1,95 +1,53 @@
-"""Every command of README does what it says there, in order, on small data of the names that README uses."""
+"""The commands, figures and badges of README: each command is run, each figure is compared with its source."""
 
+import json
 import os
+import re
 import shlex
-import shutil
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from documents.commands import ROOT, blocks, small_pictures
+from documents.commands import ROOT, blocks, page_of, small_pictures
 from terminal import files, succeed
 
 import sdm
 from sdm.simulate.world import simulate
+from tools import front_page
+from tools.docs_figures import DRAWN, PICTURES
+from tools.front_page import PEERS
 
 README = ROOT / "README.md"
-FIRST = "sdm fit records.csv layers/ --categorical landcover"  # what `results` holds for most commands
-READS = {"project": FIRST, "predict": FIRST, "evaluate": FIRST, "status": "sdm fit birds.csv layers/ --model shared"}
-"""Which command made the folder `results` that a command reads."""
-FEWER = {"curve": ("--partitions", "2", "--sizes", "10,20"), "path": ("--points", "200")}
-"""What makes a command quicker, that README leaves as it is."""
-SAID = {
-    "project": "projected/Species.html",
-    "predict": "future.tif",
-    "evaluate": "AUC",
-    "status": "3 of 3 species",
-    "check": "records",
-}
+RESULT = {"check": "0 problems", "project": "first/future/Virtualis_montanus.html"}
+"""A part of the output of a command."""
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that README speaks of."""
+    """A folder with the records and layers that README names."""
     folder = tmp_path_factory.mktemp("readme")
-    simulate(folder, size=32, layers=3, species=3, records=36, sites=60, seed=4, warming=2)
-    os.rename(folder / "occurrences.csv", folder / "birds.csv")
-    birds = pd.read_csv(folder / "birds.csv")
-    one = birds[birds["species"] == birds["species"][0]].assign(species="Species")
-    one.to_csv(folder / "records.csv", index=False)
-    one[::3].to_csv(folder / "survey.csv", index=False)
-    one[:3].assign(species="New species").to_csv(folder / "new.csv", index=False)
-    downloaded = pd.DataFrame(
-        {
-            "gbifID": np.arange(len(one)),
-            "species": one["species"],
-            "decimalLongitude": one["longitude"],
-            "decimalLatitude": one["latitude"],
-            "year": 1990,
-            "coordinateUncertaintyInMeters": 100,
-        }
-    )
-    with zipfile.ZipFile(folder / "gbif.zip", "w") as archive:
-        archive.writestr("occurrence.txt", downloaded.to_csv(index=False, sep="\t"))
-    sites = pd.read_csv(folder / "presence_absence.csv")
-    sites.to_csv(folder / "sites.csv", index=False)
-    plots = sites[sites["species"] == sites["species"][0]].drop(columns="species")
-    plots.assign(habitat=plots.pop("presence").map({0: "heath", 1: "forest"})).to_csv(folder / "plots.csv", index=False)
-    shutil.copytree(folder / "warmer", folder / "future_layers")
-    for name in ("gfdl_ssp126_2050", "gfdl_ssp585_2050"):
-        shutil.copytree(folder / "warmer", folder / "future" / name)
+    simulate(folder, size=32, layers=3, species=1, records=36, sites=0, seed=4)
+    os.rename(folder / "occurrences.csv", folder / "records.csv")
     return folder
-
-
-def make_room(words: list[str], kept: dict[str, Path]) -> None:
-    """Put into `results` what a command reads, and take away what it would write over."""
-    out = Path(words[words.index("-o") + 1]) if "-o" in words else None
-    if words[1] in READS:
-        shutil.rmtree("results", ignore_errors=True)
-        shutil.copytree(next(place for made, place in kept.items() if made.startswith(READS[words[1]])), "results")
-    if out is not None and out.is_dir() and not any(word.startswith(f"{out}/") for word in words):
-        shutil.rmtree(out)
 
 
 @pytest.mark.thorough
 def test_every_command_does_its_work(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    kept: dict[str, Path] = {}
     lines = blocks(README, "sh")
-    assert len(lines) > 20
+    assert len(lines) >= 5
     for line in lines:
         words = shlex.split(line, comments=True)
         assert words[0] == "sdm", line
-        make_room(words, kept)
         before = set(files(place))
-        said = succeed(*small_pictures(words[1:]), *FEWER.get(words[1], ())).output
-        assert SAID.get(words[1], "") in said, line
-        assert words[1] in ("check", "evaluate", "status") or set(files(place)) - before, f"{line} writes something"
-        if line.startswith((FIRST, READS["status"])):
-            kept[line] = Path(shutil.copytree("results", f"kept{len(kept)}"))
-    assert (place / "first" / "results" / "Virtualis_montanus.html").exists(), "as README says"
+        output = succeed(*small_pictures(words[1:])).output
+        assert RESULT.get(words[1], "") in output, line
+        assert words[1] == "check" or set(files(place)) - before, f"{line} writes nothing"
+    reports = ("first/results/Virtualis_montanus.html", "first/future/Virtualis_montanus.html")
+    assert all((place / path).is_file() for path in reports)
+    assert list((place / "results").glob("*.html"))
 
 
 @pytest.mark.thorough
@@ -97,7 +55,70 @@ def test_the_lines_of_python_work(place: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(place)
     rng = np.random.default_rng(1)
     x = np.vstack([rng.normal(1, 1, (30, 2)), rng.normal(size=(100, 2))])
-    known = {"records": "records.csv", "layers": "layers", "X": x, "y": np.repeat([1, 0], [30, 100])}
+    known = {"X": x, "y": np.repeat([1, 0], [30, 100])}
     exec("\n".join(blocks(README, "python")), known)  # noqa: S102  # as a reader would type them
     assert isinstance(known["run"], sdm.api.run.Run)
-    assert known["model"].solution_.gap <= 1e-5
+    assert known["model"].solution_.gap <= 1e-6
+
+
+def peers() -> list[dict[str, Any]]:
+    """The measured run times of this program and of others."""
+    rows: list[dict[str, Any]] = json.loads(PEERS.read_text(encoding="utf-8"))["bradypus"]
+    return rows
+
+
+def test_the_times_of_other_programs_are_the_stored_ones() -> None:
+    """The chart, its alternative text, the reasons and the table have the figures of one file."""
+    text = README.read_text(encoding="utf-8")
+    shown = [row["seconds"] for row in peers() if row["shown"]]
+    assert f"from {min(shown):.1f} seconds" in text
+    assert f"to {max(shown):.1f} seconds" in text
+    times = {(row["program"], row["job"]): f"{row['seconds']:.1f}" for row in peers()}
+    java = times["Java Maxent", "map, importance, report"]
+    whole = times["sdm", "map, curves, importance, report"]
+    row = next(line for line in text.splitlines() if line.startswith("|Bradypus"))
+    assert row.split("|")[2:-1] == [
+        java,
+        times["maxnet", "map only, lqph"],
+        times["elapid", "map only, defaults (10 hinge knots)"],
+        "–",
+        "–",
+        whole,
+    ]
+    assert f"take {whole} s; Java Maxent takes {java} s" in text
+    assert all(f"{row['megabytes']} MB" in text for row in peers() if f"{row['seconds']:.1f}" in (java, whole))
+
+
+def test_the_chart_starts_at_zero_and_shows_every_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(front_page, "save", lambda figure, picture: drawn.append(figure))
+    front_page.peers(tmp_path / "peers.png")
+    (axes,) = drawn[0].axes
+    assert axes.get_xlim()[0] == 0
+    assert [bar.get_width() for bar in axes.patches] == [row["seconds"] for row in peers() if row["shown"]]
+
+
+def test_the_badges_state_what_the_project_states(tmp_path: Path) -> None:
+    """Licence of pyproject.toml, versions of Python and systems of the workflow; the files are up to date."""
+    for name in ("licence", "python", "tests"):
+        picture = tmp_path / f"badge_{name}.svg"
+        DRAWN[picture.name](picture)
+        assert picture.read_bytes() == (PICTURES / picture.name).read_bytes(), "make docs-figures"
+    text = (PICTURES / "badge_python.svg").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f"Python: {' | '.join(re.findall(r'Python :: (3[.][0-9]+)', project))}" in text
+
+
+def test_the_accuracy_is_the_measured_one() -> None:
+    """Mean AUC over the species of the NCEAS benchmark."""
+    table = pd.read_csv(ROOT / "benchmarks" / "results" / "nceas.csv", usecols=["setting", "auc"])
+    means = table.groupby("setting")["auc"].mean()
+    sentence = f"{means['default']:.3f} by default, {means['best_shared']:.3f} with `--preset best`"
+    assert sentence in README.read_text(encoding="utf-8")
+
+
+def test_the_flags_of_maxent_are_counted() -> None:
+    page = page_of("maxent").read_text(encoding="utf-8")
+    flags = re.findall(r"^\| `\w+` \|.*$", page.partition("### What every flag does")[2], re.MULTILINE)
+    unused = [line for line in flags if "accepted" in line]
+    assert f"all {len(flags)} flags of maxent.jar ({len(unused)} have no effect)" in README.read_text(encoding="utf-8")

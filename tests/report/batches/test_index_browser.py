@@ -81,7 +81,7 @@ def head(browser: Browser, title: str) -> str:
 @pytest.mark.thorough
 def test_it_sorts_by_numbers_with_missing_ones_last(page: Browser, batch: Any) -> None:
     rows = batch[1]
-    gap = head(page, "Proved gap (nats)")
+    gap = head(page, "Duality gap (nats)")
     for falling, said in ((True, "descending"), (False, "ascending")):
         page.click(f"{gap} button")
         known = sorted((row for row in rows if "gap" in row), key=lambda row: -row["gap"] if falling else row["gap"])

@@ -1,0 +1,69 @@
+"""Every model contains what its duality gap covers, in the words that the terminal, the page and `--json` print."""
+
+import numpy as np
+import pytest
+
+import sdm
+from sdm.estimators.on_axes import OnAxes
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(4)
+    x = np.vstack([rng.normal(0.6, 0.5, size=(40, 2)), rng.normal(size=(300, 2))])
+    return x, np.repeat([1, 0], [40, 300])
+
+
+def certificate(model, rows):
+    return model.fit(*rows).model_.meta["certificate"]
+
+
+def test_a_model_of_feature_classes_is_certified_over_all_of_them_and_so_is_its_map(rows):
+    model = sdm.Maxent("lqh")
+    found = certificate(model, rows)
+    assert found["covers"] == "model"
+    assert found["text"].endswith(f"over all {model.coef_.size:,} features")
+    assert 0.0 <= found["cloglog"]["mean"] <= found["cloglog"]["largest"] < 0.1
+    assert f"at most {found['cloglog']['largest']:.2g}, on average {found['cloglog']['mean']:.2g}" in found["map"]
+
+
+@pytest.mark.parametrize("changed", [{"entropy": 2.0}, {"temperature": 0.7}])
+def test_no_bound_is_claimed_for_maps_that_it_is_not_proved_for(rows, changed):
+    assert "map" not in certificate(sdm.Maxent("lq", **changed), rows)
+
+
+def test_trees_are_an_estimate_unless_there_are_none(rows):
+    found = certificate(sdm.StructMaxent("l,trees:3", lam=0.01, beta=0.02), rows)
+    assert found["covers"] == "features found"
+    assert "certified" not in found["text"]
+    assert "only an estimate for all of trees:3" in found["text"]
+    assert certificate(sdm.StructMaxent("l,trees:3", lam=np.inf), rows)["covers"] == "model"
+
+
+def test_of_a_committee_the_members_are_certified_and_their_mean_is_not(rows):
+    model = sdm.Committee()
+    found = certificate(model, rows)
+    assert found["covers"] == "members"
+    worst = max(member.solution_.gap for member in model.members_)
+    assert found["text"] == f"certified members, not their mean: 5 models, largest duality gap {worst:.2g} nats"
+    assert "map" not in found
+
+
+def test_species_on_shared_axes_are_certified_together_and_new_ones_on_the_given_axes(rows):
+    x, y = rows
+    species = np.where(y == 0, None, np.where(np.arange(len(y)) % 2, "a", "b"))
+    group = sdm.SharedMaxent("lq", strength=1.0).fit(x, species).model_
+    assert group.meta["certificate"]["covers"] == "group"
+    assert "for all species together" in certificate(OnAxes(group, "a"), rows)["text"]
+    placed = certificate(OnAxes(group), rows)
+    assert placed["covers"] == "model"
+    assert "all slopes along the given axes" in placed["text"]
+
+
+def test_classes_and_communities_are_certified_in_the_unit_of_their_loss(rows):
+    x, y = rows
+    labels = np.where(x[:, 0] + 0.3 * y > 0.5, "wet", "dry")
+    assert "features of every class" in certificate(sdm.ConditionalMaxent("lq", multiplier=1.0), (x, labels))["text"]
+    both = np.column_stack([x[:, 0] > 0.2, x[:, 1] > 0.1]).astype(int)
+    joint = sdm.JointModel(c=1.0, learner="m3n").fit(x, both).model_
+    assert "wrong labels per site, over all weights of all species and edges" in joint.meta["certificate"]["text"]
