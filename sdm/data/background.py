@@ -311,7 +311,7 @@ def background_from_points(
     ledger.check("background")
     kept = points_by_species["background"]
     dropped = ledger.describe("background")
-    notices = (*ledger.notices("background points"), *([f"background points left out: {dropped}"] if dropped else ()))
+    notices = (*ledger.notices("background points"), *([f"background points dropped: {dropped}"] if dropped else ()))
     weighting = Weighting(treatment=None if effort is None else "prior")
     strength = None if effort is None else effort.at(kept.rows, kept.cols)
     area = np.ones(len(kept))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.errors import DuplicateNameError, ModelFileError, RegionError
+from sdm.errors import DuplicateNameError, IncompleteModelError, RegionError
 from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:  # models ask for names alone
@@ -128,7 +128,7 @@ class Region:
                 raise ValueError("a box without an inside")
             return cls((left, bottom, right, top), str(known["crs"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError("the model file lacks the region of the fit: fit the model again") from error
+            raise IncompleteModelError("the model file lacks the region of the fit: fit the model again") from error
 
     @property
     def text(self) -> str:

@@ -114,7 +114,7 @@ def hint(what: str, name: str, numbers: Sequence[float] | np.ndarray) -> str:
 
 def not_a_variable(name: str) -> str:
     """Return the line that says that a column is left out."""
-    return f"column '{name}' only numbers the rows, and is left out: name it with --variables to use it"
+    return f"column '{name}' only numbers the rows and was dropped: use --variables to keep it"
 
 
 def said_variables(names: Sequence[str], categorical: Collection[str] = ()) -> str:

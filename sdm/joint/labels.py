@@ -44,6 +44,8 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
     """
     try:
         values = _by_name(y, names) if hasattr(y, "columns") else np.asarray(y, dtype=float)
+    except LabelError:
+        raise
     except (TypeError, ValueError) as error:
         raise LabelError(f"Y contains a value that is not a number ({error}): expected 1, 0, or missing") from None
     if values.shape != (sites, len(names)):

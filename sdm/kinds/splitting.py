@@ -274,7 +274,7 @@ def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack |
 def _board(stack: Stack | None) -> Numbers:
     """Return the corner and the cells of the layers, for a checkerboard."""
     if stack is None:
-        raise InapplicableError("test.split=checkerboard needs the cells of layers: use --split block")
+        raise InapplicableError("test.split=checkerboard needs layers: use test.split=block")
     cell = abs(stack.transform.a), abs(stack.transform.e)
     left, _, _, top = stack.bounds
     return {"origin": (left, top), "cell": cell}

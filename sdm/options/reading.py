@@ -224,9 +224,7 @@ def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str,
             yield "predict.extrapolation", word
         else:
             other = shortened(source["predict.extrapolation"])
-            problems.append(
-                f"predict.clamp={value} means {word}, got predict.extrapolation={other}: use one of them"
-            )
+            problems.append(f"predict.clamp={value} means {word}, got predict.extrapolation={other}: use one of them")
 
 
 def _settle_points(chosen: dict[str, Any]) -> None:

@@ -109,7 +109,7 @@ class Archive:
             raise
         except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts
             raise ModelFileError(
-                f"{path} is not a readable {self.title} ({type(error).__name__}): copy it again, or fit again"
+                f"{path} is not a readable {self.title}, or is damaged ({type(error).__name__}): copy it, or fit again"
             ) from error
 
     def _read(

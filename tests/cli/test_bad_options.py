@@ -122,7 +122,7 @@ def test_files_in_a_run_file_are_looked_for_beside_it(refused, own) -> None:
     [
         (("--beta", "theorem8"), "is for regularization='smoothed_l1'"),
         (("--add-presences", "none", "--entropy", "1.5"), "is for entropy=1"),
-        (("--response", "presence", "--beta", "theorem8"), "not about classes"),
+        (("--response", "presence", "--beta", "theorem8"), "not to classes"),
         (("--regularization", "lp", "--solver", "summet"), "not a sum over single weights: use solver='newton'"),
         (("--response", "presence", "--regularization", "mahalanobis"), "that penalty is for species"),
     ],

@@ -235,7 +235,7 @@ def test_check_lists_all_problems_at_once(own, tmp_path: Path) -> None:
     assert result.exit_code == 1
     problems = [line for line in result.stdout.splitlines() if line.startswith("problem")]
     for part in (
-        *("has files in it already", "scenario warmer: layer 'elevation'", "far: none of 2 records can be used"),
+        *("contains files already", "scenario warmer: layer 'elevation'", "far: none of 2 records can be used"),
         *("species 'unknown'", "empty: none of 1 records", "none.gpkg' does not exist", "none.csv' does not exist"),
     ):
         assert sum(part in line for line in problems) == 1, (part, problems)

@@ -67,7 +67,7 @@ def test_predict_writes_one_map_per_species_under_names_that_differ(
 
 def test_maps_are_not_overwritten_unasked_and_need_a_folder(file: Path, world, tmp_path: Path) -> None:
     succeed("predict", file, world.layers, "-o", tmp_path / "maps")
-    assert "has files in it already" in fail("predict", file, world.layers, "-o", tmp_path / "maps")
+    assert "contains files already" in fail("predict", file, world.layers, "-o", tmp_path / "maps")
     succeed("predict", file, world.layers, "-o", tmp_path / "maps", "--overwrite")
     said = fail("predict", file, world.layers, "-o", tmp_path / "maps.tif", code=2)
     assert "one per species" in said

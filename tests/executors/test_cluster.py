@@ -300,7 +300,7 @@ def test_an_address_where_no_scheduler_answers_is_a_sentence(who: str, monkeypat
             server.close()
         elif who == "web server":
             threading.Thread(target=answer, daemon=True).start()
-        said = f"^no Dask scheduler answers at {address}: see whether it runs, and whether this is its address$"
+        said = f"^no Dask scheduler answers at {address}: check that it runs, and its address$"
         with pytest.raises(ClusterError, match=said), workers(on_cluster(address)):
             pass
         if who != "nobody":
@@ -317,8 +317,8 @@ def test_an_address_where_no_scheduler_answers_is_a_sentence(who: str, monkeypat
             ClusterError,
             "^scheduler file .*none.json does not exist: start a scheduler with 'dask",
         ),
-        ("empty.json", ClusterError, "empty.json is not a scheduler file of Dask, or is not complete$"),
-        ("other.json", ClusterError, "other.json is not a scheduler file of Dask, or is not complete$"),
+        ("empty.json", ClusterError, "empty.json is not a scheduler file of Dask, or is incomplete$"),
+        ("other.json", ClusterError, "other.json is not a scheduler file of Dask, or is incomplete$"),
     ],
 )
 def test_what_is_no_cluster_is_a_sentence(tmp_path: Path, text: str, kind: type, sentence: str) -> None:

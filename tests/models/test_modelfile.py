@@ -226,13 +226,13 @@ def npy(array, **options):
 
 
 def test_an_edited_header_is_noticed(content, tmp_path):
-    refused(rewrite(content, tmp_path / "g.npz", header={"prevalence": 0.9}), "changed after it was written")
+    refused(rewrite(content, tmp_path / "g.npz", header={"prevalence": 0.9}), "modified after it was written")
 
 
 def test_edited_weights_are_noticed(content, tmp_path):
     with np.load(io.BytesIO(content)) as arrays:
         weight = arrays["terms_weight"] * 2
-    refused(rewrite(content, tmp_path / "h.npz", {"terms_weight.npy": npy(weight)}), "changed after it was written")
+    refused(rewrite(content, tmp_path / "h.npz", {"terms_weight.npy": npy(weight)}), "modified after it was written")
 
 
 def test_a_newer_version_says_to_update(content, tmp_path):

@@ -41,7 +41,7 @@ def test_before_the_first_species_is_finished() -> None:
     lines = status_lines(0, {}, [("Abies alba", 70.0)], 20, [], False, 70.0)
     assert lines[0] == "done         0 of 20 species (0 %)"
     assert "running      1, with 1 process" in lines
-    assert lines[-1] == "time         70 s so far; the time left is known when the first species is finished"
+    assert lines[-1] == "time         70 s so far; the remaining time is estimated when the first species is finished"
 
 
 def test_a_batch_that_is_over() -> None:
@@ -55,7 +55,7 @@ def test_a_batch_that_was_interrupted_says_how_to_go_on() -> None:
     assert lines[0] == "done         999 of 1,001 species (99.8 %)"
     assert "waiting      2" in lines, "what was running when it ended is not running any more"
     assert not [line for line in lines if line.startswith("running")]
-    assert lines[-1] == "time         interrupted after 2 h 0 min: go on with --resume"
+    assert lines[-1] == "time         interrupted after 2 h 0 min: continue with --resume"
 
 
 def test_all_but_one_is_not_all() -> None:

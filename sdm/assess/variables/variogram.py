@@ -116,7 +116,7 @@ def measure_autocorrelation(
     places = np.unique(lonlat, axis=0)
     if len(places) < LEAST:
         raise TooFewError(
-            f"{len(places)} places of {noun} are too few to estimate autocorrelation, expected {LEAST}: {SIDE}"
+            f"{len(places)} places of {noun} are too few to estimate autocorrelation, expected {LEAST} or more: {SIDE}"
         )
     most = int((1 + np.sqrt(1 + 8 * PAIRS)) / 2)
     if len(lonlat) > most:

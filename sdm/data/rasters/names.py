@@ -206,7 +206,7 @@ def match_names(
     """
     search = NameMatch(wanted, known, what, error)
     earlier = formerly or {}
-    search.pair(lambda name: (earlier.get(name, name),), "an earlier version named them after their files")
+    search.pair(lambda name: (earlier.get(name, name),), "an earlier version named layers after files")
     search.pair(spelling_key, "names differ in case, zero padding or separators")
     search.pair(variable_key, f"names differ in what goes with a variable ({_ADDED})")
     if search.missing:

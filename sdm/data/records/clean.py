@@ -36,11 +36,11 @@ from sdm.errors import OptionError, UnusableRecordsError
 
 _WORDS = {
     UNREADABLE: "that cannot be read",
-    FILTERED: "left out by filters",
+    FILTERED: "dropped by filters",
     "no_coordinates": "without coordinates",
     "zero_coordinates": "at (0, 0)",
     "impossible": "with a latitude beyond ±90° or a longitude beyond ±360°",
-    "swapped": "with longitude and latitude swapped, it seems",
+    "swapped": "with longitude and latitude probably swapped",
     "outside_extent": "outside the extent of the layers",
     "equal_coordinates": "with longitude equal to latitude",
     "whole_degrees": "at whole degrees",
@@ -50,7 +50,7 @@ _WORDS = {
     "nodata": "on nodata",
     "no_effort": "where the sampling effort is zero or missing",
     "duplicates": "in a cell that had one already",
-    "thinned": "left out by thinning",
+    "thinned": "dropped by thinning",
 }
 REASONS = ("kept", *list(_WORDS)[2:])  # the outcome of cleaning a record, by code; but for the first, why it is dropped
 (KEPT, NO_COORDINATES, ZERO, IMPOSSIBLE, SWAPPED, OUTSIDE, EQUAL, WHOLE, REPEATED, OUTSIDE_AREA, IN_SEA, NODATA,
@@ -84,8 +84,8 @@ class Located:
     def tell_turned(self, what: str = "records") -> list[str]:
         """Return a line about longitudes that were brought to the convention of the layers; none if none was."""
         left, _, right, _ = self.stack.bounds
-        layers, count = f"those of the layers ({left:g} … {right:g}°)", int(np.count_nonzero(self.turned))
-        return [f"the longitudes of {count:,} {what} brought to {layers} by 360°"] if count else []
+        layers, count = f"the longitudes of the layers ({left:g} … {right:g}°)", int(np.count_nonzero(self.turned))
+        return [f"the longitudes of {count:,} {what} were shifted by 360° to {layers}"] if count else []
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from sdm.storage.reading import refuse_special
 # them are read those that the user names.
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
-_LEFT_OUT = re.compile(r"[1-9][\d,]* rows? .*left out")
+_DROPPED = re.compile(r"[1-9][\d,]* rows? .*dropped")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Occurrences:
         return [
             note if note.startswith("layer '") else f"{name}: {note}"
             for note in self.notes
-            if note.startswith("layer '") or _LEFT_OUT.match(note)
+            if note.startswith("layer '") or _DROPPED.match(note)
         ]
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
@@ -112,7 +112,7 @@ class Occurrences:
             return self
         table = self.lines().loc[drop].assign(kind=FILTERED, reason=reason)
         left = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
-        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{row_count(count)} {reason} left out"))
+        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{row_count(count)} {reason} dropped"))
 
     def take(self, which: np.ndarray) -> Occurrences:
         """Return some of the records, by index or by a boolean array."""

@@ -21,7 +21,7 @@ from sdm.errors import OptionError
 FLAGS = {
     "zero": "at (0, 0)",
     "impossible": "with a latitude beyond ±90° or a longitude beyond ±360°",
-    "swapped": "with longitude and latitude swapped, it seems",
+    "swapped": "with longitude and latitude probably swapped",
     "equal": "with longitude equal to latitude",
     "whole": "at whole degrees",
     "repeated": "at one point of many species",

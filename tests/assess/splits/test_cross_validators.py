@@ -137,7 +137,7 @@ def test_nested_cross_validation(table):
 
 def test_mistakes_are_explained(table):
     frame, y = table
-    with pytest.raises(OptionError, match="coordinates is not given"):
+    with pytest.raises(OptionError, match="coordinates are missing"):
         next(SpatialBlocks(20).split(frame, y))
     with pytest.raises(OptionError, match="no column 'lon'"):
         next(SpatialBlocks(20, coordinates=("lon", "lat")).split(frame, y))

@@ -230,7 +230,7 @@ def test_variables_can_be_columns(run: Path, world, fresh: Path, tmp_path: Path)
     body[1][1] = ""
     found = model_answer(*words, write_table(tmp_path / "holes.csv", list(rows(table)[0]), body))
     assert found["sites"] == 78
-    assert "2 rows without a class, or a value of every variable, left out" in found["notices"]
+    assert "2 rows without a class, or a value of every variable, dropped" in found["notices"]
 
 
 def test_it_is_said_in_words(run: Path, world, fresh: Path) -> None:
@@ -259,7 +259,7 @@ def test_proportions(world, tmp_path: Path) -> None:
     assert found["log_loss"] == pytest.approx(stored["training"]["log_loss"], rel=1e-12)
     assert found == model_answer(*words, table, "--proportions", "meadow,bare,forest")
     holes = write_table(tmp_path / "holes.csv", head, [(*body[0][:2], "", 1, 2), *body[1:]])
-    assert "1 sites with a missing proportion left out" in model_answer(*words, holes)["notices"]
+    assert "1 sites with a missing proportion dropped" in model_answer(*words, holes)["notices"]
     wrong = write_table(tmp_path / "wrong.csv", head, [(*body[0][:2], "", 1, 2), *body[1:5], (*body[5][:2], -1, 1, 2)])
     assert "the first is row 7: expected numbers of at least 0" in fail(*words, wrong)
     said = fail(*words, table, "--proportions", "bare,forest", code=2)
@@ -298,8 +298,8 @@ def test_points_of_use_and_others(run: Path, world, fresh: Path, tmp_path: Path)
     assert found["sites"] == len(some)
     assert found["auc"]["bare"] is None
     assert any("no point of class 'bare'" in note for note in found["notices"])
-    assert any("points left out: 1 outside the extent" in note for note in found["notices"])
-    assert any("1 row without a class left out" in note for note in found["notices"])
+    assert any("points dropped: 1 outside the extent" in note for note in found["notices"])
+    assert any("1 row without a class dropped" in note for note in found["notices"])
     far = write_points(tmp_path / "c.csv", [(170.0, 0.0, "forest")])
     assert "none of 1 records can be used" in fail(*words, far)
 

@@ -211,7 +211,7 @@ def test_plots_in_one_cell_all_count(world, tmp_path):
     assert any("120 points, 120 used in 60 cells: every visit counts" in note for note in found["notices"])
     found = model_answer(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
     assert found["sites"] == 60
-    assert any("left out: 60 in a cell that had one already" in note for note in found["notices"])
+    assert any("dropped: 60 in a cell that had one already" in note for note in found["notices"])
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_missing_labels_are_left_out_and_said(world, plots, tmp_path):
     table = spoilt(tmp_path, plots, lambda body: [[*row[:2], "" if k < 4 else row[2]] for k, row in enumerate(body)])
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
     found = model_answer(*words, *FIXED, *PLAIN, "-o", tmp_path / "out")
-    assert any("4 rows without a class left out" in note for note in found["notices"])
+    assert any("4 rows without a class dropped" in note for note in found["notices"])
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_missing_labels_are_left_out_and_said(world, plots, tmp_path):
     [
         ((), 2, "one --class-column, or the --proportions"),
         (("--class-column", "nothing"), 2, "no column 'nothing'"),
-        (("--class-column", "habitat", "--classes", "none.tif"), 2, "not both"),
+        (("--class-column", "habitat", "--classes", "none.tif"), 2, "exclude"),
         (("--class-column", "habitat", "--entropy", 3), 2, "entropy"),
         (("--class-column", "habitat", "--features", "trees"), 2, "features"),
     ],

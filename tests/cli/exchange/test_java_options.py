@@ -51,7 +51,7 @@ def test_one_table_of_many_runs(folder):
     table = write_table(folder / "swd.csv", ["species", "longitude", "latitude", "a", "b"], body)
     ways = ("--fc", "l", "--no-curves", "--no-report", "--append-results", folder / "all.csv", "--overwrite")
     said = succeed("fit", table, *ways, "-o", folder / "swd").output
-    assert "2 rows without a value for every variable left out" in said
+    assert "2 rows without a value for every variable dropped" in said
     said = succeed("fit", table, *ways, "--partial", "-o", folder / "swd").output
     assert "2 presences lack 2 values" in said
     assert [(row["Species"], row["#Training samples"]) for row in rows(folder / "all.csv")] == [

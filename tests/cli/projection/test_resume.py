@@ -195,7 +195,7 @@ def test_a_folder_with_results_is_refused_or_replaced(words: tuple[Any, ...], wh
     text = fail(*project(*words, "-o", out))
     assert "--resume" in text
     assert "--overwrite" in text
-    assert "give one of them" in fail(*project(*words, "-o", out, "--resume", "--overwrite"), code=2)
+    assert "use one of them" in fail(*project(*words, "-o", out, "--resume", "--overwrite"), code=2)
     assert bytes_of(out) == before
     fewer = [str(word).replace("{ssp}", "ssp126") for word in words[:-1]] + ["period"]
     assert sdm(*project(*fewer, "-o", out, "--overwrite")).exit_code == 0

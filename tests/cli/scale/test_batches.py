@@ -62,7 +62,7 @@ def test_a_folder_with_a_part_suggests_to_resume(flora: Flora, out: Path) -> Non
     assert "9 of 12 species are finished" in said
     assert "--resume" in said
     assert "--overwrite" in said
-    assert "give one of them" in fail(*flora.words(out, "--resume", "--overwrite"), code=2)
+    assert "use one of them" in fail(*flora.words(out, "--resume", "--overwrite"), code=2)
 
 
 def test_nothing_to_go_on_with_is_said(flora: Flora, tmp_path: Path) -> None:

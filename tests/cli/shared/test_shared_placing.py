@@ -59,7 +59,7 @@ def test_several_species_are_placed_and_one_fails_alone(group: Group, rare: Path
 @pytest.mark.parametrize(
     ("more", "said", "code"),
     [
-        (("--spatial",), "no features of place: leave out --spatial", 2),
+        (("--spatial",), "no spatial features: remove --spatial", 2),
         (("--strength", 2), "fit.strength is that of the group", 2),
         (("--own", 1), "fit.own is that of the group", 2),
         (("--features", "h"), "fit.features is that of the group", 2),

@@ -122,4 +122,4 @@ def test_scenarios_are_those_of_species_and_not_of_their_group(out: Path, world,
     assert not any(name.startswith("group") for name in maps)
     for place in (out / "group", out / "group" / "group.npz"):
         words = ("project", place, "--scenarios", world.folder / "warmer", "-o", tmp_path / "no")
-        assert "species are projected one by one" in fail(*words, code=2)
+        assert "axes of a group, which are not projected" in fail(*words, code=2)

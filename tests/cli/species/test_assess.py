@@ -296,10 +296,10 @@ def test_importance_can_be_left_out(world, tmp_path: Path) -> None:
         (("--radius", 10), "add --split buffer"),
         (("--split", "own"), "--fold-column"),
         (("--fold-column", "side"), "add --split own"),
-        (("--folds", 3, "--replicates", 3), "give one of them"),
-        (("--split", "equal-blocks", "--folds", 3), "makes folds of its own number"),
+        (("--folds", 3, "--replicates", 3), "use one of them"),
+        (("--split", "equal-blocks", "--folds", 3), "sets the number of folds"),
         (("--replicatetype", "bootstrap"), "add --replicates"),
-        (("--replicatetype", "bootstrap", "--replicates", 3, "--split", "environment"), "give one of them"),
+        (("--replicatetype", "bootstrap", "--replicates", 3, "--split", "environment"), "use one of them"),
         (("--folds", 3, "--validation-background", "partition"), "random folds do not divide the background"),
         (("--null-models", 10), "add --folds"),
         (("--null-models", 1, "--folds", 3), "expected 2 or more"),
@@ -322,8 +322,8 @@ def test_maps_over_replicates_need_replicates_and_a_map(world, tmp_path: Path) -
 
 def test_folds_that_the_records_do_not_give(world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *BARE, *POINTS, "-o", tmp_path / "out")
-    assert "make size smaller" in fail(*words, "--split", "block", "--block-size", 5000)
-    assert "make radius smaller" in fail(*words, "--split", "buffer", "--radius", 5000)
+    assert "use a smaller size" in fail(*words, "--split", "block", "--block-size", 5000)
+    assert "use a smaller radius" in fail(*words, "--split", "buffer", "--radius", 5000)
     assert "too few for 100 folds" in fail(*words, "--split", "environment", "--folds", 100)
 
 

@@ -40,7 +40,7 @@ def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, t
     assert {name for name, row in table.items() if row["kept"] == "False"} == set(gone)
     assert table["landcover"]["reason"] == "categories take no part"
     assert table["flat"]["reason"] == "one value"
-    assert any(f"{len(gone)} of 8 variables left out, over 600 background points" in note for note in answer["notes"])
+    assert any(f"{len(gone)} of 8 variables dropped, over 600 background points" in note for note in answer["notes"])
     assert any("1 variables have one value" in note and "flat" in note for note in answer["notes"])
     assert read(out / f"{answer['name'].replace(' ', '_')}.tif").count() > 0
     assert picture(out / "plots" / "correlation.png").std() > 0
@@ -54,7 +54,7 @@ def test_the_run_file_repeats_it_and_the_model_predicts_from_the_layers_that_it_
     answer = model_answer(*words, *PLAIN, "-o", tmp_path / "one")
     gone = [row["by"] for row in answer["variable_selection"]["dropped"]]
     rest = 8 - gone.count("correlation")  # from which the second rule starts
-    assert any(f"left out of {rest}," in note or f"of {rest} variables left out" in note for note in answer["notes"])
+    assert any(f"dropped of {rest}," in note or f"of {rest} variables dropped" in note for note in answer["notes"])
     assert yaml.safe_load((tmp_path / "one" / "run.yaml").read_text())["layers"]["drop_correlated"] == 0.7
     succeed("fit", tmp_path / "one" / "run.yaml", "-o", tmp_path / "two")
     (first,), (second,) = ((tmp_path / name).glob("*.npz") for name in ("one", "two"))
