@@ -1,4 +1,4 @@
-"""The commands of `sdm`. Only the standard library and typer are imported here; a command when it is called."""
+"""The commands of `sdm`. Only the standard library and typer are imported here; commands are imported when called."""
 
 import signal
 import sys
@@ -16,16 +16,16 @@ from sdm_cli.plain import plain
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Model": {
-        "fit": ("runs", "Fit a model: map, response curves, measures, model file."),
-        "tune": ("runs", "Choose settings by cross-validation, then fit the chosen one."),
-        "path": ("runs", "Follow a model over all penalties or tolerances."),
+        "fit": ("runs", "Fit a model: map, response curves, accuracy, model file."),
+        "tune": ("runs", "Choose settings by cross-validation, and fit the best."),
+        "path": ("runs", "Fit a path over the multiplier, or over strata."),
         "classify": ("runs", "Model classes, such as habitats, from labelled sites."),
-        "joint": ("runs", "Model several species at the same sites together."),
-        "curve": ("runs", "Draw learning curves, or sensitivity to the penalty."),
+        "joint": ("runs", "Fit a joint model of several species."),
+        "curve": ("runs", "Draw learning curves, or the sensitivity to the penalty."),
     },
     "Prepare": {
         "check": ("runs", "List the problems of a run before fitting."),
-        "variables": ("runs", "Correlate the variables, and suggest which to keep."),
+        "variables": ("runs", "Compute correlations, and suggest variables to keep."),
         "example": ("starting", "Copy sample data and a run file to a folder."),
         "init": ("starting", "Write a commented run file with every option."),
         "simulate": ("starting", "Simulate a landscape and a species with a known niche."),
@@ -33,10 +33,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Project and test": {
         "project": ("applying", "Project models to other climates, times and places."),
         "predict": ("applying", "Map a model on other layers."),
-        "evaluate": ("applying", "Measure a model on independent records."),
+        "evaluate": ("applying", "Measure the accuracy of a model on independent records."),
     },
     "Results": {
-        "report": ("stored", "Make the HTML report again from stored results."),
+        "report": ("stored", "Write the HTML report again from stored results."),
         "status": ("stored", "Show the progress of a run over several species."),
         "info": ("stored", "Show the contents of a model file."),
     },
@@ -46,7 +46,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "schema": ("starting", "Print the JSON Schema of run files or answers."),
     },
     "Help": {
-        "help": ("starting", "Show a page of the documentation."),
+        "help": ("starting", "Show a page, an option or a term."),
         "cite": ("starting", "Print how to cite sdm."),
         "version": ("starting", "Print the version."),
     },
@@ -94,21 +94,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
-    help="""Species distribution models by maximum entropy, each with a proof of how near it is to the optimum.
+    help="""Fit, test and map species distribution models by maximum entropy.
 
-    Start with:  sdm fit records.csv layers/ -o results
+    Examples:
 
-    Without data of your own:  sdm example, then  sdm fit run.yaml
-
-    How to do something, page by page:  sdm help
-
-    Before a long run:  sdm check records.csv layers/
-
-    Which variables to keep:  sdm variables records.csv layers/
-
-    How far a run over many species is:  sdm status results/
-
-    Other climates and places:  sdm project results/ --scenarios 'future/{gcm}_{ssp}/' --reference layers/ -o out
+      sdm example
+      sdm fit run.yaml
+      sdm fit occurrences.csv layers/ --categorical landcover -o species
     """,
 )
 

@@ -1,7 +1,6 @@
-"""Command-line options made from the options of a run: one definition, in `sdm.options.definitions`."""
+"""Command-line options, made from the options of a run in `sdm.options.definitions`."""
 
 import inspect
-import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from sdm.options.applies import STUDIES, applies, refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
+from sdm_cli.help_text import COMMON
 
 PANELS = {
     "occurrences": "Occurrences",
@@ -34,42 +34,35 @@ PANELS = {
     "": "General",
 }
 USED_MOST = (
-    "occurrences.species", "layers.categorical", "background.bias", "fit.features", "fit.multiplier",
-    "test.folds", "test.split", "predict.threshold", "project.scenarios", "output.folder", "output.overwrite",
-    "processes",
+    "occurrences.species", "layers.categorical", "background.kind", "background.area", "background.bias", "preset",
+    "fit.features", "fit.multiplier", "test.percent", "test.folds", "test.split", "test.block_size",
+    "predict.threshold", "output.folder", "seed",
 )  # fmt: skip
-"""Options that the short help of a command shows, where they apply, besides those of its own section."""
-
-COMPLETING = "_SDM_COMPLETE" in os.environ
-"""Whether a shell asks how a word can be completed: it is offered every option, also those that `--help` leaves out."""
+"""Options in the short help of every command that they apply to, in addition to the section of the command."""
 
 OF_ONE = (*STUDIES, "classes", "joint")  # sections of one command, or one kind of model
 OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
 Given = dict[str, Any]
-"""The options of a run that were typed, by their dotted names."""
+"""The options of a run that the user typed, by their dotted names."""
 
 Inputs = Annotated[
     list[str] | None,
-    typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
+    typer.Argument(help="Occurrence records and layers, or a run file.", metavar=INPUTS),
 ]
 
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 _message = partial(typer.Option, rich_help_panel="Messages")
-_COMMON: dict[str, object] = {
-    "quiet": Annotated[bool, _message("--quiet", "-q", help="Print warnings and errors only.")],
-    "verbose": Annotated[bool, _message("--verbose", "-v", help="Print more.")],
-    "as_json": Annotated[bool, _message("--json", help="Print one machine-readable result on stdout.")],
+_MESSAGES: dict[str, object] = {
+    "quiet": Annotated[bool, _message("--quiet", "-q", help="Print only warnings and errors.")],
+    "verbose": Annotated[bool, _message("--verbose", "-v", help="Print more information.")],
+    "as_json": Annotated[bool, _message("--json", help="Print the result as JSON on standard output.")],
     "debug": Annotated[bool, _message("--debug", help="Show the traceback of an error.")],
     "log_file": Annotated[
         Path | None,
-        _message(
-            "--log-file",
-            help="Append the messages of -v and the progress to this file, with the time of every line.",
-            metavar="FILE",
-        ),
+        _message("--log-file", help="Append messages and progress to this file, with times.", metavar="FILE"),
     ],
 }
 BRIEF = ("as_json", "debug")  # of a command that prints little
@@ -77,42 +70,32 @@ BRIEF = ("as_json", "debug")  # of a command that prints little
 
 def with_console(
     function: Callable[..., None],
-    common: Collection[str] = tuple(_COMMON),
+    common: Collection[str] = tuple(_MESSAGES),
     name: str | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Callable[..., None]:
-    """Give a command a console (it is called as `function(console, **own)`), and after its own options those of it.
-    `settings` say how its words are read."""
+    """Return a command that calls `function(console, **values)`, with the `common` options after its other options.
+
+    `settings` are those of its context.
+    """
     own = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    parameters += [_keyword(key, _COMMON[key], None if key == "log_file" else False) for key in common]
+    parameters += [_keyword(key, _MESSAGES[key], None if key == "log_file" else False) for key in common]
 
     def command(**values: Any) -> None:
         console = Console(name or function.__name__, **{key: values.pop(key) for key in common})
         with console.guard():
             function(console, **values)
 
-    command.settings = settings or {}  # type: ignore[attr-defined]
+    command.settings = {"help_option_names": ["-h", "--help"]} | (settings or {})  # type: ignore[attr-defined]
     return _signed(command, function, parameters)
 
 
-def help_all(more: Collection[str]) -> inspect.Parameter:
-    """Make the option `--help-all` of a command: it shows the parameters of these names too."""
-
-    def show(context: typer.Context, wanted: bool) -> None:
-        if not wanted:
-            return
-        others: list[Any] = [parameter for parameter in context.command.params if parameter.name in more]
-        for parameter in others:
-            parameter.hidden = False
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        context.obj = {}  # no short help
         typer.echo(context.get_help())
-        for parameter in others:
-            parameter.hidden = True
         raise typer.Exit
-
-    text = f"Show all options: {len(more)} more."
-    option = typer.Option("--help-all", help=text, is_eager=True, callback=show, show_default=False)
-    return _keyword("help_all", Annotated[bool, option], False)
 
 
 def with_run_options(
@@ -124,12 +107,11 @@ def with_run_options(
     short: str | None = None,
     needs: str = "occurrence records and layers, or a run file",
 ) -> Callable[..., None]:
-    """Give a command a console, and every option of a run (or `only` some), after its own parameters.
+    """Return a command with the options of a run (all, or `only` some) after its other parameters.
 
-    The function is called as `function(console, given, **own)`: `given` holds the options that were typed. The help of
-    the command shows the options that apply to its `kinds` of models; sections that belong to one command are shown
-    only if they are among its `sections`. Its short help has those that are used most, and the section `short`. A
-    command without a single word says what it `needs`.
+    It calls `function(console, given, **own)`, where `given` are the options that the user typed. Its help has the
+    options that apply to its `kinds` of models; a section of one command is included if it is in `sections`. Its short
+    help has the options used most, and the section `short`. Without any word, its error states what it `needs`.
     """
     chosen = [leaf for leaf in leaves() if only is None or leaf.dotted in only]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in chosen}
@@ -137,9 +119,12 @@ def with_run_options(
     foreign = {key for key, leaf in options.items() if _hidden(leaf, sections, kinds)}
     brief = {key for key, leaf in options.items() if leaf.dotted in USED_MOST or leaf.section == short}
     more = options.keys() - foreign - brief
-    parameters += [help_all(more)]
-    hidden = foreign if COMPLETING else foreign | more
-    parameters += [_parameter(key, leaf, hidden=key in hidden) for key, leaf in options.items()]
+    others = COMMON if short else "Options"
+    panels = {key: PANELS[short] if short and options[key].section == short else others for key in brief}
+    parameters += [_parameter(key, leaf, hidden=key in foreign) for key, leaf in options.items()]
+    text = f"Show all options in full, {len(more)} more."
+    shown = typer.Option("--help-all", help=text, is_eager=True, callback=_show_all, show_default=False)
+    parameters += [_keyword("help_all", Annotated[bool, shown], False)]
 
     def command(console: Console, **values: Any) -> None:
         del values["help_all"]
@@ -147,13 +132,13 @@ def with_run_options(
         given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
         console.reworded = partial(as_typed, leaves=_typed(chosen, given, values))
         if not given and not any(values.values()):
-            raise OptionError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
+            raise MissingInputError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
         if console.command != "check":  # which may be asked about any command
             words = [f"--{leaf.shown.replace('_', '-')}" for leaf in chosen if leaf.dotted in given]
             refuse_other_studies(words, sections, f"sdm {console.command}")
         function(console, given, **values)
 
-    settings = {"token_normalize_func": normalize}
+    settings = {"token_normalize_func": normalize, "obj": {"short": dict.fromkeys(more) | panels}}
     return with_console(_signed(command, function, parameters), name=name, settings=settings)
 
 
@@ -192,7 +177,7 @@ _OPTION = re.compile(
 def _signed(
     command: Callable[..., None], function: Callable[..., None], parameters: list[inspect.Parameter]
 ) -> Callable[..., None]:
-    """Let a command look as the function that it is made of, with other parameters."""
+    """Return a command with the name and docstring of a function, and other parameters."""
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -200,14 +185,14 @@ def _signed(
 
 
 def _first_example(function: Callable[..., None]) -> str:
-    """Return what to type, from the help of a command."""
-    found = re.search(r"\bsdm [a-z]+ .*?(?=[`\n]|   )", f"{function.__doc__}\n")
+    """Return the first example in the help of a command."""
+    found = re.search(r"\bsdm [a-z]+ .*", function.__doc__ or "")
     example = f"type, for example: {found[0]} " if found else ""
     return f"{example}(data to try it on: sdm example)"
 
 
 def _hidden(leaf: Leaf, sections: Collection[str], kinds: Collection[str]) -> bool:
-    """Whether an option is not in the help of a command."""
+    """Return whether an option is absent from the help of a command."""
     if leaf.dotted in OF_PROJECT:
         return "project" not in sections
     if leaf.section in OF_ONE:
@@ -216,7 +201,7 @@ def _hidden(leaf: Leaf, sections: Collection[str], kinds: Collection[str]) -> bo
 
 
 def normalize(token: str) -> str:
-    """Bring any spelling of an option to the one shown: --fit.multiplier, --betamultiplier, --rm to --multiplier."""
+    """Return the spelling that is shown for any spelling: --multiplier for --fit.multiplier or --betamultiplier."""
     word = token.replace("-", "_")
     if word.startswith("no_") and word[3:] in _SHOWN:
         return f"no-{_SHOWN[word[3:]]}"
@@ -224,34 +209,58 @@ def normalize(token: str) -> str:
 
 
 _SHOWN: dict[str, str] = {word: leaf.shown.replace("_", "-") for leaf in leaves() for word in leaf.spellings}
-_KINDS = {int: "N", float: "X", str: "TEXT", list: "TEXT", dict: "NAME=VALUE"}
+_KINDS = {int: "N", float: "NUMBER", str: "TEXT", dict: "NAME=VALUE"}
+_VALUES = {
+    "output.folder": "FOLDER", "layers.files": "FILE", "project.reference": "FILE", "project.models": "FILE",
+    "project.scenarios": "PATTERN", "background.area": "FILE|buffer|hull", "background.bias": "FILE|target-group",
+    "occurrences.species": "NAME", "occurrences.layer": "NAME", "occurrences.crs": "CRS", "layers.align": "LAYER",
+    "occurrences.max_uncertainty": "LENGTH", "occurrences.years": "YEARS", "occurrences.where": "CONDITION",
+    "occurrences.record_weights": "COLUMN", "occurrences.response": "COLUMN", "joint.random_effect": "COLUMN",
+    "joint.graph": "tree|chain|none|FILE", "path.strata": "LAYER|grid:LENGTH", "fit.axes": "FILE",
+    "fit.features": "CLASSES", "fit.families": "FAMILIES", "layers.rename": "OLD=NEW", "output.figure_width": "LENGTH",
+    "cluster.address": "ADDRESS|slurm", "layers.bounds": "auto|X1,Y1,X2,Y2", "output.surfaces": "NAME:NAME,…",
+}  # fmt: skip
+"""The values of options that have a word of their own for them."""
+WIDEST = 22  # values in the help of a command
 
 
 def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
-    """Make one option: its name, and what it does."""
-    default = leaf.field.get_default()
-    word = leaf.shown.replace("_", "-")
-    text = str(leaf.field.description)
-    others = [f"--{alias.replace('_', '-')}" for alias in leaf.aliases if alias != leaf.shown]
-    listed = " ".join(map(str, default)) if isinstance(default, list) else default
-    notes = [] if default in (None, [], {}) or leaf.flag else [f"default: {listed}"]
-    notes += [f"also {', '.join(others)}"] if others else []
-    text += f" ({'; '.join(notes)})" if notes else ""
-    panel = PANELS[leaf.section]
-    escaped = text.replace("_", r"\_")  # a help text is Markdown, where _words_ would lose their underscores
-    common: Given = {"help": escaped, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
+    """Make an option of a command from an option of a run."""
+    word, values, help_text = leaf.shown.replace("_", "-"), value_words(leaf), option_text(leaf)
+    common: Given = {
+        "help": help_text,
+        "rich_help_panel": PANELS[leaf.section],
+        "show_default": False,
+        "hidden": hidden,
+    }
     if leaf.flag:
         return _keyword(name, Annotated[bool | None, typer.Option(f"--{word}/--no-{word}", **common)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
-    option = typer.Option(*short, f"--{word}", metavar=value_words(leaf), **common)
+    metavar = values if len(values) <= WIDEST else "|".join(["KIND", *values.split("|")[len(leaf.choices) :]])
+    option = typer.Option(*short, f"--{word}", metavar=metavar, **common)
     kind: Any = list[str] | None if leaf.multiple else str | None
     return _keyword(name, Annotated[kind, option])
 
 
+def option_text(leaf: Leaf) -> str:
+    """Return the description of an option with its other names and default."""
+    others = [f"--{alias.replace('_', '-')}" for alias in leaf.aliases if alias != leaf.shown]
+    text = leaf.text + (f" (also {', '.join(others)})" if others else "")
+    default = leaf.field.get_default()
+    if leaf.flag or default in (None, [], {}):
+        return text
+    listed = default if isinstance(default, list) else [default]
+    return f"{text} [default: {','.join(f'{one:g}' if isinstance(one, float) else str(one) for one in listed)}]"
+
+
 def value_words(leaf: Leaf) -> str:
-    """Return what may stand after an option: a path, a number, one of some words."""
-    if leaf.dotted in PATHS and not leaf.multiple:
-        return "PATH"
+    """Return the values of an option: a file, a number, one of several words."""
+    if leaf.dotted in _VALUES or leaf.name.endswith("column"):
+        return _VALUES.get(leaf.dotted, "COLUMN")
+    if leaf.dotted in PATHS:
+        return "FILE"
+    if "list[" in (annotation := str(leaf.field.annotation)):
+        return "N,…" if re.search(r"\b(int|float)\b", annotation) else "NAME,…"
     return "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
 
 
@@ -260,10 +269,9 @@ def _keyword(name: str, annotation: object, default: object = None) -> inspect.P
 
 
 def from_words(words: list[str] | None, given: Given, meant: str = "layers.files") -> RunOptions:
-    """Make the options of a run from the command's words and what was typed.
+    """Return the options of a run from the words of a command and the options that the user typed.
 
-    The words are a run file; or records and layers; or layers alone, where points are drawn from a raster of classes;
-    or what the option `meant` takes.
+    The words are a run file; or records and layers; or only layers, with a raster of classes; or values of `meant`.
     """
     from sdm.options.reading import make_options, read_yaml
 

@@ -1,4 +1,4 @@
-"""Species distribution models by maximum entropy, each fit with a proof of how near it is to the optimum.
+"""Species distribution models by maximum entropy; every fit reports its duality gap.
 
 >>> from sdm import Maxent
 >>> model = Maxent(features="lqh")  # .fit(X, y), .predict(X), .save("species.npz")

@@ -19,10 +19,9 @@ NOTEBOOKS = {
 """The notebooks of `docs/notebooks`, and the page of each."""
 PICTURES = ROOT / "docs" / "pictures"
 NOTE = (
-    "This page is the notebook `docs/notebooks/{notebook}.ipynb`, with what each cell shows "
-    "(`make docs-figures` runs it and writes the page). To follow it, type `sdm example first` in a terminal, if "
-    "there is no folder `first` yet, start Jupyter in the same place (`pip install jupyterlab 'sdm-maxent[xarray]'`), "
-    'and write `data = Path("first")` in the first cell.'
+    "This page is the notebook `docs/notebooks/{notebook}.ipynb` with its results. To run it, type `sdm example first` "
+    "in a terminal, start Jupyter in the same folder (`pip install jupyterlab 'sdm-maxent[xarray]'`), and write "
+    '`data = Path("first")` in the first cell.'
 )
 
 
@@ -87,7 +86,7 @@ def figures(cell: str) -> Iterator[str]:
     for k in pyplot.get_fignums():
         name = f"{cell}_{k}.png" if len(pyplot.get_fignums()) > 1 else f"{cell}.png"
         pyplot.figure(k).savefig(PICTURES / name, dpi=120, metadata={"Software": None}, bbox_inches="tight")
-        yield f"![What the cell draws](../pictures/{name})"
+        yield f"![The figure of the cell](../pictures/{name})"
     pyplot.close("all")
 
 

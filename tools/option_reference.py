@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sdm.java.flags import FLAGS
+from sdm.java.flags import ACTS, FLAGS, IGNORED, WARNED
 from sdm.options.applies import APPLIES, applies
 from sdm.options.reading import SECTIONS, Leaf, leaves
 from sdm_cli.app import whole_app
@@ -15,7 +15,7 @@ from sdm_cli.options import OF_ONE, PANELS, value_words
 ROOT = Path(__file__).parents[1]
 RUN = {leaf.dotted.replace(".", "__") for leaf in leaves()}
 COMMON = ("quiet", "verbose", "as_json", "debug", "log_file", "help_all", "help")  # those of most commands
-ANOTHER = "threshold"  # in Java Maxent the threshold features, here the cutoff of a map
+ANOTHER = "threshold"  # in Java Maxent the threshold features, here the threshold of a map
 IN_R = {
     "seed": "`seed.val` (biomod2)",
     "processes": "`numCores` (ENMeval), `nb.cpu` (biomod2)",
@@ -31,21 +31,25 @@ IN_R = {
     "predict.scale": "`type` (maxnet)",
     "predict.clamp": "`clamp` (maxnet), `doClamp` (ENMeval)",
 }
-"""What options are called in packages of R."""
+"""Names of options in packages of R."""
 BEGIN = """# Commands and options
 
-What every command does, and every option of a run with its values and its default. Made from the code (`make docs`).
-To find an option, search this page for its name, or for its name in Java Maxent or R.
+All commands, and all options of a run with their values and defaults. This page is made from the code (`make docs`).
+To find an option, search for its name, or for its name in Java Maxent or R; `sdm help NAME` shows it in the terminal.
 
 An option of a run has the same meaning in the terminal (`--multiplier 2`), in a run file (`fit: {multiplier: 2}`) and
-in Python (`multiplier=2`). In the terminal its full name works too (`--fit.multiplier 2`). Words in the column
-*values*: `N` is a whole number, `X` a number, `TEXT` a word or several, `PATH` a file or folder; words between bars are
-the choices. An option with *on/off* is switched on with `--name` and off with `--no-name`. Names of Java Maxent in the
-last column work in the place of ours; those of R are there to be found.
+in Python (`multiplier=2`). Its full name also works in the terminal (`--fit.multiplier 2`). In the column *values*, `N`
+is a whole number, `NUMBER` a number, `TEXT` a text, and `FILE` a file, folder or pattern. `NAME,…` stands for several
+values with commas. Alternatives are separated by bars. An option with *on/off* is switched on with `--name` and off
+with `--no-name`. Names of Java Maxent in the last column are also accepted; names in R packages are for reference.
 """
-MESSAGES = """Most commands also have `--quiet` (`-q`: say only what went wrong), `--verbose` (`-v`: say more), `--json`
-(one machine-readable result), `--debug` (show where an error came from), `--log-file FILE`, `--help`, and `--help-all`
-where there are many options.
+MESSAGES = """Most commands also have `--quiet` (`-q`: only warnings and errors), `--verbose` (`-v`: more information),
+`--json` (the result as JSON), `--debug` (the traceback of an error), `--log-file FILE` and `--help`. Commands with many
+options have `--help-all`.
+"""
+FLAGS_OF_JAVA = """## Flags of Java Maxent
+
+`sdm maxent` accepts all flags of `maxent.jar` 3.4 ([Java Maxent](maxent.md)).
 """
 
 
@@ -63,32 +67,47 @@ def reference() -> str:
         own = [leaf for leaf in leaves() if leaf.section == section]
         parts.append(f"### {PANELS[section]}\n")
         parts.append(f"{_section_text(section)}\n\n{option_table(own)}\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, FLAGS_OF_JAVA, flag_table()])
+
+
+def flag_table() -> str:
+    """Return the table of the flags of maxent.jar."""
+    lines = ["| flag | short | default | effect in `sdm maxent` |", "|---|---|---|---|"]
+    for flag in FLAGS.values():
+        short = " ".join(f"`-{letter}`" for letter in flag.short)
+        default = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
+        before = {ACTS: "", IGNORED: "no effect: ", WARNED: "no effect, with a warning: "}[flag.does]
+        lines.append(f"| `{flag.name}` | {short} | {default and f'`{default}`'} | {before}{flag.text} |")
+    return "\n".join(lines) + "\n"
 
 
 def command_parts(command: Any, name: str) -> Iterator[list[str]]:
-    """Yield the text about each command: what it is for, what it takes of its own, and examples."""
+    """Yield the text about each command: its purpose, its arguments and options, and examples."""
     if hasattr(command, "commands"):
         for inner in sorted(command.commands):
             yield from command_parts(command.commands[inner], f"{name} {inner}")
         return
-    text, _, examples = re.sub(r"\*\*Examples?\*\*:?", "\0", command.help or "").partition("\0")
-    lines = [f"### {name}\n", f"{_prose(text)}\n"]
+    examples = re.findall(r"^ +(sdm .*)$", command.help or "", re.MULTILINE)
+    lines = [f"### {name}\n", _prose(re.sub(r"Examples?:\n\n( +.*\n*)+", "", command.help or "")) + "\n"]
     own = [each for each in command.params if each.name not in RUN and each.name not in COMMON]
     if own:
-        lines += ["| takes | meaning |", "|---|---|", *(f"| {_names(each)} | {_cell(each.help)} |" for each in own), ""]
+        lines += [
+            "| argument or option | meaning |",
+            "|---|---|",
+            *(f"| {_names(each)} | {_cell(each.help)} |" for each in own),
+            "",
+        ]
     taken = [each.opts[-1] for each in command.params if each.name in RUN]
     if taken:
         which = "" if len(taken) == len(RUN) else f": {', '.join(f'`{word}`' for word in taken)}"
-        lines += [f"It takes [options of a run](#options-of-a-run){which}.\n"]
-    typed = [part for line in examples.splitlines() for part in re.split(r"(?:, [^,]*)?, then +", line.strip(" `"))]
-    if shown := [line for line in typed if line.startswith("sdm ")]:
-        lines += ["```text", *shown, "```", ""]
+        lines += [f"It also has [options of a run](#options-of-a-run){which}.\n"]
+    if examples:
+        lines += ["```text", *examples, "```", ""]
     yield lines
 
 
 def option_table(options: list[Leaf]) -> str:
-    """Return a table of options: their names, values, defaults, meanings, and names in other programs."""
+    """Return a table of options: names, values, defaults, meanings, and names in other programs."""
     rows = ["| option | values | default | meaning | in Java Maxent, in R |", "|---|---|---|---|---|"]
     for leaf in options:
         java = java_names(leaf)
@@ -101,19 +120,19 @@ def option_table(options: list[Leaf]) -> str:
 
 
 def java_names(leaf: Leaf) -> list[str]:
-    """Return what an option is called in Java Maxent: its own name, if it has that there too, and other spellings."""
+    """Return the names of an option in Java Maxent."""
     return [word for word in dict.fromkeys([leaf.shown, *leaf.aliases]) if word in FLAGS and word != ANOTHER]
 
 
 def _section_text(section: str) -> str:
-    """Return what a section is about, and whose it is where one command has it alone."""
-    text = str(SECTIONS[section].__doc__).split("\n")[0] if section else "What concerns the whole run."
+    """Return the subject of a section, with a note if only one command has it."""
+    text = str(SECTIONS[section].__doc__).split("\n")[0] if section else "Options of the whole run."
     return f"{text} For one command only." if section in OF_ONE else text
 
 
 def _values(leaf: Leaf) -> str:
     words = "on/off" if leaf.flag else value_words(leaf)
-    several = ", several" if leaf.multiple else ""
+    several = ", several" if leaf.multiple and "…" not in words else ""
     return " \\| ".join(f"`{word}`" for word in words.split("|")) + several
 
 
@@ -127,13 +146,13 @@ def _default(leaf: Leaf) -> str:
 
 
 def _kinds(leaf: Leaf) -> str:
-    """Return for which kinds of model an option is, where it is not for all of them."""
+    """Return the kinds of models with an option, unless all have it."""
     kinds = [kind for kind in APPLIES if applies(leaf, kind)]
     return f" *({', '.join(kinds)})*" if len(kinds) < len(APPLIES) and leaf.section not in OF_ONE else ""
 
 
 def _names(parameter: Any) -> str:
-    """Return how a parameter of a command is typed."""
+    """Return the names of a parameter of a command."""
     if parameter.param_type_name == "argument":
         return f"`{(parameter.metavar or parameter.name.upper()).replace('|', 'or')}`"
     return ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))

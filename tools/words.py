@@ -25,7 +25,7 @@ _TEMPLATE = re.compile(r"<(script|style|code|pre)\b.*?</\1>|\{#.*?#\}|\{%.*?%\}"
 _ATTRIBUTE = re.compile(r"(?:title|alt|aria-label|placeholder)=\"([^\"<>]*)\"")
 _STRING = re.compile(r"\"([^\"\n]{12,})\"|'([^'\n]{12,})'|`([^`\n]{12,})`")
 _VALUE = re.compile(r"\{\{.*?\}\}|\$?\{[^{}]*\}|%\([^)]*\)\w|%[.\d]*[sdfg]\b", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_]*[A-Z0-9…])|\n\s*\n|(?<=:)\s+(?=[A-Z])")
+_SENTENCE = re.compile(r"(?<!\bal)(?<!\bvs)(?<!\bcf)(?<!\b\w)[.!?][\"')*_]*\s+|\n\s*\n|(?<=:)\s+(?=[A-Z])|¶")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -92,7 +92,7 @@ def markdown(text: str) -> Iterator[tuple[int, str]]:
 
 def template(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of what a template shows."""
-    text = _blanked(_TEMPLATE, text)
+    text = _blanked(_TEMPLATE, re.sub(r"\{% el[^%]*%\}", lambda match: "¶" + " " * (len(match[0]) - 1), text))
     for block in re.finditer(r"(?:[^<>]|</?(?:b|i|em|strong|a|span|small)\b[^>]*>)+(?=<|$)", text):
         yield text.count("\n", 0, block.start()) + 1, re.sub(r"<[^>]*>", "", _VALUE.sub(GAP, block[0]))
     for value in _ATTRIBUTE.finditer(text):

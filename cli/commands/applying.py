@@ -19,7 +19,7 @@ PREDICTING = (
 
 ModelFile = Annotated[
     Path,
-    typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint; or .lambdas of Java Maxent."),
+    typer.Argument(help="Model file (.npz), or .lambdas of Java Maxent.", metavar="MODEL"),
 ]
 _one = partial(typer.Option, rich_help_panel="Models of one species")
 _of_classes = partial(typer.Option, rich_help_panel="Class models")
@@ -34,69 +34,58 @@ def predict(
     model: ModelFile,
     layers: Annotated[
         list[str],
-        typer.Argument(help="Layers (a folder, a pattern, files) with the model's variables, or a table of points."),
+        typer.Argument(help="Layers with the variables of the model, or a table of points.", metavar="LAYERS"),
     ],
     output: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
-            help="The GeoTIFF to write; of a joint model or a group, the folder of its maps; of a table, a table.",
+            metavar="FILE",
+            help="GeoTIFF to write. For a joint model or a group, a folder of maps. For a table, a table.",
         ),
     ],
     novelty: Annotated[
         list[str] | None,
         typer.Option(
-            help="Also map how novel the environment is: mess (and the most dissimilar variable), exdet, mop, clamping "
-            "(its effect), limiting (the variable that keeps suitability low); several with commas.",
-            metavar="MEASURES",
+            help="Also map novelty: mess, exdet, mop, clamping, limiting, or several. The map clamping "
+            "shows the effect of clamping, and limiting the variable that limits suitability.",
+            metavar="NAME,…",
         ),
     ] = None,
     known: Annotated[
         Path | None,
-        _joint(help="Survey sites with labels of some species (1, 0 or blank): the others are predicted given them."),
+        _joint(metavar="FILE", help="Survey of some species (1, 0 or blank) that informs the others."),
     ] = None,
     communities: Annotated[
         bool,
         _joint(
             "--communities",
-            help="For a table of points: also write a few possible communities per row, with their probabilities.",
+            help="Also write probable communities for each row of a table of points.",
         ),
     ] = False,
     area: Annotated[
-        Path | None, typer.Option("--study-area", "--area", help="Polygons outside which nothing is drawn.")
+        Path | None, typer.Option("--study-area", "--area", metavar="FILE", help="Polygons that limit the map.")
     ] = None,
     values_from: Annotated[
         list[str] | None,
-        _table("--layers", help="Layers with the values at the coordinates (default: columns)."),
+        _table("--layers", metavar="FILE", help="Layers with the values at the points. Default: columns."),
     ] = None,
 ) -> None:
-    """Map a model on layers that have its variables: another time, another place.
+    """Map a model on other layers, for another time or another place.
 
-    A class model gives a GeoTIFF with the probability of every class in a band of its own, and beside it the most
-    probable class (`_class.tif`) and how undecided the classes are (`_entropy.tif`). A joint model gives a folder with
-    a map of every species (`maps/`) and of their richness; a group of species on shared axes gives one with a map of
-    every species.
+    A class model gives a GeoTIFF with a band for the probability of each class, the class map (_class.tif) and its
+    entropy (_entropy.tif). A joint model, or a group of species on shared axes, gives a folder of maps. The share of
+    the map outside the training environment is printed first, and --novelty maps it.
 
-    How much of the map is outside the environment that the model was trained on is said first; `--novelty` maps it.
+    Examples:
 
-    **Examples**
-
-    sdm predict results/sp.npz future_layers/ -o future.tif
-
-    sdm predict results/sp.npz layers/ --threshold 10p -o range.tif
-
-    sdm predict results/sp.npz future_layers/ --novelty mess -o future.tif   (also future_mess.tif, future_mod.tif)
-
-    sdm predict results/sp.npz sites.csv -o sites_predicted.csv   (variables are columns; or --layers future_layers/)
-
-    sdm predict results/habitat.npz future_layers/ -o future.tif   (classes: also future_class.tif, future_entropy.tif)
-
-    sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
-
-    sdm predict results/joint.npz layers/ --known survey.csv -o given   (species that were seen inform the others)
-
-    sdm predict results/group/group.npz future_layers/ -o future   (species on shared axes: future/<species>.tif)
+      sdm predict results/Virtualis_montanus.npz warmer/ -o warm.tif
+      sdm predict results/Virtualis_montanus.npz layers/ --threshold 10p -o range.tif
+      sdm predict results/Virtualis_montanus.npz warmer/ --novelty mess -o novelty.tif
+      sdm predict results/Virtualis_montanus.npz presence_absence.csv --layers layers/ -o sites.csv
+      sdm predict habitats/landcover.npz warmer/ -o habitats.tif
+      sdm predict community/joint.npz warmer/ -o warm_community
     """
     from sdm.options.reading import make_options
     from sdm.run.predicting import predict_files
@@ -125,61 +114,54 @@ def evaluate(
         typer.Option(
             "--presences",
             "--sites",
-            help="Records of the species (with a 0/1 column, absences too); points with a class or proportions; or "
-            "sites with one 0/1 column per species.",
+            metavar="FILE",
+            help="Independent records, or sites. They are records of the species (with a 0/1 column, absences too), "
+            "points with a class or proportions, or sites with a 0/1 column per species.",
         ),
     ],
     layers: Annotated[
-        list[str] | None, typer.Option(help="The model's layers; not needed if the files have its variables.")
+        list[str] | None, typer.Option(metavar="FILE", help="Layers of the model, unless the files have its variables.")
     ] = None,
-    absences: Annotated[Path | None, _one(help="Sites where the species was not found.")] = None,
+    absences: Annotated[Path | None, _one(metavar="FILE", help="Sites where the species was not found.")] = None,
     background: Annotated[
         str | None,
-        _one(help="A file of background points, or how many to draw (default: 10000)."),
+        _one(metavar="FILE|N", help="File of background points, or their number. Default: 10000."),
     ] = None,
-    species: Annotated[str | None, _one(help="Use only this species of the file.")] = None,
+    species: Annotated[str | None, _one(metavar="NAME", help="Use only this species of the file.")] = None,
     truth: Annotated[
         Path | None,
-        _one(help="A raster of the true suitability, where it is known (see 'sdm simulate')."),
+        _one(metavar="FILE", help="Raster of the true suitability, as 'sdm simulate' writes."),
     ] = None,
-    seed: Annotated[int | None, _one(min=0, help="Seed of the background (default: 1).")] = None,
+    seed: Annotated[int | None, _one(min=0, metavar="N", help="Seed of the background. Default: 1.")] = None,
     class_column: Annotated[
         str | None,
-        _of_classes(help="Column with the classes (default: as the model was fitted)."),
+        _of_classes(metavar="COLUMN", help="Column with the classes. Default: as in the fit."),
     ] = None,
     proportions: Annotated[
         list[str] | None,
-        _of_classes(help="Columns with the proportions of the classes, in place of one with classes."),
+        _of_classes(metavar="NAME,…", help="Columns with the proportions of the classes."),
     ] = None,
     select: Annotated[
         list[str] | None,
-        _of_classes(
-            help="Use only records with this value in a column: column=value (default: as the model was fitted)."
-        ),
+        _of_classes(metavar="NAME=VALUE", help="Use only records with a value in a column. Default: as in the fit."),
     ] = None,
     site_column: Annotated[
         str | None,
-        _joint(help="With --layers TABLE: the column that names sites in both tables."),
+        _joint(metavar="COLUMN", help="Column with the sites, if --layers is a table."),
     ] = None,
 ) -> None:
-    """Measure a model on other records: AUC, log loss, Boyce index, omission; with absences also correlation, Brier
-    score, precision-recall-gain, skill and calibration.
+    """Measure the accuracy of a model on independent records.
 
-    A class model is measured as `sdm classify` tests it: log loss, accuracy, kappa, AUC of every class, confusion
-    matrix. A joint model is measured as `sdm joint` tests it: Hamming errors, joint log loss, AUC of every species,
-    error of the richness.
+    The measures are AUC, log loss, Boyce index and omission. With absences, they are also correlation, Brier score,
+    precision-recall-gain, skill and calibration. Class models and joint models have the measures of 'sdm classify' and
+    'sdm joint'.
 
-    **Examples**
+    Examples:
 
-    sdm evaluate results/sp.npz --presences new.csv --layers layers/
-
-    sdm evaluate results/sp.npz --presences found.csv --absences not_found.csv --layers layers/
-
-    sdm evaluate results/sp.npz --presences survey.csv --layers layers/   (a column 'presence' says 1 or 0)
-
-    sdm evaluate results/habitat.npz --sites new_plots.csv --class-column habitat --layers layers/
-
-    sdm evaluate results/joint.npz --sites new_sites.csv --layers layers/   (one 0/1 column per species)
+      sdm evaluate results/Virtualis_montanus.npz --presences presence_absence.csv --layers layers/
+      sdm evaluate results/Virtualis_montanus.npz --presences found.csv --absences absent.csv --layers layers/
+      sdm evaluate classes/presence.npz --sites presence_absence.csv --class-column presence --layers layers/
+      sdm evaluate community/joint.npz --sites presence_absence.csv --layers layers/
     """
     options = dict(locals())
     for name in ("console", "given", "model", "presences", "layers"):
@@ -206,33 +188,27 @@ def project(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Models (.npz, .lambdas), results of a run or of a batch, or a pattern such as "
-            "'runs/{multiplier}/sp.npz'; or a run file (.yaml).",
+            help="Models, results, a pattern such as 'runs/{multiplier}/sp.npz', or a run file.",
             metavar="MODELS | RUN.YAML",
         ),
     ] = None,
 ) -> None:
-    """Project models to other climates, times and places: where it will be, how far that extrapolates, what changes.
+    """Project models to other climates, times and places, with extrapolation and change.
 
-    Every scenario gets a folder with the map of suitability, of presence by every cutoff, of change against the
-    reference (stable, gain, loss), and of novelty. Over scenarios there are the mean, deviation, range and agreement,
-    the variance by source, a table (`scenarios.csv`), figures and a page. All models are mapped in one pass over the
-    layers of a scenario.
+    Each scenario has a folder with maps of suitability, of presence by each threshold, of change against the reference
+    (stable, gain, loss), and of novelty. Over all scenarios, there are mean, standard deviation, range and agreement,
+    the variance by source, a table (scenarios.csv), figures and an HTML report.
 
-    Fields in braces are read from the names of folders and files; {variable} stands for the variable, where one folder
-    has the files of several scenarios. How much lies outside the environment that a model was fitted to is said first.
+    Fields in braces are read from the names of folders and files. The field {variable} is the variable, if one folder
+    contains the files of several scenarios. The share of cells outside the training environment is printed first.
 
-    **Examples**
+    Examples:
 
-    `sdm project results/sp.npz --scenarios 'future/{gcm}_{ssp}_{period}/' --reference layers/ -o out`
-
-    `sdm project batch/ --scenarios 'wc2.1_10m_bioc_{gcm}_{ssp}_{period}.tif' --reference wc2.1_10m/ -o out`
-
-    `sdm project sp.npz --scenarios 'CHELSA_{variable}_{period}_{gcm}_{ssp}_V.2.1.tif' --novelty mess,exdet,mop -o out`
-
-    `sdm project sp.npz --scenarios scenarios.csv --reference layers/ --dispersal 20 --thresholds 10p,maxsss -o out`
-
-    `sdm project 'runs/{multiplier}/sp.npz' --scenarios 'future/{gcm}/' --over gcm,multiplier -o out --resume`
+      sdm project results --scenarios warmer/ --reference layers/ -o future
+      sdm project results/sp.npz --scenarios 'future/{gcm}_{ssp}_{period}/' --reference layers/ -o out
+      sdm project results/sp.npz --scenarios 'wc2.1_10m_bioc_{gcm}_{ssp}_{period}.tif' -o out
+      sdm project results/sp.npz --scenarios scenarios.csv --dispersal 20 --thresholds 10p,maxsss -o out
+      sdm project 'runs/{multiplier}/sp.npz' --scenarios 'future/{gcm}/' --over gcm,multiplier -o out
     """
     from sdm.run.projecting.projection import run_projection
 

@@ -1,4 +1,4 @@
-"""The commands of a run: `sdm fit`, `tune`, `path`, `classify`, `joint`, `curve`; before it `check` and `variables`."""
+"""Commands of a run: `sdm fit`, `tune`, `path`, `classify`, `joint`, `curve`, `check` and `variables`."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -24,49 +24,36 @@ def fit(
     given: Given,
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(help="An occurrence file and a folder of layers; or a run file (run.yaml).", metavar=INPUTS),
+        typer.Argument(help="Occurrence records and layers, or a run file.", metavar=INPUTS),
     ] = None,
 ) -> None:
-    """Fit a model, and write its map, curves, numbers and model file.
+    """Fit a model, and write its map, response curves, accuracy and model file.
 
-    **Examples**
+    Examples:
 
-    sdm fit records.csv layers/ -o results
+      sdm fit occurrences.csv layers/ --categorical landcover -o species
+      sdm fit run.yaml
+      sdm fit occurrences.csv layers/ --preset best -o best
+      sdm fit occurrences.csv layers/ --features lqh --multiplier 2 -o smooth
+      sdm fit presence_absence.csv layers/ --response presence -o survey
+      sdm fit run.yaml --multiplier 2 -o results2
 
-    sdm fit gbif.csv layers/ --categorical landcover --fc LQH --rm 2 -o results
-
-    sdm fit records.gpkg "climate/bio*.tif" --crs EPSG:25833 --test-percent 25 --threshold maxsss -o results
-
-    sdm fit records.csv layers/ --model structural --families l,q,p,h,trees:8 -o results   (trees inside maxent)
-
-    sdm fit survey.csv layers/ --response presence -o results   (presence and absence: one model per species)
-
-    sdm fit run.yaml --fit.multiplier 2 -o results2
-
-    sdm fit presences_swd.csv background_swd.csv -o results   (tables of samples with data)
-
-    sdm fit points.csv --bounds 0,0,1000,800 --model structural -o results   (a density of points, without layers)
-
-    Every option can also be written as in a run file (--fit.multiplier 2) or as in Maxent (--betamultiplier 2).
+    Names of run files (--fit.multiplier 2) and of Java Maxent (--betamultiplier 2) work too.
     """
     do_run(console, inputs, given)
 
 
 @partial(with_run_options, sections=["tune", "classes"], short="tune")
 def tune(console: Console, given: Given, inputs: Inputs = None) -> None:
-    """Try settings by cross-validation, choose one, and fit it; what was tried is in tune.csv.
+    """Try settings by cross-validation, choose one, and fit it. The table tune.csv lists all settings.
 
-    **Examples**
+    Examples:
 
-    sdm tune records.csv layers/ --feature-sets l,lq,lqh --multipliers 0.5,1,2,4 --processes 2 -o results
-
-    sdm tune records.csv layers/ --split block --block-size 100 --choose-by or.10p.avg,auc.val.avg -o results
-
-    sdm tune records.csv layers/ --budget 20 --entropies 1,2 --choose-rule one_se -o results
-
-    sdm tune records.csv layers/ --model structural --lambdas 0.01,0.1 --betas 0.01,0.1 -o results
-
-    sdm tune survey.csv layers/ --response presence --choose-by tss.val.avg -o results   (presence and absence)
+      sdm tune occurrences.csv layers/ --multipliers 0.5,1,2,4 -o tuned
+      sdm tune occurrences.csv layers/ --split block --block-size 100 -o blocks
+      sdm tune occurrences.csv layers/ --feature-sets lq,lqh --choose-by auc.val.avg -o by_auc
+      sdm tune occurrences.csv layers/ --budget 10 --entropies 1,2 --choose-rule one_se -o sampled
+      sdm tune presence_absence.csv layers/ --response presence --choose-by tss.val.avg -o by_tss
     """
 
     from sdm.run.studies.tuning import run_tuning
@@ -76,23 +63,19 @@ def tune(console: Console, given: Given, inputs: Inputs = None) -> None:
 
 @partial(with_run_options, sections=["path"], kinds=["species"], short="path")
 def path(console: Console, given: Given, inputs: Inputs = None) -> None:
-    """Follow the whole path: every multiplier of a model, or every tolerance over strata, chosen by held-out loss.
+    """Fit the path of a model over the regularisation multiplier, or over strata.
 
-    Without --strata: fits from the empty model down, with a gap that is proved between them too; coefficients, gain and
-    held-out loss against the multiplier; and the fit of the chosen one, as by 'sdm fit'.
+    The path begins with the null model. It contains coefficients, gain, held-out loss, and a certified gap between fits
+    too. The multiplier is chosen by the held-out loss, and its fit is written as by 'sdm fit'.
 
-    With --strata: the exact path from the prior (area, or effort by --bias) to what was recorded, its breakpoints, and
-    the map of the chosen distribution.
+    With --strata, the path is exact. It leads from the prior (area, or effort by --bias) to the recorded distribution.
 
-    **Examples**
+    Examples:
 
-    sdm path records.csv layers/ --fc LQH -o results
-
-    sdm path records.csv layers/ --epsilon 0.01 --smallest 0.5 --folds 10 --choice one_se -o results
-
-    sdm path records.csv --strata ecoregions.tif -o results
-
-    sdm path records.csv layers/ --strata grid:50km --bias effort.tif -o results
+      sdm path occurrences.csv layers/ --features lq --epsilon 0.01 -o path
+      sdm path occurrences.csv layers/ --smallest 0.5 --folds 10 --choice one_se -o path_one_se
+      sdm path occurrences.csv --strata layers/landcover.tif -o path_strata
+      sdm path occurrences.csv layers/ --strata grid:50km -o path_grid
     """
     from sdm.run.studies.paths import run_path
 
@@ -104,7 +87,7 @@ def path(console: Console, given: Given, inputs: Inputs = None) -> None:
     sections=["classes"],
     kinds=["classes"],
     short="classes",
-    needs="sites with their class, and layers",
+    needs="sites with classes, and layers",
 )
 def classify(
     console: Console,
@@ -112,56 +95,52 @@ def classify(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="A file of points and a folder of layers; with --classes, layers alone; a table of points with their "
-            "values; or a run file.",
+            help="Points with classes and layers, or a run file. With --classes, only layers. A table of points may "
+            "contain the values of the layers.",
             metavar="POINTS [LAYERS] | LAYERS | RUN.YAML",
         ),
     ] = None,
 ) -> None:
-    """Model classes from the environment, and write probabilities, the class map, its entropy, tests and the model.
+    """Fit a class model: the probability of each class, such as habitats, from labelled sites.
 
-    **Examples**
+    The results are maps of the probabilities, the class map, its entropy, tests, and the model file.
 
-    sdm classify plots.csv layers/ --class-column habitat -o results
+    Examples:
 
-    sdm classify plots.gpkg layers/ --class-column vegetation --features l,q,trees:8 --folds 5 -o results
-
-    sdm classify layers/ --classes landcover.tif --points 5000 --test-percent 25 -o results
-
-    sdm classify cover.csv layers/ --proportions forest,meadow,bog --entropy 2 -o results   (cover fractions)
+      sdm classify layers/ --classes layers/landcover.tif --exclude landcover -o habitats
+      sdm classify presence_absence.csv layers/ --class-column presence --folds 5 -o classes
+      sdm classify plots.csv layers/ --class-column habitat --features l,q,trees:8 -o trees
+      sdm classify cover.csv layers/ --proportions forest,meadow,bog --entropy 2 -o cover
     """
     do_run(console, inputs, given, kind="classes")
 
 
-@partial(with_run_options, sections=["joint"], kinds=["community"], short="joint", needs="sites with their species")
+@partial(with_run_options, sections=["joint"], kinds=["community"], short="joint", needs="sites with species")
 def joint(
     console: Console,
     given: Given,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="A table of sites with one 0/1 column per species (blank: nobody looked), or one row per species "
-            "and site with a column 'presence'; then layers, or a table of the environment, unless the sites' own "
-            "columns are the environment. Or a run file.",
+            help="Sites with species, and layers or a table, or a run file. Sites have a 0/1 column per species "
+            "(blank: not surveyed), or a row per species and site with a column 'presence'. Their table may contain "
+            "the environment.",
             metavar="SITES [LAYERS | TABLE] | RUN.YAML",
         ),
     ] = None,
 ) -> None:
-    """Learn several species at the same sites together: what each asks of the environment, and who is found with whom.
+    """Fit a joint model of several species: their responses and co-occurrence.
 
-    Features are linear and quadratic unless --features says otherwise, and the strength of regularisation (--cost) is
-    chosen by cross-validation. Every measure is given for the joint model, for stacked single models, and for a
-    logistic regression per species (GLM). Max-margin learners (laplace, m3n) give weight to an association only where
-    that saves wrong labels, so it can be almost zero for species that are found together: a conditional random field
-    shows associations better.
+    By default, features are linear and quadratic, and the regularisation (--cost) is chosen by cross-validation. The
+    accuracy is compared with stacked single-species models, and with a logistic regression (GLM) of each species.
+    Max-margin learners (laplace, m3n) use an association only where it prevents wrong labels. A conditional random
+    field shows associations better.
 
-    **Examples**
+    Examples:
 
-    sdm joint sites.csv layers/ --categorical landcover --folds 5 -o results
-
-    sdm joint species.csv environment.csv --split block --block-size 50 -o results
-
-    sdm joint survey.csv --species "sp_*" --environment heat,rain --graph edges.csv --cost 1 -o results
+      sdm joint presence_absence.csv layers/ --categorical landcover --folds 5 -o community
+      sdm joint presence_absence.csv layers/ --split block --block-size 50 -o community_blocks
+      sdm joint sites.csv environment.csv --graph edges.csv --cost 1 -o joint
     """
     do_run(console, inputs, given, kind="community")
 
@@ -173,14 +152,13 @@ def do_run(
     run: "Callable[..., RunResult] | None" = None,
     **chosen: str,
 ) -> None:
-    """Do a run of the command's words and options, of which some are `chosen` by the command; say what it did. `run`
-    does it, if that is not a fit.
+    """Run the inputs and options of a command, and print the results. The command sets the options `chosen`.
 
-    Fails if a model does.
+    `run` is the function of a study; by default models are fitted. The exit code is 1 if a model fails.
     """
     for name, value in chosen.items():
         if given.get(name, value) != value:
-            raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
+            raise InapplicableError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': remove it")
     options = from_words(inputs, {**given, **chosen})
     if run is None:
         from sdm.run.run import run as fit_all
@@ -222,26 +200,31 @@ def do_run(
 
 curve = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     cls=PlainGroup,
     rich_markup_mode=None,
-    help="Draw how good models are on held-out records: with more and more records, or with a growing penalty.",
+    help="Draw the held-out loss against the number of records, or against the penalty.",
 )
 
 
 @partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve learning")
 def learning(console: Console, given: Given, inputs: Inputs = None) -> None:
-    """Held-out loss against the number of training records, for several sets of feature classes.
+    """Draw the held-out loss against the number of training records.
 
-    **Example**:  sdm curve learning records.csv layers/ --sets l:0.1,lq:0.1,t:1 --partitions 10 -o curves
+    Example:
+
+      sdm curve learning occurrences.csv layers/ --sets l:0.1,lq:0.1,t:1 --partitions 5 -o learning
     """
     _draw(console, given, inputs, "learning")
 
 
 @partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve sensitivity")
 def sensitivity(console: Console, given: Given, inputs: Inputs = None) -> None:
-    """Held-out loss against the regularisation multiplier, for several sets of feature classes.
+    """Draw the held-out loss against the regularisation multiplier.
 
-    **Example**:  sdm curve sensitivity records.csv layers/ --sets lq,t --strengths 0.1,0.3,1,3 -o curves
+    Example:
+
+      sdm curve sensitivity occurrences.csv layers/ --sets lq,t --strengths 0.1,1,3 -o sensitivity
     """
     _draw(console, given, inputs, "sensitivity")
 
@@ -284,24 +267,19 @@ def check(
     console: Console,
     given: Given,
     inputs: Inputs = None,
-    joint: Annotated[
-        bool, typer.Option("--joint", help="Check a run of 'sdm joint': the same as --kind community.")
-    ] = False,
+    joint: Annotated[bool, typer.Option("--joint", help="Check a run of 'sdm joint', as --kind community.")] = False,
 ) -> None:
-    """Look for everything that would go wrong in a run of any kind, and list it all at once, without fitting.
+    """List the problems of a run, without fitting a model.
 
-    The kind of model is what the options say: --response, --class-column or --classes are those of classes, --learner
-    or --graph those of a community; a run file says it; and --kind says it in any case.
+    The kind of model follows from the options: --response, --class-column and --classes belong to class models, and
+    --learner and --graph to communities. A run file, or --kind, also sets it.
 
-    **Examples**
+    Examples:
 
-    sdm check records.csv layers/ --categorical landcover
-
-    sdm check run.yaml
-
-    sdm check plots.csv layers/ --class-column habitat --folds 5
-
-    sdm check sites.csv layers/ --kind community --folds 5
+      sdm check occurrences.csv layers/ --categorical landcover
+      sdm check run.yaml
+      sdm check presence_absence.csv layers/ --response presence --folds 5
+      sdm check presence_absence.csv layers/ --kind community
     """
     from sdm.run.checking import check_run
 
@@ -320,21 +298,18 @@ def check(
 
 @partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
 def variables(console: Console, given: Given, inputs: Inputs = None) -> None:
-    """Correlate the variables over the background (or the sites), and suggest which to keep.
+    """Compute correlations between variables over the background (or the sites), and suggest variables to keep.
 
-    With an output folder: the correlation matrices (Pearson, Spearman), one row per variable (VIF, gain alone, group,
-    suggestion), and a heat map with a dendrogram. Nothing is left out here: `--drop-correlated` and `--drop-vif` do
-    that in a run.
+    With an output folder, the results are correlation matrices (Pearson, Spearman), a table of variables (VIF, gain
+    alone, group, suggestion), and a heat map with a dendrogram. No variable is dropped: in a run, --drop-correlated and
+    --drop-vif drop variables.
 
-    **Examples**
+    Examples:
 
-    sdm variables records.csv layers/ -o variables
-
-    sdm variables records.csv layers/ --categorical landcover --drop-correlated 0.8   (another limit, no files)
-
-    sdm variables survey.csv layers/ --response presence -o variables   (over the sites of a survey)
-
-    sdm variables sites.csv layers/ --kind community -o variables
+      sdm variables occurrences.csv layers/ -o variables
+      sdm variables occurrences.csv layers/ --categorical landcover --drop-correlated 0.8
+      sdm variables presence_absence.csv layers/ --response presence
+      sdm variables presence_absence.csv layers/ --kind community
     """
     from sdm.run.screening import screen_variables
 

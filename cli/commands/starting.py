@@ -1,7 +1,8 @@
-"""To begin with: `sdm example`, `simulate`, `init`, `schema`, `help`, `cite` and `version`."""
+"""Commands for the start: `sdm example`, `simulate`, `init`, `schema`, `help`, `cite` and `version`."""
 
 import difflib
 import json
+import re
 import shutil
 import sys
 from functools import partial
@@ -35,21 +36,20 @@ def example(
         Path | None,
         typer.Argument(
             show_default=False,
-            help="Where to put the sample data: a new or an empty folder. Without one they are put into this folder, "
-            "beside what is there.",
+            metavar="FOLDER",
+            help="New or empty folder for the sample data. Default: this folder, where nothing is replaced.",
         ),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Copy the sample data and a run file into a folder, to try everything without data of your own.
+    """Copy sample data and a run file to a folder.
 
-    The species are virtual: where they really live is known, so you can see how well a model finds it.
+    The species are virtual, so that a model can be compared with the true suitability.
 
-    **Examples**
+    Examples:
 
-    sdm example, then  sdm fit run.yaml
-
-    sdm example first, then  sdm fit first/run.yaml
+      sdm example
+      sdm example first
     """
     from sdm.storage.commit import claim, staging
 
@@ -76,71 +76,66 @@ def _names() -> list[str]:
 
 def _refuse_taken(place: Path) -> None:
     """Raise if this folder has something under one of the names already: nothing is replaced, nothing is mixed."""
-    from sdm.errors import OutputError
+    from sdm.errors import OutputExistsError
 
     taken = [name for name in _names() if (place / name).exists()]
     if taken:
-        raise OutputError(
-            f"this folder has {taken[0]} already, which the sample data would replace: name a new folder, "
-            "as in 'sdm example first'"
-        )
+        raise OutputExistsError(f"{taken[0]} exists already: name a new folder, as in 'sdm example first'")
 
 
 @with_console
 def simulate(
     console: Console,
-    folder: Annotated[Path, typer.Argument(help="Where to write layers, records and the truth.")],
-    size: Annotated[int, typer.Option(help="Cells along each side.")] = 200,
-    layers: Annotated[int, typer.Option(help="How many layers (3 to 20), one of them land cover.")] = 7,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for layers, records and truth.")],
+    size: Annotated[int, typer.Option(metavar="N", help="Number of cells along each side.")] = 200,
+    layers: Annotated[int, typer.Option(metavar="N", help="Number of layers (3 to 20), with land cover.")] = 7,
     species: Annotated[
         int,
-        typer.Option(
-            help="How many species (1 to 100,000); from the ninth on, rare to common ones with random niches."
-        ),
+        typer.Option(metavar="N", help="Number of species (1 to 100,000). From the ninth on, niches are random."),
     ] = 1,
     records: Annotated[
-        str, typer.Option(metavar="N|N-N", help="Records per species; 20-200: every species has its own number.")
+        str, typer.Option(metavar="N|N-N", help="Records per species, or a range for random numbers.")
     ] = "200",
-    sites: Annotated[int, typer.Option(help="Presence/absence test sites (0 for none).")] = 500,
-    noise: Annotated[int, typer.Option(help="Layers of pure noise to add.")] = 0,
-    bias: Annotated[bool, typer.Option(help="Records lie near towns; also write the effort.")] = False,
-    interaction: Annotated[bool, typer.Option(help="A niche where one variable matters only with another.")] = False,
+    sites: Annotated[int, typer.Option(metavar="N", help="Test sites with presence and absence (0: none).")] = 500,
+    noise: Annotated[int, typer.Option(metavar="N", help="Number of additional layers of noise.")] = 0,
+    bias: Annotated[bool, typer.Option(help="Sample records near towns, and write the effort.")] = False,
+    interaction: Annotated[bool, typer.Option(help="Simulate a niche with an interaction of two variables.")] = False,
     shared_axes: Annotated[
         int,
         typer.Option(
             metavar="K",
-            help="All species respond to the same K hidden combinations of the layers, and to nothing else; the "
-            "combinations and every species' slopes are written to truth/ (0: every species has a niche of its own).",
+            help="Number of hidden combinations of layers for all species (0: none). The "
+            "combinations and the slopes of the species are written to truth/.",
         ),
     ] = 0,
-    warming: Annotated[float, typer.Option(help="Also write layers that are N degrees warmer, to project on.")] = 0.0,
+    warming: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Also write layers with a warming, in degrees.")
+    ] = 0.0,
     truth: Annotated[
         bool | None,
         typer.Option(
             "--truth/--no-truth",
             show_default=False,
-            help="Write the true suitability of every species as a raster (default: with up to 8 species).",
+            help="Write rasters of the true suitability. Default: with up to 8 species.",
         ),
     ] = None,
-    crs: Annotated[str, typer.Option(help="Coordinate system of the layers.")] = "EPSG:4326",
-    seed: Annotated[int, typer.Option(help="Same seed, same world.")] = 1,
+    crs: Annotated[str, typer.Option(metavar="CRS", help="Coordinate system of the layers.")] = "EPSG:4326",
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.")] = 1,
     overwrite: Overwrite = False,
 ) -> None:
-    """Make a virtual landscape with a virtual species whose niche is known.
+    """Simulate a landscape, and species with a known niche.
 
-    **Examples**
+    Examples:
 
-    sdm simulate demo
-
-    sdm simulate big --size 4000 --layers 14 --species 3 --seed 7
-
-    sdm simulate flora --size 800 --species 1000 --records 20-200
-
-    sdm simulate kin --layers 9 --species 30 --shared-axes 2
+      sdm simulate demo
+      sdm simulate large --size 1000 --layers 14 --species 3 --seed 7
+      sdm simulate flora --species 100 --records 20-200
+      sdm simulate group --layers 9 --species 30 --shared-axes 2
     """
     given = {name: value for name, value in locals().items() if name != "console"}
     from sdm.simulate.world import simulate as make
 
+    console.reworded = lambda text: re.sub(r"^(\w+)=", lambda name: f"--{name[1].replace('_', '-')} ", text)
     with console.progress(folder) as progress:
         made = make(**given, progress=progress)
     layers_folder, results = made.folder / "layers", made.folder / "results"
@@ -159,12 +154,15 @@ def simulate(
 @partial(with_console, common=BRIEF)
 def init(
     console: Console,
-    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("run.yaml"),
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Run file to write.")] = Path("run.yaml"),
     overwrite: Overwrite = False,
 ) -> None:
     """Write a commented run file with every option and its default.
 
-    **Example**:  sdm init run.yaml, fill in the first lines, then  sdm fit run.yaml
+    Examples:
+
+      sdm init new.yaml
+      sdm init new.yaml --overwrite
     """
     from sdm.options.reading import template
     from sdm.storage.files import write_text
@@ -179,18 +177,15 @@ def schema(
     console: Console,
     of: Annotated[
         str,
-        typer.Argument(
-            help="run: of run files, for editors. answer: of what commands print with --json.", metavar="run|answer"
-        ),
+        typer.Argument(help="The schema of run files, or of the results with --json.", metavar="run|answer"),
     ] = "run",
 ) -> None:
-    """Print a JSON Schema: of run files, or of the answers that all commands give with --json.
+    """Print the JSON Schema of run files, or of the results that commands print with --json.
 
-    **Examples**
+    Examples:
 
-    sdm schema > sdm.schema.json
-
-    sdm schema answer
+      sdm schema > sdm.schema.json
+      sdm schema answer
     """
     from sdm.errors import OptionError
 
@@ -220,43 +215,40 @@ def title(page: Path) -> str:
         return lines.readline().lstrip("# ").strip()
 
 
-def error_entry(code: str) -> str:
-    """Return the entry of an error code; an empty text if there is none."""
-    entries = topics()["errors"].read_text(encoding="utf-8").split("\n## ")[1:]
-    return next((f"## {entry.strip()}\n" for entry in entries if entry.startswith(f"{code}: ")), "")
-
-
-@partial(with_console, common=["debug"])
+@partial(with_console, common=["debug"], settings={"ignore_unknown_options": True})  # sdm help --multiplier
 def help(
     console: Console,
-    topic: Annotated[str | None, typer.Argument(help="The topic; without one, all topics are listed.")] = None,
+    topic: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A page, an option, a term or an error code. Default: list all pages.")
+    ] = None,
 ) -> None:
-    """Show a page of the documentation in the terminal: how to do something, what a file or a word means.
+    """Show a page of the documentation, an option, a term of the glossary, or an error code.
 
-    **Examples**
+    Examples:
 
-    sdm help
-
-    sdm help bias
-
-    sdm help glossary
-
-    sdm help E013   (the cause and the cure of an error)
+      sdm help
+      sdm help bias
+      sdm help multiplier
+      sdm help E013
     """
     from sdm.errors import UnknownOptionError
+    from sdm_cli.lookup import error_entry, look_up
 
     pages = topics()
     if topic is None:
         width = max(map(len, pages))
         console.lines(f"{name:<{width}}  {title(page)}" for name, page in pages.items())
-        console.say("\nnow: sdm help TOPIC; for the options of a command: sdm fit --help")
+        console.say("\nFor a page, an option or a term: sdm help NAME. For the options of a command: sdm fit --help")
         return
     name = topic.lower().removesuffix(".md").replace("-", "_")
-    entry = error_entry(topic.upper())
+    entry = error_entry(topic, pages["errors"])
     if name not in pages and not entry:
+        if found := look_up(topic, pages["glossary"]):
+            console.lines(found)
+            return
         near = difflib.get_close_matches(name, pages, 3)
-        like = f"did you mean {' or '.join(near)}?" if near else "'sdm help' lists all topics"
-        raise UnknownOptionError(f"there is no topic {topic!r}: {like} (for the options of a command: sdm fit --help)")
+        like = f"did you mean {' or '.join(near)}?" if near else "'sdm help' lists all pages"
+        raise UnknownOptionError(f"there is no page, option or term {topic!r}: {like}")
     text = entry or pages[name].read_text(encoding="utf-8")
     if sys.stdout is None or not sys.stdout.isatty():
         console.say(text)
@@ -273,11 +265,14 @@ YEAR = 2026
 @partial(with_console, common=BRIEF)
 def cite(
     console: Console,
-    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print the entries for BibTeX alone.")] = False,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print only the BibTeX entries.")] = False,
 ) -> None:
-    """Print how to cite sdm, with entries for BibTeX: of the program, and of the method (sdm help references has more).
+    """Print the citation of the program and of its method. 'sdm help references' lists more works.
 
-    **Example**:  sdm cite --bibtex > sdm.bib
+    Examples:
+
+      sdm cite
+      sdm cite --bibtex > sdm.bib
     """
     entries = (_HERE / "citation.bib").read_text(encoding="utf-8").rstrip("\n")
     entries = entries.replace("VERSION", __version__).replace("YEAR", str(YEAR))

@@ -1,4 +1,4 @@
-"""Commands on stored results: `sdm info`, `status`, `report`, `convert`; and `sdm maxent`, which does as maxent.jar."""
+"""Commands on stored results: `sdm info`, `status`, `report` and `convert`; and `sdm maxent`."""
 
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,17 @@ from sdm_cli.options import BRIEF, Overwrite, with_console
 @partial(with_console, common=BRIEF)
 def info(
     console: Console,
-    model: Annotated[Path, typer.Argument(help="A model file (.npz, .lambdas).")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file (.npz, .lambdas).")],
     weights: Annotated[
-        int, typer.Option("--weights", "--features", help="List N features, those with the largest weights first.")
+        int, typer.Option("--weights", "--features", metavar="N", help="Number of features to list, by weight.")
     ] = 15,
 ) -> None:
-    """Show what is in a model file: data, settings, features, weights, certificate, seed, versions.
+    """Show the contents of a model file: data, settings, features, weights, certificate, seed, versions.
 
-    **Example**:  sdm info results/Bradypus_variegatus.npz
+    Examples:
+
+      sdm info results/Virtualis_montanus.npz
+      sdm info results/Virtualis_montanus.npz --weights 30
     """
     from sdm.errors import ModelFileError
     from sdm.kinds.registry import model_task
@@ -35,24 +38,22 @@ def info(
         console.result(lines, models=[{"name": model.stem, "kind": loaded.kind, "numbers": numbers}])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         kind = type(error).__name__
-        raise ModelFileError(f"{model} says of itself what no fit writes ({kind}): copy or fit it again") from error
+        raise ModelFileError(f"{model} contains invalid values ({kind}): copy it again, or fit again") from error
 
 
 @partial(with_console, common=BRIEF)
 def status(
     console: Console,
-    folder: Annotated[Path, typer.Argument(help="The output folder of a run over several species.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Results of a run over several species.")],
 ) -> None:
-    """Say how far a run over several species is: done, failed and why, running, seconds per species, time left.
+    """Show the progress of a run over several species: done, failed, running, and the time left.
 
-    It reads the journal in the folder, and can be used from another terminal or machine while the run is at work, and
-    after it has ended. Nothing is changed.
+    The command reads the journal of the run. It can be used on another machine, during the run and after it.
 
-    **Examples**
+    Examples:
 
-    sdm status results
-
-    watch -n 10 sdm status results   (again every 10 seconds)
+      sdm status species
+      watch -n 10 sdm status species
     """
     from sdm.run.status import read_status
 
@@ -66,42 +67,29 @@ def report(
     console: Console,
     places: Annotated[
         list[Path],
-        typer.Argument(
-            help="Results folders of `sdm fit` (one species or many), `sdm classify`, `sdm joint` or `sdm project`; or "
-            "model files in them; or a .lambdas of Java Maxent."
-        ),
+        typer.Argument(metavar="RESULTS", help="Folders of results, model files in them, or .lambdas of Java Maxent."),
     ],
     metadata: Annotated[
         bool,
-        typer.Option(
-            "--metadata", help="Also write the ODMAP protocol (CSV, JSON) and RMM metadata (CSV) of each model."
-        ),
+        typer.Option("--metadata", help="Also write the ODMAP protocol (CSV, JSON) and RMM metadata (CSV)."),
     ] = False,
     figures: Annotated[
         str | None,
-        typer.Option(
-            "--figures", help="Also draw the figures again, for print: png, pdf, svg, or several.", metavar="TEXT"
-        ),
+        typer.Option("--figures", help="Also draw the figures for print: png, pdf, svg, or several.", metavar="NAME,…"),
     ] = None,
 ) -> None:
-    """Make the page of a model again from its stored results, without fitting: `sp.html`, which opens offline.
+    """Write the HTML report again from stored results, without fitting.
 
-    A page that is there already is replaced. A folder of many species also gets an `index.html`, and its `summary.csv`
-    is made again from the journal, so that both are right after a run was killed. Projections in the folder
-    `scenarios` of results are made with them. The page of a model file of Java Maxent is made of the tables and maps
-    beside it, and is called `sp_sdm.html`: Java Maxent's own page stays.
+    Existing reports are replaced. A folder of several species also gets index.html, and summary.csv is written again
+    from the journal. Projections in the folder scenarios are included. The report of a model of Java Maxent uses its
+    tables and maps, and is called sp_sdm.html; the HTML page of Java Maxent is kept.
 
-    **Examples**
+    Examples:
 
-    sdm report results
-
-    sdm report results/Bradypus_variegatus.npz
-
-    sdm report old/Bradypus_variegatus.lambdas --metadata
-
-    sdm report results --figures pdf
-
-    sdm report habitats community   (folders of sdm classify and sdm joint)
+      sdm report results
+      sdm report results/Virtualis_montanus.npz --metadata
+      sdm report results --figures pdf
+      sdm report habitats community
     """
     from sdm.java.page import is_bare_lambdas, write_lambdas_page
     from sdm.kinds.pages import draw_figures, make_pages, write_all_metadata
@@ -123,12 +111,13 @@ def report(
     console.result(pages, files=pages)
 
 
-_SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}  # -h and others are Java Maxent's
+_SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}  # -h with others is Java Maxent's hinge
 
 
 @partial(with_console, common=["debug"], settings=_SETTINGS)
 def maxent(
     console: Console,
+    context: typer.Context,
     words: Annotated[
         list[str] | None,
         typer.Argument(help="Flags of maxent.jar: key=value, words, and short forms such as -e.", metavar="FLAGS"),
@@ -138,24 +127,26 @@ def maxent(
         typer.Option(
             "--shim",
             metavar="FOLDER",
-            help="Write a program 'java' into this folder, which passes calls of maxent.jar to sdm and all others to "
-            "the real java; put the folder first on your PATH.",
+            help="Folder for a program 'java' that passes calls of maxent.jar to sdm. It passes all other calls to the "
+            "real java. The folder must be first in your PATH.",
         ),
     ] = None,
 ) -> None:
-    """Do what maxent.jar does, from its own command line, and write files with its names.
+    """Run the command line of maxent.jar with sdm, and write files with the same names.
 
-    Results of sdm, with the model (.npz), are in the folder `sdm` of the output folder. What every flag does:
-    sdm help maxent.
+    Results of sdm, with the model (.npz), are in the subfolder sdm of the output folder. 'sdm help maxent' explains
+    each flag. Flag -h is hinge, as in Java Maxent; alone, it shows this help.
 
-    **Examples**
+    Examples:
 
-    sdm maxent environmentallayers=layers samplesfile=bradypus.csv outputdirectory=out -t ecoreg autorun nowarnings
-
-    sdm maxent -e layers -s bradypus.csv -o out -j future -a -z -r betamultiplier=2 replicates=4 logistic
-
-    sdm maxent --shim bin, then  PATH=$PWD/bin:$PATH java -jar maxent.jar -e layers -s bradypus.csv -o out -a
+      sdm maxent -e layers -s occurrences.csv -o out -t landcover
+      sdm maxent environmentallayers=layers samplesfile=occurrences.csv outputdirectory=out2 betamultiplier=2
+      sdm maxent -e layers -s occurrences.csv -o out3 -j warmer -r replicates=4 logistic
+      sdm maxent --shim .
     """
+    if words == ["-h"]:
+        console.say(context.get_help())
+        return
     if shim is not None:
         from sdm.java.flags import write_shim
 
@@ -188,20 +179,19 @@ def maxent(
 @partial(with_console, common=BRIEF)
 def convert(
     console: Console,
-    model: Annotated[Path, typer.Argument(help="A model file: .npz of sdm, or .lambdas of Java Maxent.")],
-    output: Annotated[Path, typer.Argument(help="The file to write; its ending says of which program.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file: .npz, or .lambdas.")],
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="File to write: .lambdas, or .npz.")],
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a model of one species for Java Maxent (`.lambdas`), or a model of Java Maxent for sdm (`.npz`).
+    """Convert a model of one species to Java Maxent (.lambdas), or from Java Maxent to sdm (.npz).
 
-    Java Maxent keeps the cumulative scale in another file: `sp_omission.csv` beside `sp.lambdas` is read and written
-    too. All commands that take a model file take `.lambdas` as it is.
+    Java Maxent stores the cumulative scale in another file: sp_omission.csv next to sp.lambdas is read and written too.
+    All commands with a model file accept .lambdas directly.
 
-    **Examples**
+    Examples:
 
-    sdm convert old/Bradypus.lambdas Bradypus.npz
-
-    sdm convert results/Bradypus_variegatus.npz Bradypus.lambdas
+      sdm convert results/Virtualis_montanus.npz montanus.lambdas
+      sdm convert montanus.lambdas montanus.npz
     """
     from sdm.models.file import convert_model
 

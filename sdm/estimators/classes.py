@@ -109,7 +109,7 @@ class ConditionalMaxent(Classifier):
     categorical : sequence of str or int
         Columns whose values are categories.
     tolerance : float, optional
-        Largest certified gap to accept, in nats; 1e-6 by default, 1e-4 in a structural model.
+        Largest duality gap to accept, in nats; 1e-6 by default, 1e-4 with trees or monomials.
     max_iterations : int, optional
         By default 500, or 200 in a structural model. Reaching it is reported in `solution_.status`.
     smoothing, ratio : float
@@ -128,7 +128,7 @@ class ConditionalMaxent(Classifier):
     ----------
     classes_ : (C,) array
     solution_ : Solution
-        `.status`, `.gap` (a bound over all features of all classes), `.objective`, `.history`, `.seconds`.
+        `.status`, `.gap` (over all features; with trees over the features found), `.objective`, `.history`, `.seconds`.
     regularization_ : str
         The penalty.
     multiplier_ : float

@@ -1,4 +1,4 @@
-"""`Committee`: the mean of a few certified models of different shape, folded into one."""
+"""`Committee`: the mean of five models of different shape, stored as one."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Self
@@ -30,9 +30,9 @@ class Committee(SpeciesEstimator):
 
     Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
     Java Maxent's penalties; and a smooth one, with few knots and a squared penalty, which counts twice as much as each
-    of the others. Each is fitted to the certified optimum of its own problem, on one domain. The mean of
-    scores is a score over all their features, so the committee is one model: it predicts, maps and is saved like any
-    other.
+    of the others. Each is fitted to a duality gap of `tolerance` for its own objective, on one domain. The mean of
+    scores is a score over all their features, so the committee predicts, maps and is saved like any other model. The
+    mean has no objective, and no certificate.
 
     Parameters
     ----------

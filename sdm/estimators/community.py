@@ -92,7 +92,7 @@ class JointModel(Classifier):
     folds : int
         Of the cross-validation.
     tolerance : float, optional
-        Largest certified gap to accept, in the learner's loss (nats, or wrong labels) per site. By default 1e-4 nats
+        Largest duality gap to accept, in the learner's loss (nats, or wrong labels) per site. By default 1e-4 nats
         per species for a CRF, 1e-3 wrong labels per species for the others; ten times as much in fits that choose.
     max_iterations : int
     seed : int

@@ -92,7 +92,7 @@ class Maxent(SpeciesEstimator):
         Columns whose values are classes.
     solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
     tolerance : float
-        Largest certified gap to accept, in nats.
+        Largest duality gap to accept, in nats.
     max_iterations : int, optional
         By default 500 for newton, 100,000 for the others. Reaching it is reported in `solution_.status`.
     add_presences : {"all", "distinct", "none"}, optional

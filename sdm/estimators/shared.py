@@ -64,7 +64,7 @@ class SharedMaxent(Estimator):
     categorical : sequence of str or int
         Columns whose values are classes.
     tolerance : float
-        Largest certified gap to accept, in nats per record.
+        Largest duality gap to accept, in nats per record of the group.
     strengths : sequence of float, optional
         Those that ``strength="auto"`` tries.
     prevalence : float

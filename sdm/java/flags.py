@@ -84,7 +84,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("addallsamplestobackground", False, ACTS, "all presences join the background"),
         _flag("allowpartialdata", False, ACTS, "records with some missing values are kept; values are imputed"),
         _flag("maximumiterations", 500, ACTS, "most rounds of sdm's solver, which needs about ten", "m"),
-        _flag("convergencethreshold", 0.00001, ACTS, "the certified distance from the optimum, in nats", "c"),
+        _flag("convergencethreshold", 0.00001, ACTS, "the largest duality gap, in nats", "c"),
         _flag("randomseed", False, ACTS, "another seed in every run"),
         _flag("defaultprevalence", 0.5, ACTS, "the prevalence of the logistic scale"),
         # Tests

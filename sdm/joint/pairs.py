@@ -43,7 +43,7 @@ class PairAssociations:
     sd: Array  # standard errors
     q: Array  # adjusted p-values
     sites: NDArray[np.int64]  # at which both were looked for
-    gap: float  # proved distance of the composite likelihood from its optimum, nats per site
+    gap: float  # duality gap of the composite likelihood, nats per site
 
     def rows(self) -> list[Row]:
         """Return one row per pair, with the ends of its 95 % interval; the surest first."""

@@ -30,7 +30,7 @@ class PossibleCommunities:
 
     labels: States  # (k, S)
     probability: Array  # (k,)
-    gap: float  # proved distance from the optimum, in the units of the scores
+    gap: float  # duality gap, in the units of the scores
 
 
 def possible_communities(

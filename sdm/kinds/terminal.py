@@ -19,10 +19,10 @@ FACT = "{:<12} {}"  # a line of an evaluation or of a model file
 
 TUNED: Rows = [("tuned", "{tuning[chosen]}: {tuning[rule]} by {tuned_by} of {tuning[settings]} settings")]
 CERTIFICATE: Rows = [("certificate", "{status}; {certificate[text]}"), ("", "{certificate[map]}")]
-BLOCKS: Rows = [("blocks of", "{cross_validation[blocks][text]}")]
+BLOCKS: Rows = [("block size", "{cross_validation[blocks][text]}")]
 NEEDS: Rows = [
-    ("null models", "AUC {null[real]:.4f} against {null[null_mean]:.4f}: effect {null[effect]:.2f}, "
-     "p = {null[p]:.3g} of {null_models[iterations]}"),
+    ("null models", "AUC {null[real]:.4f}, null mean {null[null_mean]:.4f}: effect size {null[effect]:.2f}, "
+     "p = {null[p]:.3g} ({null_models[iterations]} null models)"),
     ("importance", "{ranked} (permutation)"),
 ]  # fmt: skip
 
@@ -65,7 +65,7 @@ def assessed(n: Numbers) -> Numbers:
     if rows := n.get("importance", {}).get("permutation"):
         ranked = sorted(rows, key=lambda row: -row["percent"])[:4]
         shown = ", ".join(f"{row['variable']} {row['percent']:.0f} %" for row in ranked if row["percent"] >= 0.5)
-        values["ranked"] = shown or "no variable matters"
+        values["ranked"] = shown or "all variables below 0.5 %"
     return values
 
 
@@ -92,5 +92,5 @@ def variable_lines(model: ValueModel | ClassModel) -> list[str]:
 def weight_lines(listed: list[str], features: int, total: object) -> list[str]:
     """List the features with the largest weights."""
     more = [f"  … and {len(listed) - features} more (--weights {len(listed)} shows all)"]
-    head = f"features with a weight: {len(listed)} of {total}"
+    head = f"features with non-zero weight: {len(listed)} of {total}"
     return ["", head, *listed[:features], *(more if len(listed) > features else [])]

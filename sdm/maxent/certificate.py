@@ -2,7 +2,7 @@
 
 For Shannon's entropy, the optimum `p*` and a fit `p`, `D(p*‖p) ≤ gap` with any penalty. By Bernstein's inequality and
 the Gibbs variational principle, `|p*[g] − p[g]| ≤ √(2 v gap) + b gap/3` for every `g` whose variance under `p` is `v`
-and which is nowhere farther than `b` from `p[g]` (Boucheron, Lugosi & Massart 2013, Corollary 2.11 and Section 4.9).
+and which is nowhere farther than `b` from `p[g]` (Boucheron, Lugosi & Massart 2013, chapters 2 and 4).
 """
 
 from collections.abc import Iterable

@@ -23,7 +23,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a solver: size of the working set, objective, certified gap."""
+    """One round of a solver: size of the working set, objective, duality gap."""
 
     working_set: int
     objective: float
@@ -32,12 +32,12 @@ class Round:
 
 @dataclass
 class Solution:
-    """The weights and the proof that comes with them."""
+    """The weights, and the duality gap of their objective."""
 
     status: str  # `converged`, `max_iterations`, `separable` or `stalled`; `message` spells it out
     weights: Array
     objective: float  # F(λ), minimised; the regularised gain is its negative
-    gap: float  # proved bound on F(λ) − min F, in nats
+    gap: float  # upper bound on F(λ) − min F over the features of the problem, in nats
     iterations: int
     seconds: float
     tau: float  # normaliser of the fitted distribution

@@ -1,4 +1,4 @@
-"""The options of a run: one definition for the command line, the YAML file and Python.
+"""Options of a run: one definition for the command line, the YAML file and Python.
 
 A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it. An option whose default depends
 on the kind of model has none here (None): the estimator's default counts, and the text says which that is.
@@ -21,13 +21,14 @@ class RunOptions(Section):
 
     kind: Literal["species", "classes", "community"] | None = option(
         None,
-        "The kind of model: species (presences and a background), classes (a target class, or presence and absence, "
-        "per site), community (several species together). Default: what the other options say.",
+        "Kind of model: species, classes or community. Species have presences and a background. Classes are target "
+        "classes, or presence and absence, at sites. A community consists of several species together. Default: by the "
+        "other options.",
     )
     preset: Literal["best"] | None = option(
         None,
-        "best: what did best on most data where it was measured (target-group background, mean of committee and shared "
-        "axes).",
+        "Recommended settings for several species: best. It sets a target-group background and the mean of a committee "
+        "and a model with shared axes. These settings were chosen on the NCEAS benchmark.",
     )
 
     occurrences: OccurrenceOptions = Field(default_factory=OccurrenceOptions)
@@ -43,19 +44,15 @@ class RunOptions(Section):
     path: PathOptions = Field(default_factory=PathOptions)
     classes: ClassOptions = Field(default_factory=ClassOptions)
     joint: JointOptions = Field(default_factory=JointOptions)
-    seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
+    seed: int = option(1, "Seed of all random numbers.", "randomseed", ge=0)
     threads: int = option(
-        2,
-        "Threads for reading and predicting rasters, for models of 100,000 cells or more, for shared axes, and for "
-        "permutation importance.",
-        ge=1,
-        le=1024,
+        2, "Threads for rasters, importance, shared axes, and models of 100,000 cells or more.", ge=1, le=1024
     )
     processes: int = option(
-        1, "Processes of this machine for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024
+        1, "Processes for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024
     )
     cluster: ClusterOptions = Field(default_factory=ClusterOptions)
-    retries: int = option(2, "How often a species or scenario is tried again whose worker died.", ge=0, le=100)
+    retries: int = option(2, "Number of retries of a species or scenario after its worker has died.", ge=0, le=100)
 
     def with_values(self, **sections: Mapping[str, object]) -> "RunOptions":
         """Return the options with other values in some sections."""

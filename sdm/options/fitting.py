@@ -1,4 +1,4 @@
-"""The options of a model and of its tests: features, penalty, solver; folds, replicates, measures."""
+"""Options of a model and its test: features, penalty, solver; folds, replicates, measures."""
 
 from typing import Literal
 
@@ -23,245 +23,224 @@ from sdm.options.kinds import (
 
 
 class FitOptions(Section):
-    """The model."""
+    """The model: features, penalty and solver."""
 
     model: Literal["maxent", "structural", "committee", "shared", "ensemble"] = option(
         "maxent",
-        "maxent: feature classes; structural: trees and monomials too, where held-out records show that they help; "
-        "committee: the mean of five maxent models of different shape; shared: one fit for all species of the run, "
-        "whose responses share a few axes of the environment; ensemble: the mean of committee and shared (of one "
-        "species alone the committee).",
+        "Model: maxent, structural, committee, shared or ensemble. A structural model adds trees and monomials where "
+        "they reduce the held-out loss. A committee is the mean of five maxent models with different settings. A "
+        "shared model fits all species together on a few environmental axes. An ensemble is the mean of committee and "
+        "shared, or a committee for a single species.",
     )
     features: Classes = option(
         "auto",
-        "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for species "
-        "also random rectified features, as in lqh,relu:1000, which hold how variables act together (drawn by --seed); "
-        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq). "
-        'By variable, and with single products: "bio1:lq, slope:h, bio1*bio12"; letters without a name, as in '
-        "lq,slope:h, are those of all other variables.",
+        "Feature classes: auto, or letters of lqpht (linear, quadratic, product, hinge, threshold). With auto, they "
+        "depend on the number of records; communities use lq. Classes by variable and single products are written "
+        "'bio1:lq, slope:h, bio1*bio12'. Letters without a variable apply to all other variables. Models of species "
+        "also take random ReLU features, which capture interactions, such as lqh,relu:1000. Class models also take "
+        "trees and monomials, such as l,q,trees:8.",
         "fc",
     )
     multiplier: Literal["auto"] | Positive | None = option(
         None,
-        "Regularisation multiplier: larger is smoother (default: 1, as in Java Maxent; for classes auto: chosen by the "
-        "loss at held-out sites, because the tables of Java Maxent are not made for them).",
+        "Regularisation multiplier; larger values give smoother models. With auto, it is chosen by the held-out loss. "
+        "Default: 1, as in Java Maxent; auto for classes.",
         *("rm", "betamultiplier"),
         was=1.0,
     )
     regularization: Literal["auto", PenaltyName] | None = option(
         None,
-        "The penalty on the weights (default: l1; for classes auto: l1, or elastic if that does better at held-out "
-        "sites). For species also mahalanobis, which is l2sq with the correlations of the features, and lp, a norm "
-        "between l1 and l2.",
+        "Penalty on the weights. Default: l1; for classes auto, which is l1 or elastic by the held-out loss. Models of "
+        "species also have mahalanobis (l2sq with the correlations of the features) and lp (a norm between l1 and l2).",
         was="l1",
     )
     entropy: Literal["auto"] | Order = option(
         1.0,
-        "1 is Shannon's entropy; up to 2 the map has exact zeros; auto: 1, 1.25, 1.5 or 2, by the log loss at held-out "
-        "records or sites.",
+        "Order of the entropy, from 1 (Shannon) to 2, or auto. Above 1, the map has exact zeros. With auto, it is 1, "
+        "1.25, 1.5 or 2, by the held-out log loss.",
     )
     knots: Literal["maxent", "maxnet", "all"] | Count | None = option(
-        None,
-        "Knots of hinges and thresholds: maxent, maxnet, all, or N quantiles (default: maxent; for classes 30, because "
-        "every class has weights of its own).",
-        was="maxent",
+        None, "Knots of hinge and threshold features, or N quantiles. Default: maxent; 30 for classes.", was="maxent"
     )
     families: Families = option(
         "auto,trees:8,mono:4",
-        "Structural: families, such as l,q,p,h,trees:8,mono:4 (auto: feature classes by sample size; trees to 8 nodes, "
-        "monomials to degree 4; exacttrees:2 searches all trees of up to 2 nodes).",
+        "Structural models: feature families, such as l,q,p,h,trees:8,mono:4. Trees have up to 8 nodes here, and "
+        "monomials a degree up to 4. With auto, feature classes depend on the sample size. With exacttrees:2, all "
+        "trees of up to 2 nodes are searched.",
     )
     lam: Literal["auto"] | NotNegative | None = option(
         None,
-        "Structural: the penalty of a tree or monomial of complexity B is lambda·B + beta; auto chooses by held-out "
-        "loss, and leaves trees and monomials out unless they help by more than one standard error (default: auto; for "
-        "classes 0.01, because the choice takes long).",
+        "Structural models: lambda; a tree or monomial of complexity B has the penalty lambda·B + beta. With auto, "
+        "trees and monomials are used if they reduce the held-out loss by more than one standard error. Default: auto; "
+        "0.01 for classes.",
         "lambda",
         was="auto",
     )
     beta: BetaRule | NotNegative | None = option(
         None,
-        "Where the penalties of features come from (default: Maxent's tables; structural: auto, by held-out loss). "
-        "deviation: σ/√m at the presences; tables and deviation give at least 0.001, times the multiplier. By the "
-        "theory of Dudík et al. (2007): corollary5, 6 and 7 for l1, theorem8 and corollary9 for smoothed_l1, theorem11 "
-        "for l2, theorem13 for l2sq, theorem15 for elastic.",
+        "Regularisation of features before the multiplier: a rule, or a number. Default: maxent, the tables of Java "
+        "Maxent; for structural models auto, chosen by the held-out loss. Rule deviation is σ/√m at the presences. "
+        "Rules of Dudík et al. (2007) are corollary5, corollary6, corollary7 (for l1), theorem8, corollary9 "
+        "(smoothed_l1), theorem11 (l2), theorem13 (l2sq) and theorem15 (elastic). The other rules give at least 0.001.",
     )
     delta: Share = option(
-        0.05, "For penalties by the theory: how often they may be too small (0.05: in 5 % of samples of records)."
+        0.05, "Rules of Dudík et al. (2007): accepted probability that the regularisation is too small."
     )
     norm: Positive = option(
-        10.0,
-        "For theorem8, corollary9, theorem13 and theorem15: the size of the weights of models to do well against.",
+        10.0, "Rules theorem8, corollary9, theorem13 and theorem15: norm of the weights of the comparison models."
     )
     beta_lqp: NotNegative | None = option(
-        None,
-        "Regularisation of linear, quadratic and product features, before the multiplier (default: by Maxent's table).",
+        None, "Regularisation of linear, quadratic and product features, before the multiplier. Default: Java Maxent's."
     )
     beta_hinge: NotNegative | None = option(
-        None, "Regularisation of hinge features, before the multiplier (default: 0.5, as Maxent)."
+        None, "Regularisation of hinge features, before the multiplier. Default: 0.5, as in Java Maxent."
     )
     beta_threshold: NotNegative | None = option(
-        None, "Regularisation of threshold features, before the multiplier (default: by Maxent's table)."
+        None, "Regularisation of threshold features, before the multiplier. Default: Java Maxent's table."
     )
     beta_categorical: NotNegative | None = option(
-        None, "Regularisation of categories, before the multiplier (default: by Maxent's table)."
+        None, "Regularisation of categories, before the multiplier. Default: Java Maxent's table."
     )
     quadratic_from: Count = option(
-        10, "For features auto: records, or sites, from which quadratic features are used.", "l2lqthreshold"
+        10, "Minimum number of records, or sites, for quadratic features with --features auto.", "l2lqthreshold"
     )
     hinge_from: Count = option(
-        15, "For features auto: records, or sites, from which hinge features are used.", "hingethreshold"
+        15, "Minimum number of records, or sites, for hinge features with --features auto.", "hingethreshold"
     )
     product_from: Count = option(
-        80, "For features auto: records, or sites, from which product features are used.", "lq2lqptthreshold"
+        80, "Minimum number of records, or sites, for product features with --features auto.", "lq2lqptthreshold"
     )
     complexity: Literal["bound", "sample"] = option(
-        "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
+        "bound", "Structural models: complexity of families by its theoretical bound, or estimated from the sample."
     )
     penalty_folds: Count = option(
         5,
-        "Folds that choose penalties: lambda and beta of a structural model (1: one split of 70 and 30 %), and the "
-        "multiplier of classes.",
+        "Folds for the choice of penalties: lambda and beta of structural models, and the multiplier of classes. With "
+        "1, there is one split into 70 % and 30 %.",
         formerly="price_folds",
     )
     penalty_repeats: Count = option(
-        2, "Structural: how often to divide the records into these folds.", formerly="price_repeats"
+        2, "Structural models: number of repeated divisions into --penalty-folds.", formerly="price_repeats"
     )
     penalty_grid: Numbers | None = option(
-        None,
-        "Structural: values to try for lambda and for beta (default: a few, beta by the number of presences).",
-        formerly="price_grid",
+        None, "Structural models: values of lambda and beta to try. Default: a few values.", formerly="price_grid"
     )
     strength: Literal["auto"] | Positive | None = option(
         None,
-        "Shared axes: strength of the penalty on axes; larger means fewer axes (default: auto, by the loss at records "
-        "in blocks of sites that were left out; in an ensemble 1.4).",
+        "Shared axes: penalty on the axes; larger values give fewer axes. Default: auto, chosen by the loss in "
+        "held-out blocks of sites; 1.4 in an ensemble.",
     )
     own: Positive | None = option(
         None,
-        "Shared axes: give each species a part of its own beside the axes, with the penalties of Java Maxent times "
-        "this multiplier (default: none).",
+        "Shared axes: multiplier of an additional response of each species. Its penalties are those in Java Maxent, "
+        "times this multiplier. Default: no additional response.",
     )
     axes: str | None = option(
         None,
-        "Shared axes: the group.npz of an earlier run, on whose axes these species are placed; three records are "
-        "enough (default: axes of the species of this run).",
+        "Shared axes: group.npz of an earlier run, whose axes are used for these species. Three records are enough. "
+        "Default: the axes are fitted to the species of this run.",
     )
     spatial: bool = option(
-        False, "Smooth functions of place among the features, for mapping within the region only (shared axes)."
+        False, "Shared axes: add smooth functions of location, for maps within the region of the records only."
     )
     solver: Literal["newton", "summet", "plummet", "structmaxent1", "structmaxent2"] = option(
-        "newton", "How the optimum is found."
+        "newton", "Optimisation algorithm."
     )
     tolerance: Positive | None = option(
-        None,
-        "Largest certified distance from the optimum, in nats (default: 1e-6; structural and shared axes: 1e-4).",
-        "convergencethreshold",
+        None, "Largest duality gap, in nats. Default: 1e-6; 1e-4 if structural or shared.", "convergencethreshold"
     )
-    max_iterations: Count | None = option(None, "Stop after N rounds at the latest.", "maximumiterations")
+    max_iterations: Count | None = option(None, "Maximum number of iterations of the solver.", "maximumiterations")
     add_presences: Literal["all", "distinct", "none"] | None = option(
         None,
-        "Which presences join the background: all (default), those that it does not hold yet (distinct, as Java Maxent "
-        "does with layers; the default with --bounds and with --knots maxnet), or none.",
+        "Presences that are added to the background: all, distinct or none. With distinct, only presences that are not "
+        "in it are added, as in Java Maxent. Default: all; distinct with --bounds and with --knots maxnet.",
     )
-    smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
+    smoothing: Positive = option(0.1, "Penalty smoothed_l1: width of the smoothing; 0 is the limit l1.")
     ratio: Positive | None = option(
-        None, "For elastic: the l2² penalty relative to the l1 penalty (default: 1; for classes 4).", was=1.0
+        None, "Penalty elastic: ratio of the l2² penalty to the l1 penalty. Default: 1; 4 for classes.", was=1.0
     )
-    ridge: Positive | None = option(
-        None, "For elastic: the strength of the l2² penalty by itself (default: by --ratio)."
-    )
-    power: Power = option(1.5, "For lp: the p of the norm, between 1 and 2; near 1 it is like l1, near 2 like l2.")
+    ridge: Positive | None = option(None, "Penalty elastic: strength of the l2² penalty. Default: by --ratio.")
+    power: Power = option(1.5, "Penalty lp: exponent p of the norm, between 1 (l1) and 2 (l2).")
     uncorrelated: Part = option(
-        0.01, "For mahalanobis: the share of the features' correlations that is left out, up to 1, which is l2sq."
+        0.01, "Penalty mahalanobis: shrinkage of the correlations of the features, up to 1 (l2sq)."
     )
 
     @property
     def feature_text(self) -> str:
-        """The text of the features: the families of a structural model, else the feature classes."""
+        """Return the families of a structural model, otherwise the feature classes."""
         return self.families if self.model == "structural" else self.features
 
     @property
     def shares_axes(self) -> bool:
-        """Tell whether the models of a run are on shared axes."""
+        """Return whether the models of a run are on shared axes."""
         return self.model in ("shared", "ensemble")
 
 
 class TestOptions(Section):
-    """How the model is tested."""
+    """Test of the model: held-out records, folds, replicates and importance."""
 
     percent: float = option(
-        0.0,
-        "Set aside N percent of the records, or sites, for testing.",
-        *("test_percent", "randomtestpoints"),
-        ge=0,
-        le=90,
+        0.0, "Percentage of records, or sites, held out for testing.", "test_percent", "randomtestpoints", ge=0, le=90
     )
     file: str | None = option(
-        None,
-        "Test with the records, or sites, of this file; where a column says 1 and 0, on its absences too.",
-        *("test", "test_samples", "testsamplesfile"),
+        None, "File of test records, or sites; absences are used too.", "test", "test_samples", "testsamplesfile"
     )
-    folds: Folds = option(0, "Cross-validate in N folds (0: do not).")
+    folds: Folds = option(0, "Number of folds of a cross-validation (0: none).")
     split: Literal[
         "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own"
     ] = option(
         "random",
-        "How records, or sites, are divided into folds: random; one at a time; blocks (squares); four blocks of equal "
-        "counts; a checkerboard; one at a time without the neighbours within a buffer; clusters of the environment; or "
-        "your own column of folds.",
+        "Division of the records into folds: random, block, environment, and others. With leave-one-out, each record "
+        "is a fold. With block, folds consist of squares. With equal-blocks, four blocks have equal counts. With "
+        "checkerboard, folds alternate in squares. With buffer, each record is a fold, and records around it are not "
+        "used for training. With environment, folds are clusters in the environment. With own, --fold-column contains "
+        "the folds.",
     )
     validation_background: Literal["full", "partition"] = option(
-        "full", "What a fold is measured against: the whole background, or the part that lies with it."
+        "full", "Background for the validation of a fold: all of it, or its part in the area of the fold."
     )
     block_size: Literal["auto"] | Positive | None = option(
         None,
-        "For --split block: the side of a square in km; auto: the range of spatial autocorrelation of the variables at "
-        "the records (median over variables).",
+        "Side of the squares of --split block, in km, or auto. With auto, it is the range of spatial autocorrelation "
+        "of the variables at the records (the median over variables).",
     )
     radius: NotNegative | None = option(
-        None, "For --split buffer: records within N km of the one held out do not train."
+        None, "Buffer of --split buffer, in km. Records within it around the held-out record are not used for training."
     )
     orientation: Literal["lat_lon", "lon_lat", "lat_lat", "lon_lon"] = option(
-        "lat_lon", "For --split equal-blocks: which coordinate is cut first, and which second."
+        "lat_lon", "Coordinates of the first and the second division of --split equal-blocks."
     )
     aggregation: CountList = option(
-        [2],
-        "For --split checkerboard: cells along the side of a square; a second number lays a board of larger squares "
-        "over it, for four folds.",
-        min_length=1,
-        max_length=2,
+        [2], "Cells per side of --split checkerboard squares; two numbers give four folds.", min_length=1, max_length=2
     )
-    fold_column: str | None = option(None, "For --split own: the column with the fold of each record.")
-    replicates: int = option(0, "Fit N replicates (0 and 1: none).", ge=0)
+    fold_column: str | None = option(None, "Column with the fold of each record, for --split own.")
+    replicates: int = option(0, "Number of replicates (0 and 1: none).", ge=0)
     replicate_kind: Literal["crossvalidate", "bootstrap", "subsample"] = option(
         "crossvalidate",
-        "How replicates are made: as folds; as samples drawn with replacement; or as all records but a share "
-        "(--test-percent, or 25).",
+        "Kind of replicates: folds, samples with replacement, or subsamples. With subsample, --test-percent of the "
+        "records are held out (25 by default).",
         "replicatetype",
     )
-    importance: bool = option(
-        True, "Measure each variable: permutation importance, and percent contribution for species."
-    )
+    importance: bool = option(True, "Compute permutation importance, and percent contribution for species.")
     contribution: Literal["shares", "steps"] = option(
         "shares",
-        "How percent contribution is counted. shares: by the weights alone, whatever the algorithm did; steps: along "
-        "the steps of Java Maxent's algorithm, as it does (up to 500 of them, or --max-iterations).",
+        "Computation of percent contribution. With shares, it depends on the weights alone. With steps, it is computed "
+        "along the steps of Java Maxent's algorithm, up to 500 or --max-iterations.",
     )
-    repeats: Count = option(10, "How often each variable is shuffled for its permutation importance.")
+    repeats: Count = option(10, "Number of permutations of each variable for permutation importance.")
     jackknife: bool = option(False, "Also fit without each variable, and with each variable alone.")
     null_models: int = option(
-        0, "Compare the cross-validation with that of N null models, fitted to random records (0: do not).", ge=0
+        0, "Number of null models to compare the cross-validation with (0: none). They use random records.", ge=0
     )
 
     @property
     def division(self) -> str | None:
-        """Return how records are divided for validation; None if they are not."""
+        """Return the division of records for validation; None without one."""
         if self.replicates > 1 and self.replicate_kind != "crossvalidate":
             return self.replicate_kind
         return self.split if self.split != "random" or max(self.folds, self.replicates) > 1 else None
 
     @property
     def division_name(self) -> str:
-        """Return how records are divided, by default at random."""
+        """Return the division of records, by default random."""
         return self.division or "random"

@@ -6,6 +6,7 @@ the spellings that users of other programs know (`betamultiplier`).
 
 import difflib
 import os
+import textwrap
 from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from keyword import iskeyword
@@ -49,6 +50,13 @@ class Leaf:
         # (and a word that Python keeps for itself is the proper name of what Python must call otherwise).
         telling = [word for word in self.aliases if "_" in word or word == section or iskeyword(word)]
         self.shown = [*telling, *self.spellings][0]
+
+    @property
+    def text(self) -> str:
+        """The description, with the values of the option if it does not name them."""
+        text = str(self.field.description)
+        named = all(word in text for word in self.choices)
+        return text if named else f"{text} Values: {', '.join(self.choices)}."
 
     @property
     def multiple(self) -> bool:
@@ -333,12 +341,12 @@ def _without_secrets(value: Any) -> Any:
 
 
 def template() -> str:
-    """Write a commented YAML file with every option and its default."""
+    """Return a commented run file with every option and its default."""
     import yaml
 
     lines = [
-        "# Options of `sdm fit`. Every line is optional but occurrences.file, layers.files and output.folder.",
-        "# Relative paths are relative to this file. Any option can be overridden: sdm fit run.yaml --fit.multiplier 2",
+        "# Run file of sdm. Only occurrences.file, layers.files and output.folder are required.",
+        "# Paths are relative to this file. Options of the command line override it: sdm fit run.yaml --multiplier 2",
     ]
     section = None
     for leaf in sorted(leaves(), key=lambda leaf: "." not in leaf.dotted):
@@ -347,9 +355,10 @@ def template() -> str:
             section = group
             lines += ["", f"{group}:"] if group else [""]
         indent = "  " if group else ""
+        mark = f"{indent}# "
         default = yaml.safe_dump(leaf.field.get_default(), default_flow_style=True).strip().removesuffix("...").strip()
-        choices = f" ({', '.join(leaf.choices)})" if leaf.choices else ""
-        lines += [f"{indent}# {leaf.field.description}{choices}", f"{indent}{name}: {default}"]
+        lines += textwrap.wrap(mark + leaf.text, 110, subsequent_indent=mark, break_on_hyphens=False)
+        lines.append(f"{indent}{name}: {default}")
     return "\n".join(lines) + "\n"
 
 

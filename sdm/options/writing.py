@@ -1,5 +1,4 @@
-"""The options of what a run gives (maps, those of other times and places, what is written beside them), and of the
-cluster that shares its work."""
+"""Options of the results of a run (maps, projections, other files), and of a cluster."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,157 +23,144 @@ from sdm.options.kinds import (
 class PredictOptions(Section):
     """The map."""
 
-    scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
+    scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option(
+        "cloglog", "Scale of the map: cloglog, raw, cumulative or logistic.", "outputformat"
+    )
     extrapolation: Literal["clamp", "free", "none", "fade", "lower"] = option(
         "clamp",
-        "Outside the training range. clamp: variables are held at its limits; free: they are not; none: nothing is "
-        "predicted there; fade: the clamped prediction, less its difference from the free one; lower: the lower one of "
-        "the two (fade and lower: one species).",
+        "Prediction outside the training range: clamp, free, none, fade or lower. With clamp, variables are held at "
+        "the limits of the range; with free, they are not. With none, there is no prediction. Models of one species "
+        "also have fade (clamp minus its difference from free) and lower (the lower of the two).",
     )
-    clamp: bool | None = option(None, "The earlier name of extrapolation: true is clamp, and false is free.", "doclamp")
+    clamp: bool | None = option(
+        None, "Earlier form of --extrapolation: --clamp is clamp, --no-clamp is free.", "doclamp"
+    )
     threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
         None,
-        "Also write a map of presence and absence, with this cutoff: mtp, 10p, maxsss, equal, or a value.",
+        "Also map presence and absence: mtp, 10p, maxsss, equal, or a value. The rules are minimum training presence, "
+        "10th percentile of training presences, maximum sum of sensitivity and specificity, and their equality.",
         "applythresholdrule",
     )
     temperature: Positive = option(
-        1.0,
-        "Divide scores by this number at prediction: below 1 the map has more contrast (entropy above 1: more zeros).",
+        1.0, "Divisor of the scores. Below 1, the map has more contrast, and with an entropy above 1 more zeros."
     )
-    range: bool = option(True, "Where entropy above 1 leaves exact zeros: also write the range as polygons (.gpkg).")
-    min_patch: NotNegative = option(0.0, "Leave patches of less than N km² out of the range.")
-    prevalence: float = option(0.5, "Prevalence, for the logistic scale.", "defaultprevalence", gt=0, lt=1)
-    unseen: Literal["zero", "error"] = option(
-        "zero", "A category that was not in training: it has no effect (zero), or the run stops (error)."
-    )
+    range: bool = option(True, "Also write the area without exact zeros as polygons (.gpkg), for entropies above 1.")
+    min_patch: NotNegative = option(0.0, "Smallest patch in the polygons of the range, in km².")
+    prevalence: float = option(0.5, "Prevalence of the logistic scale.", "defaultprevalence", gt=0, lt=1)
+    unseen: Literal["zero", "error"] = option("zero", "Effect of categories without training data: zero, or an error.")
 
     @property
     def clamped(self) -> bool:
-        """Whether response curves hold variables at the limits of their training ranges."""
+        """Return whether response curves are constant outside the training ranges."""
         return self.extrapolation != "free"
 
 
 class ProjectOptions(Section):
-    """Other times and places to map models on, and what is measured there."""
+    """Projection to other times and places."""
 
     models: Files = option(
-        [],
-        "For 'sdm project': model files, results of a run or of a batch, or a pattern with fields in braces, such as "
-        "'runs/{multiplier}/sp.npz'.",
+        [], "Models of 'sdm project': files, results, or a pattern such as 'runs/{multiplier}/sp.npz'."
     )
     scenarios: Places = option(
         {},
-        "Scenarios to map models on: a pattern with fields in braces, such as 'future/{gcm}_{ssp}_{period}/', a table "
-        "(.csv), folders or files, or name=folder.",
+        "Scenarios: folders, a table, or a pattern such as 'future/{gcm}_{ssp}_{period}/'. A table is a CSV file. With "
+        "name=folder, a scenario has another name than its folder.",
         *("projections", "projectionlayers"),
         formerly="predict.projections",
     )
-    reference: Files = option(
-        [], "Layers of the present, which change is measured against (of a fit: its own layers, unless given)."
-    )
+    reference: Files = option([], "Layers of the reference period, for maps of change. Default: the layers of the fit.")
     thresholds: Words = option(
         [],
-        "Map presence by these cutoffs: mtp, 10p, maxsss, equal, or values; change goes by the first (default: "
-        "--threshold, else maxsss).",
+        "Thresholds of presence: mtp, 10p, maxsss, equal, or values. Change is computed with the first. Default: "
+        "--threshold, otherwise maxsss.",
     )
     novelty: Words = option(
         ["mess"],
-        "Measures of novelty to map: mess (with the most dissimilar variable), exdet, mop, clamping (its effect), "
-        "limiting (the variable that keeps suitability low), or none.",
+        "Maps of novelty: mess, exdet, mop, clamping, limiting, or none. Measure mess includes the most dissimilar "
+        "variable. The map clamping shows the effect of clamping, and limiting the variable that limits suitability.",
     )
     dispersal: Literal["unlimited", "none"] | Positive = option(
         "unlimited",
-        "Which cells that become suitable are gained: all (unlimited), none, or those at most N km from where the "
-        "species was in the period before.",
+        "Dispersal to newly suitable cells: unlimited, none, or a distance in km. It is measured from the range in the "
+        "preceding period.",
     )
     over: Words = option(
-        [], "Fields to average scenarios over (default: gcm, and the fields of models; without fields, all scenarios)."
+        [], "Fields to average scenarios over. Default: gcm and fields of models; without fields, all scenarios."
     )
-    area: str | None = option(None, "Polygons outside which nothing is mapped.", "projection_area")
+    area: str | None = option(None, "Polygons that limit the projected maps.", "projection_area")
 
 
 class OutputOptions(Section):
-    """What is written, and where."""
+    """Files that a run writes."""
 
     folder: str | None = option(None, "Folder for the results.", "output", "outputdirectory")
-    overwrite: bool = option(False, "Replace results that are there already.")
+    overwrite: bool = option(False, "Replace existing results.")
     resume: bool = option(
-        False, "Go on where a run over several species or scenarios ended; what is finished and unchanged is kept."
+        False, "Resume a run over several species or scenarios. Finished and unchanged results are kept."
     )
-    curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
+    curves: bool = option(True, "Draw response curves, marginal and of each variable alone.", "responsecurves")
     curves_exponent: bool = option(
-        False,
-        "Response curves show the score of the model (the exponent of its density) in place of the scale of the map, "
-        "from 0 at their left end.",
-        "responsecurvesexponent",
+        False, "Draw response curves of the exponent of the model, from 0 at their left end.", "responsecurvesexponent"
     )
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
-    map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
-    report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    map_picture: bool = option(True, "Draw the map as a picture (PNG). Large batches are faster without it.")
+    report: bool = option(True, "Write an HTML report of each model, and an index of several.")
     metadata: bool = option(
-        False,
-        "Also write the ODMAP protocol as tables (CSV, and JSON), and the metadata that rangeModelMetadata, Wallace "
-        "and ENMeval use (RMM, CSV).",
+        False, "Also write the ODMAP protocol (CSV, JSON) and the metadata of rangeModelMetadata (RMM, CSV)."
     )
     page_map: Literal["reduced", "full"] = option(
         "reduced",
-        "Cells of the maps inside pages: reduced keeps a page below 2 MB; full has all cells of every map of a model, "
-        "however large the page; scenarios are compared with up to 2,048 cells on a side.",
+        "Resolution of the maps in HTML reports. With reduced, a report is smaller than 2 MB. With full, it has all "
+        "cells of each map. Scenarios are compared with up to 2,048 cells on a side.",
     )
     stack: Stacks = option(
         [],
-        "Of several species, also map them together: sum (of their suitabilities), threshold (number of species above "
-        "their cutoff: that of --threshold, or maxsss), or both with a comma.",
+        "Maps of several species together: sum, threshold, or both. They are the sum of suitabilities, and the number "
+        "of species above their threshold (--threshold, otherwise maxsss).",
     )
     gpkg: bool = option(
         False,
-        "Also write results.gpkg, for a GIS: records with their fate (kept, or why not), background points, folds, and "
-        "the range by a cutoff as polygons with their area and centroid; of scenarios the range of each.",
+        "Also write results.gpkg for a GIS. It contains the record log, background points, folds, and the ranges by a "
+        "threshold as polygons with area and centroid. With scenarios, it contains the range in each.",
     )
     uncertainty: bool = option(
-        False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
+        False, "Map the mean, standard deviation, and 5 % and 95 % limits over the replicates or folds."
     )
     replicate_maps: bool = option(
-        False, "With --uncertainty: also write the map of every replicate or fold, beside its model in replicates."
+        False, "Also write the map of each replicate or fold, in the folder replicates. It needs --uncertainty."
     )
     background_predictions: bool = option(
         False, "Also write predictions at the background points.", "writebackgroundpredictions"
     )
     append_results: str | None = option(
-        None,
-        "Also add the row of every species to this table, which has the columns of maxentResults.csv and may hold rows "
-        "of earlier runs.",
-        "appendtoresultsfile",
+        None, "Also append the results of each species to this table, as maxentResults.csv.", "appendtoresultsfile"
     )
     figures: Formats = option(
-        [],
-        "Also draw all figures for print, as png, pdf or svg. Without it, curves and other charts are SVG files as the "
-        "page shows them, and maps are PNG files.",
-        "figure_format",
+        [], "Also draw figures for print: png, pdf or svg. By default, charts are SVG, and maps PNG.", "figure_format"
     )
-    dpi: int = option(300, "Dots per inch of figures, at their printed width.", ge=50, le=1200)
+    dpi: int = option(300, "Resolution of figures at their printed width, in dots per inch.", ge=50, le=1200)
     figure_width: Width | None = option(
         None,
-        "Printed width of all figures, such as 85mm (one column of a journal) or 180mm (two); letters keep their size "
-        "(default: by figure; curves and single maps 85mm).",
+        "Printed width of all figures, such as 85mm (one column) or 180mm (two columns). Font sizes do not change. "
+        "Default: by figure; 85mm for curves and single maps.",
     )
     publication: bool = option(
-        False, "Also draw one figure for a paper: the map, responses to the four most important variables, importance."
+        False, "Also draw one figure for a paper: map, responses to the four most important variables, importance."
     )
-    surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
+    surfaces: Words = option([], "Draw the response to pairs of variables, such as rain:temperature.")
 
     def curve_scale(self, scale: str) -> str:
-        """Return the scale of response curves, where `scale` is that of the map."""
+        """Return the scale of response curves, where `scale` is the scale of the map."""
         return "exponent" if self.curves_exponent else scale
 
     @property
     def stack_name(self) -> str:
-        """Return the stacks as they are typed."""
+        """Return the stacks as the user types them."""
         return ",".join(self.stack)
 
 
 def _settings(value: Any) -> Any:
-    """Let NAME=VALUE stand for a setting; keep numbers as text, and several values with semicolons between them."""
+    """Return settings from NAME=VALUE; numbers become text, and lists are joined by semicolons."""
     named = read_places(value)
     return {name: _text(item) for name, item in named.items()} if isinstance(named, dict) else named
 
@@ -193,23 +179,21 @@ Settings = Annotated[dict[str, str], BeforeValidator(_settings), WithJsonSchema(
 
 
 class ClusterOptions(Section):
-    """A Dask cluster that does the work; it sees the same files, under the same paths, as this machine."""
+    """Dask cluster for the work of a run; it needs the same files under the same paths."""
 
     address: str | None = option(
         None,
-        "A Dask cluster for species, folds, settings and scenarios: its address (tcp://host:8786), its scheduler file, "
-        "or slurm (jobs that are started for the run).",
+        "Dask cluster: its address (tcp://host:8786), its scheduler file, or slurm. With slurm, jobs are started for "
+        "the run. The cluster does species, folds, settings and scenarios.",
         "cluster",
     )
-    workers: Count = option(2, "How many workers to start, with --cluster slurm.", "cluster_workers")
+    workers: Count = option(2, "Number of workers that --cluster slurm starts.", "cluster_workers")
     settings: Settings = option(
-        {},
-        "How jobs are started, with --cluster slurm: as in queue=long, memory=8GB, cores=4, walltime=12:00:00.",
-        "cluster_settings",
+        {}, "Job settings of --cluster slurm: queue=long, memory=8GB, cores=4, walltime=12:00:00.", "cluster_settings"
     )
     patience: Positive | None = option(
         None,
-        "How many seconds to wait for a worker while the cluster has none, before the run fails. By default 300; with "
-        "--cluster slurm as long as jobs wait in the queue.",
+        "Seconds to wait for a worker while the cluster has none, before the run fails. Default: 300; with --cluster "
+        "slurm, as long as jobs are in the queue.",
         "cluster_patience",
     )

@@ -18,7 +18,7 @@ WHISKER, RULE = "#777777", 3  # colours of whiskers, and of a line to compare wi
 LEGEND = 24  # classes in a legend at most
 EFFECTS = ("additive", "partial")  # kinds of curves that show a variable's effect on the score
 EFFECT_LABEL = "Effect on the score (nats)"
-SHARES_LABEL = "Probability, others at their mean"
+SHARES_LABEL = "Probability"
 # What curves are called, by their kind, and their place in the palette.
 CURVES = {
     "marginal": ("others at their mean", 0),
@@ -263,8 +263,8 @@ def jackknife_charts(rows: Sequence[Row]) -> dict[str, BarChart]:
     charts = {}
     for key, title in titles.items():
         groups = [
-            Bars(f"{kind} the variable", [number(known.get((name, kind), {}).get(key)) for name in names])
-            for kind in ("without", "only")
+            Bars(title, [number(known.get((name, kind), {}).get(key)) for name in names])
+            for kind, title in (("without", "without the variable"), ("only", "the variable alone"))
         ]
         values = [value for bars in groups for value in bars.values if value is not None]
         if not values:
@@ -282,10 +282,10 @@ def calibration_chart(rows: Sequence[Row]) -> LineChart:
     predicted, observed, count = ([number(row.get(key)) or 0.0 for row in rows] for key in columns)
     lines = [
         Line("observed", predicted, observed, sizes=count if any(count) else None),
-        Line("perfectly calibrated", [0, 1], [0, 1], 9, 2),
+        Line("perfect calibration", [0, 1], [0, 1], 9, 2),
     ]
-    title = "Calibration: share of sites with the species against its prediction"
-    return LineChart(title, "Predicted (mean of the bin)", "Share of sites with the species", lines, (0, 1), (0, 1))
+    title = "Calibration curve: observed frequency against predicted probability"
+    return LineChart(title, "Predicted (mean of the bin)", "Observed frequency of presence", lines, (0, 1), (0, 1))
 
 
 def roc_chart(rows: Sequence[Row], scores: Mapping[str, float | None]) -> LineChart:
@@ -304,7 +304,7 @@ def roc_chart(rows: Sequence[Row], scores: Mapping[str, float | None]) -> LineCh
             found = [1 - v for v in missed]
             lines.append(Line(f"{data} {'sites' if absences else 'records'}{said}", across, found, k, k))
     lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
-    title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"
+    title = f"Receiver operating characteristic (ROC) of {noun} against {other}"
     labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"
     return LineChart(title, *labels, lines, (0, 1), (0, 1))
 

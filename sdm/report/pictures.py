@@ -83,13 +83,13 @@ def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
                 (left, bottom, right, top),
                 bool(crs and crs.is_geographic),
                 (source.height, source.width),
-                "" if not crs else crs.to_string() if crs.to_epsg() else str(crs.to_dict().get("proj", "own system")),
+                "" if not crs else crs.to_string() if crs.to_epsg() else str(crs.to_dict().get("proj", "custom CRS")),
                 (abs(source.transform.a), abs(source.transform.e)),
                 _legend(source),
                 crs.linear_units_factor[1] if crs and crs.is_projected else None,
             )
     except (rasterio.errors.RasterioError, IndexError) as error:
-        raise ResultsError(f"{path} cannot be read as a raster ({error}): run the command again") from error
+        raise ResultsError(f"{path} cannot be read as a raster ({error}): run the fit again") from error
 
 
 def resized(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
@@ -159,7 +159,7 @@ def shown_picture(path: Path, wide: int = WIDE) -> str:
         with Image.open(path) as source:
             picture = source.convert("RGB")
     except OSError as error:
-        raise ResultsError(f"{path} cannot be read as a picture ({error}): run the command again") from error
+        raise ResultsError(f"{path} cannot be read as a picture ({error}): run the fit again") from error
     if picture.width > wide:
         high = max(1, round(picture.height * wide / picture.width))
         picture = picture.resize((wide, high), Image.Resampling.BOX, reducing_gap=2.0)

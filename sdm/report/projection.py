@@ -226,9 +226,7 @@ def inside(folder: Path, name: object) -> Path | None:
     if not isinstance(name, str):
         return None
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise ResultsError(
-            f"the projection in {folder} names '{name}', which is not a file in it: run the command again"
-        )
+        raise ResultsError(f"the projection in {folder} lists '{name}', not a file in it: run the projection again")
     path = folder / name
     return path if path.is_file() else None
 

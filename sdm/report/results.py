@@ -109,9 +109,14 @@ class Results:
 
     @property
     def title(self) -> str:
-        """What was modelled: a species, the title of classes, or how many species together."""
-        found = self.numbers.get("title", self.numbers.get("species", self.name))
-        return f"{len(found)} species together" if isinstance(found, list) else str(found)
+        """The title for people: a species, the title of classes, or the number of species of a joint model."""
+        return self.stored_title.replace("_", " ")
+
+    @property
+    def stored_title(self) -> str:
+        """The title as the data have it, with underscores."""
+        stored = self.numbers.get("title", self.numbers.get("species", self.name))
+        return f"{len(stored)} species" if isinstance(stored, list) else str(stored)
 
     @property
     def of_species(self) -> bool:
@@ -269,12 +274,12 @@ def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Result
     if place.is_dir():
         found = stored_numbers(place)
         if len(found) != 1:
-            many = f"{len(found)} models" if found else "no results of 'sdm fit'"
-            raise ResultsError(f"{place} contains {many}: expected the folder of one model, or its model file")
+            many = f"{len(found)} models" if found else "no results of `sdm fit`"
+            raise ResultsError(f"{place} has {many}: expected the folder of one model, or its model file")
         return _read(found[0], class_of)
     path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
-        raise ResultsError(f"{place} has no {path.name} next to it, which the page needs: use the output folder")
+        raise ResultsError(f"{place} has no {path.name} in its folder: the HTML report needs the complete results folder")
     return _read(path, class_of)
 
 
@@ -282,12 +287,12 @@ def find_results(place: Path) -> list[Path]:
     """Return the stored numbers of all models of a run: in its folder, or in those in it, in the summary's order."""
     place = Path(place)
     if not place.exists():
-        raise ResultsError(f"{place} does not exist: expected an output folder of sdm, or a model file in one")
+        raise ResultsError(f"{place} does not exist: expected a results folder of sdm, or a model file in one")
     if not place.is_dir():
         return [place]
     found = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
     if not found:
-        raise ResultsError(f"{place} contains no results of 'sdm fit': expected its output folder, or a model file")
+        raise ResultsError(f"{place} has no results of `sdm fit`: expected its output folder, or a model file")
     return found
 
 
@@ -307,7 +312,7 @@ def read_rows(path: Path) -> list[Row]:
             head, *rows = [[unquoted(cell) for cell in row] for row in csv.reader(source) if row] or [[]]
             return [dict(zip(head, row)) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ResultsError(f"{path} cannot be read ({error}): run the command again") from error
+        raise ResultsError(f"{path} cannot be read ({error}): run the fit again") from error
 
 
 def add_rows(path: Path, rows: Sequence[Numbers]) -> Path:
@@ -384,22 +389,20 @@ def _kind(path: Path, tree: object) -> str | None:
 
 def _read(path: Path, class_of: Callable[[str], type[Results]]) -> Results:
     if not path.is_file():
-        raise ResultsError(f"{path} does not exist: expected an output folder of sdm, or a model file in one")
+        raise ResultsError(f"{path} does not exist: expected a results folder of sdm, or a model file in one")
     try:
         numbers = load_json(path)
     except (OSError, ValueError) as error:
-        raise ResultsError(f"{path} cannot be read as JSON ({error}): run the command again") from error
+        raise ResultsError(f"{path} cannot be read as JSON ({error}): run the fit again") from error
     kind = _kind(path, numbers)
     if kind is None:
-        raise ResultsError(
-            f"{path} contains no results of sdm: expected 'kind' and 'files', or a model file next to it"
-        )
+        raise ResultsError(f"{path} has no results of sdm: expected 'kind' and 'files', or a model file next to it")
     _check_names(path, numbers["files"])
     folder, run = path.parent, path.parent / "run.yaml"
     try:
         tree = load_yaml(run, "the run file of these results") if run.is_file() else {}
     except OptionError as error:
-        raise ResultsError(f"{error}; run the command again") from error
+        raise ResultsError(f"{error}; run the fit again") from error
     repeat = _text(run).partition("\n")[0].partition("# Repeat with: ")[2]
     options = tree if isinstance(tree, dict) else {}
     return class_of(kind)(folder, path.stem, kind, numbers, options, _text(folder / "command.txt"), repeat)
@@ -413,7 +416,7 @@ def _check_names(path: Path, files: Numbers, deep: bool = False) -> None:
             continue
         parts = Path(name).parts if isinstance(name, str) and not Path(name).is_absolute() else ("..",)
         if ".." in parts or (len(parts) != 1 and not deep):
-            raise ResultsError(f"{path} names '{name}', which is not a file in the results: run the command again")
+            raise ResultsError(f"{path} lists '{name}', which is not a file of the results: run the fit again")
 
 
 def _text(path: Path) -> str:

@@ -184,12 +184,12 @@ def _structure_charts(results: Results) -> dict[str, Chart]:
     families = rows_of(results.tree("structure").get("families"))
     pairs, found = rows_of(results.tree("structure").get("interactions"))[:MOST_PAIRS], dict[str, Chart]()
     if families:
-        bars = {"lost without it": "gain", "penalty": "price"}
+        bars = {"loss of gain without it": "gain", "penalty": "price"}
         groups = [Bars(name, [number(row.get(key)) for row in families]) for name, key in bars.items()]
         names = [f"{row.get('family')} ({row.get('features')})" for row in families]
         found["families"] = BarChart("Families", "nats", names, groups)
     if pairs:
-        label = "Strength of the pair (nats of score)"
+        label = "Interaction (nats)"
         names = [f"{row.get('first')} × {row.get('second')}" for row in pairs]
         found["interactions"] = BarChart(label, label, names, [Bars(label, [number(r.get("strength")) for r in pairs])])
     return found

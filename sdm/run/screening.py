@@ -45,36 +45,32 @@ class Screening:
         """Say in plain words which variables go together, and which to keep."""
         choice, found, (limit, most) = self.choice, self.choice.found, self.limits
         counts = f"{len(found.names)} continuous"
-        counts += f", {len(found.categorical)} of categories (which take no part)" if found.categorical else ""
-        out = [f"variables    {counts}; correlations over {found.n:,} {choice.noun}"]
+        counts += f", {len(found.categorical)} categorical (excluded)" if found.categorical else ""
+        out = [f"variables    {counts}; correlations at {found.n:,} {choice.noun}"]
         if found.constant:
-            out.append(f"one value    {', '.join(found.constant)}: nothing can be learned from them, leave them out")
+            out.append(f"constant     {', '.join(found.constant)}: no information, exclude them")
         for k, group in enumerate(self.groups):
-            out.append(f"{'together' if not k else '':<12} {', '.join(group)}")
+            out.append(f"{'collinear' if not k else '':<12} {', '.join(group)}")
         if not self.groups:
-            out.append(f"together     none: no correlation |r| is above {limit:g}")
+            out.append(f"collinear    none: no correlation |r| is above {limit:g}")
         out.append(f"keep         {', '.join(choice.kept) or 'none'}")
         related, inflated = choice.left_out("correlation"), choice.left_out("vif")
         if related:
             whose = self.models[0] if len(self.models) == 1 else f"the mean of {len(self.models)} models"
             gain = f"gain of one variable alone, {whose}"
-            out.append(f"leave out    {len(related)} with |r| above {limit:g} to one that tells more ({gain}):")
+            out.append(f"drop         {len(related)} with |r| above {limit:g} to one with a higher gain ({gain}):")
             out.append(f"             {listed_drops(related)}")
         if inflated:
-            out.append(
-                f"leave out    {len(inflated)} that the others add up to (VIF above {most:g}): {listed_drops(inflated)}"
-            )
+            out.append(f"drop         {len(inflated)} with a VIF above {most:g}: {listed_drops(inflated)}")
         if not choice.dropped:
-            out.append(f"leave out    none: no VIF is above {most:g} either")
+            out.append(f"drop         none: no VIF is above {most:g}")
         largest = max(self.choice.factors_kept.values(), default=1.0)
-        out.append(f"VIF          at most {largest:.3g} among those that are kept")
+        out.append(f"VIF          at most {largest:.3g} among the variables that are kept")
         if choice.dropped:
             words = [f"--drop-correlated {limit:g}"] if related else []
             words += [f"--drop-vif {most:g}"] if inflated else []
-            out.append(f"in a run     {' '.join(words)} does this, for each model by its own records")
-        out.append(
-            "This is a suggestion from numbers alone: a variable that is known to matter may be the better one to keep."
-        )
+            out.append(f"in a run     {' '.join(words)} applies this to each model with its own records")
+        out.append("This suggestion uses correlations only: prefer variables with a known effect on the species.")
         return out
 
     def numbers(self) -> Numbers:

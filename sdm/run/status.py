@@ -1,4 +1,4 @@
-"""How far a run over several species is, read from its folder while it is at work or after it has ended."""
+"""Progress of a run over several species, read from its folder during the run or after its end."""
 
 import time
 from dataclasses import dataclass, field
@@ -78,7 +78,7 @@ class BatchStatus:
         if over:
             return f"{lasted} so far, writing the summary"
         if not self.seconds:
-            return f"{lasted} so far; the remaining time is estimated when the first species is finished"
+            return f"{lasted} so far; remaining time unknown until the first species is finished"
         mean = sum(self.seconds) / len(self.seconds)
         # Every species that is not over takes the mean, less the time for which those that are running have run.
         work = mean * (self.planned - self.done - self.broken) - sum(min(so_far, mean) for _, so_far in self.running)

@@ -1,8 +1,8 @@
-"""The fit of a group: rounds of descent, each with a proof, in which the axes enter that the gradient asks for.
+"""The fit of a group: rounds of descent with a duality gap each, to which missing axes are added.
 
 The factors are not convex, but the problem is: where they are at rest, every axis that is missing is a singular vector
 of the gradient with a singular value above `μ`. What is each species' own is always at its optimum for the present
-axes. The gap is a proof, wherever the factors came from.
+axes. The gap bounds the distance to the optimum at any factors.
 """
 
 from dataclasses import dataclass, field

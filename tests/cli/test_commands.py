@@ -22,32 +22,6 @@ def test_version() -> None:
     assert succeed("version").stdout == succeed("--version").stdout == f"sdm {__version__}\n"
 
 
-COMMANDS = (
-    "fit",
-    "classify",
-    "joint",
-    "tune",
-    "path",
-    "curve learning",
-    "curve sensitivity",
-    "check",
-    "variables",
-    "predict",
-    "evaluate",
-    "report",
-    "info",
-    "init",
-    "schema",
-)
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, "simulate"])
-def test_help_teaches_by_example(command) -> None:
-    text = succeed(*command.split(), "--help").stdout
-    assert "Example" in text
-    assert f"sdm {command}" in text.split("Example")[1]
-
-
 def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     helps = {

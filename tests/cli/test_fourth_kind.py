@@ -58,7 +58,7 @@ def test_a_fourth_kind_runs_in_a_batch_and_every_command_serves_it(survey, world
     for words in ("model of counts · poisson regression", "values are numbers of animals", "squared error is <b>"):
         assert words in page.lower()
     assert f"Animals were counted at {first.numbers['sites']} sites only." in page
-    assert "The model was not tested: every figure is on the sites that trained it" in page
+    assert "The model was not tested: all measures are from the training sites" in page
     pages = succeed("report", tmp_path / "out").stdout.split()
     assert [Path(place).name for place in pages] == [*(f"{m.folder.name}.html" for m in result.models), "index.html"]
 

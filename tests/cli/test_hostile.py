@@ -299,7 +299,7 @@ def test_a_page_takes_no_files_from_elsewhere(models, tmp_path: Path) -> None:
         numbers = json.loads((folder / "joint.json").read_text())
         numbers["files"]["network"] = name
         (folder / "joint.json").write_text(json.dumps(numbers))
-        assert "is no file in the results" in fail("report", folder)
+        assert "is not a file of the results" in fail("report", folder)
 
 
 # Options

@@ -187,7 +187,7 @@ def test_a_process_ends_with_the_code_of_the_error(tmp_path: Path) -> None:
 def test_no_words_at_all_show_the_help() -> None:
     done = process()
     assert done.returncode == 0
-    assert "sdm fit records.csv layers/ -o results" in done.stdout
+    assert "sdm fit occurrences.csv layers/ " in done.stdout
 
 
 @pytest.mark.thorough

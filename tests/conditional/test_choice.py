@@ -217,3 +217,15 @@ def test_losses_are_means_over_the_sites_that_were_held_out(monkeypatch) -> None
     search = choice.search_multipliers(begin, sites, multipliers=[1.0])
     assert np.sum(held_out) == 8
     assert search.losses == pytest.approx([np.log(2)])
+
+
+def test_the_table_of_a_search_has_the_losses_of_its_multipliers() -> None:
+    """The table shows how clear the choice was: losses, standard errors of their differences, the chosen multiplier."""
+    x, y = survey()
+    found = ConditionalMaxent("lq").fit(x, y)
+    rows, each = pd.DataFrame(found.multiplier_search_.rows()), found.multiplier_search_.log_losses
+    np.testing.assert_allclose(rows["held-out log loss"], each.mean(axis=1), rtol=0.005)  # one is of floored values
+    best = int(rows["held-out log loss"].argmin())
+    errors = (each - each[best]).std(axis=1, ddof=1) / np.sqrt(len(y))
+    np.testing.assert_allclose(rows["error of the difference"], errors, rtol=0.05)
+    assert rows.loc[rows["chosen"], "multiplier"].tolist() == [found.multiplier_]

@@ -99,6 +99,19 @@ def test_predictions_are_densities_and_the_file_keeps_them(tmp_path) -> None:
         again.values(X, "cumulative")
 
 
+def test_cloglog_comes_from_the_entropy_of_each_species() -> None:
+    """1 − exp(−exp(H) p), where H is the entropy of the species' distribution over the sites."""
+    X, names, *_ = make_world(sites=300, species=4)
+    fit = SharedMaxent("lq", strength=0.5).fit(X, names)
+    domain = pd.DataFrame(fit.group_.domain.centred + fit.group_.domain.centre, columns=list("abcd"))
+    ratio = fit.predict(domain, "raw") * fit.model_.n_domain
+    p = fit.group_.domain.q0[:, None] * ratio
+    assert p.sum(axis=0) == pytest.approx(np.ones(4))
+    entropy = np.log(fit.model_.n_domain) - np.sum(p * np.log(ratio), axis=0)
+    expected = -np.expm1(-np.exp(entropy) * ratio / fit.model_.n_domain)
+    assert fit.predict(domain, "cloglog") == pytest.approx(expected, rel=1e-6)
+
+
 def test_own_parts_without_an_axis_are_separate_fits() -> None:
     X, names, *_ = make_world(species=3)
     fit = SharedMaxent("lq", strength=1e4, own=1.0, tolerance=1e-7).fit(X, names)

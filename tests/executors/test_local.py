@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from terminal import hearing_ctrl_c
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
 from sdm.executors import process
+from sdm.executors.local import LocalProcesses
 from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
 
@@ -100,6 +102,17 @@ def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do() -> None:
     said = r"one of 2 worker processes was killed.*--processes 1"
     with pytest.raises(SdmError, match=said), workers(RunOptions(processes=2)) as pool:
         run_all(die, [("",)], pool)
+
+
+def test_after_a_worker_was_killed_another_does_the_next_tasks() -> None:
+    """A species that takes too much memory must not end the other species of a batch."""
+    pool = LocalProcesses(1)
+    try:
+        with pytest.raises(BrokenExecutor):
+            pool.submit(die, "").result(timeout=60)
+        assert [pool.submit(len, word).result(timeout=60) for word in ("four", "sixsix")] == [4, 6]
+    finally:
+        pool.kill()
 
 
 def test_a_process_starts_without_knowing_where_the_program_is() -> None:

@@ -10,6 +10,7 @@ from sdm.errors import DataError, OptionError
 from sdm.java.flags import ACTS, FLAGS, IGNORED, SHORT, WARNED, read_command
 from sdm.java.run import average_row, divide
 from sdm.java.translation import feature_letters, projections, run_options, threshold_key
+from tools.option_reference import reference
 
 SAMPLE = ROOT / "sample_data"
 INPUTS = (
@@ -97,19 +98,16 @@ def test_every_flag_that_acts_is_used():
     assert len(SHORT) == sum(len(flag.short) for flag in FLAGS.values()), "a short form stands for one flag"
 
 
-def flag_table() -> str:
-    """Return the table of all flags in Markdown."""
-    lines = ["| flag | short | default | what `sdm maxent` does |", "|---|---|---|---|"]
-    for flag in FLAGS.values():
-        short = " ".join(f"`-{letter}`" for letter in flag.short)
-        default = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
-        before = {ACTS: "", IGNORED: "accepted, and changes nothing: ", WARNED: "accepted with a warning: "}[flag.does]
-        lines.append(f"| `{flag.name}` | {short} | {default and f'`{default}`'} | {before}{flag.text} |")
-    return "\n".join(lines) + "\n"
-
-
-def test_the_documentation_has_every_flag():
-    assert flag_table() in (ROOT / "docs" / "reference" / "maxent.md").read_text()
+def test_the_reference_has_every_flag():
+    """With its short forms, its default and its effect."""
+    table = reference().partition("## Flags of Java Maxent")[2]
+    rows = {line.split("`")[1]: line for line in table.splitlines() if line.startswith("| `")}
+    assert list(rows) == list(FLAGS)
+    assert rows["maximumbackground"].startswith("| `maximumbackground` | `-M` `-B` | `10000` |")
+    assert rows["threshold"].startswith("| `threshold` |  | `false` |")
+    assert [name for name, row in rows.items() if "| no effect" in row] == [
+        name for name, flag in FLAGS.items() if flag.does != ACTS
+    ]
 
 
 @pytest.mark.parametrize("word, dotted, value", MEANINGS)

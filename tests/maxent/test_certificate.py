@@ -15,7 +15,8 @@ ROUNDING = 1e-13  # of a gap
 
 def cloglog(p, q0):
     """Compute the cloglog values of all cells of a domain from their definition."""
-    entropy = -np.sum(p * np.log(p / q0 / p.size))
+    there = p > 0
+    entropy = -np.sum(p[there] * np.log(p[there] / q0[there] / p.size))
     return 1 - np.exp(-p / q0 / p.size * np.exp(entropy))
 
 

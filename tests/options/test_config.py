@@ -1,6 +1,7 @@
 """Options: one definition, the same in the terminal, the run file and Python."""
 
 import math
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from sdm.options.reading import (
     template,
 )
 from sdm_cli.app import app
+from tools import words
 
 LEAVES = {leaf.dotted: leaf for leaf in leaves()}
 # A value of every option that is not its default, as text and as it should be understood.
@@ -308,9 +310,22 @@ def test_the_template_is_the_defaults_with_a_comment_for_each() -> None:
     text = template()
     assert make_options(yaml.safe_load(text)) == make_options()
     lines = text.splitlines()
+    assert max(map(len, lines)) <= 110
+    flat = re.sub(r"\n *# ", " ", text)
     for leaf in LEAVES.values():
-        place = next(k for k, line in enumerate(lines) if line.strip().startswith(f"# {leaf.field.description}"))
-        assert lines[place + 1].strip().startswith(f"{leaf.name}:")
+        assert re.search(rf"{re.escape(leaf.text)}\n *{leaf.name}: ", flat), leaf.dotted
+        assert all(word in leaf.text for word in leaf.choices)
+
+
+@pytest.mark.parametrize("leaf", LEAVES.values(), ids=lambda leaf: leaf.dotted)
+def test_descriptions_consist_of_short_sentences(leaf: Leaf) -> None:
+    """They are the help, the comments of a run file, and the reference."""
+    text = leaf.field.description
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
+    assert text.endswith(".")
+    assert all(len(sentence.split()) <= 22 for sentence in sentences)
+    assert all(re.match(r"[A-Z]", sentence) for sentence in sentences)
+    assert not list(words.problems(text))
 
 
 def test_what_is_dumped_reads_back_from_anywhere(tmp_path: Path, monkeypatch) -> None:

@@ -82,7 +82,7 @@ def test_every_kind_is_told_and_has_its_page(
     links = re.findall(r'<a href="#(\w+)">', page.partition("</nav>")[0])
     assert list(found) == links
     assert {"fit", "records", "settings", "odmap"} <= set(found)
-    assert "The fit has converged" in found["fit"]
+    assert "The fit converged" in found["fit"]
 
 
 def test_presence_and_absence_have_the_sections_of_a_species(surveyed: Path, tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_presence_and_absence_have_the_sections_of_a_species(surveyed: Path, tmp
     assert "test sites (AUC 0." in found["roc"]
     for section, text in {
         "thresholds": "43.8 %", "survey": "0.1875", "importance": "0.375", "validation": "0.5175", "null": "3.38",
-        "tuning": "LQ, chosen of 8 settings by loss.val.avg (rule: best) in 5 folds (block).", "records": "410",
+        "tuning": "LQ, selected from 8 settings by loss.val.avg (rule: best) in 5 folds (block).", "records": "410",
     }.items():  # fmt: skip
         assert text in found[section], section
     assert "Jackknife" in found["importance"]
-    assert "The pale ribbon holds" in page
+    assert "The pale ribbon covers" in page
     assert page.count('aria-label="Records by fold"') == 1
     assert 'fill-opacity=".18"' in page, "the limits of a band are a shade"
     live = live_map(results)
@@ -179,7 +179,7 @@ def test_a_class_page_shows_its_measures_and_no_name_gets_out(habitats: Path) ->
     assert "b" not in page.tags
     assert EVIL in page.text["classes"]
     (measures,) = results.numbers["measures"].values()
-    for text in (f"{measures['log_loss']:.4g}", f"{measures['constant_log_loss']:.4g}", "Constant model"):
+    for text in (f"{measures['log_loss']:.4g}", f"{measures['constant_log_loss']:.4g}", "Null model"):
         assert text in page.text["classes"]
     assert f"Probabilities along {results.numbers['variables'][0]}" in make_page(results)
     assert set(SHARED) <= set(page.text)
@@ -225,7 +225,7 @@ def test_no_kind_takes_files_from_elsewhere(surveyed: Path, community: Path, tmp
     for k, (folder, files) in enumerate(
         ((surveyed, {"picture": "../secret.png"}), (community, {"network": str(tmp_path / "x")}), (community, deep))
     ):
-        with pytest.raises(DataError, match="is no file in the results"):
+        with pytest.raises(DataError, match="is not a file of the results"):
             change(folder, tmp_path / str(k), files=files)
 
 
@@ -235,7 +235,7 @@ def test_results_of_every_kind_in_one_folder_get_their_pages(surveyed: Path, com
     found = [read_results(path) for path in find_results(tmp_path / "both")]
     assert {results.kind for results in found} == {"classes", "community"}
     assert set(make_pages([tmp_path / "both"])) == {results.page for results in found}
-    with pytest.raises(DataError, match="2 models in it"):
+    with pytest.raises(DataError, match="has 2 models"):
         read_results(tmp_path / "both")
 
 

@@ -128,7 +128,7 @@ def test_curves_come_by_importance_with_ribbons_rugs_and_their_numbers(full: Pat
     drawn = next(charts[row["variable"]] for row in rows if row["variable"] != "landcover")
     assert 'fill-opacity=".18"' in drawn, "the limits over replicates are a shade"
     strokes = [re.findall(r"M[\d.]+ ", path) for path in re.findall(r'<path d="([^"]*)"[^>]*stroke-opacity', drawn)]
-    assert len(strokes) == 2, "background at the foot, presences at the top"
+    assert len(strokes) == 2, "background below, presences above"
     assert len(strokes[1]) <= results.numbers["training_presences"]
     assert "others at their mean,lower,upper,this variable alone" in drawn
 
@@ -201,11 +201,11 @@ def test_projections_of_earlier_versions_are_in_the_live_map(full: Path, tmp_pat
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        ("extrapolation: none", "Nothing is predicted outside"),
-        ("extrapolation: free", "Curves go on"),
-        ("extrapolation: clamp", "held at the limits of their training ranges (clamping)"),
-        ("clamp: true", "held at the limits of their training ranges (clamping)"),  # results of earlier versions
-        ("clamp: false", "Curves go on"),
+        ("extrapolation: none", "There is no prediction outside"),
+        ("extrapolation: free", "Response curves are extrapolated"),
+        ("extrapolation: clamp", "clamped to their training ranges"),
+        ("clamp: true", "clamped to their training ranges"),  # results of earlier versions
+        ("clamp: false", "Response curves are extrapolated"),
     ],
 )
 def test_the_protocol_says_how_maps_extrapolate(full: Path, tmp_path: Path, options: str, wanted: str) -> None:
@@ -250,7 +250,7 @@ def test_a_survey_shows_its_measures_and_calibration(full: Path, shown: Reader, 
     bins = [{"predicted": 0.1, "observed": 0.05, "count": 20}, {"predicted": 0.8, "observed": 0.6, "count": 9}]
     survey = {"presences": 7, "absences": 22, "auc": 0.8125, "brier": 0.1375, "calibration": bins}
     page = Reader(make_page(change(copy(full, tmp_path / "copy"), presence_absence=survey)))
-    for text in ("0.8125", "0.1375", "7 sites with the species and 22 without"):
+    for text in ("0.8125", "0.1375", "7 presence and 22 absence sites"):
         assert text in page.sections["survey"]
     assert "survey" not in shown.sections
 
@@ -265,7 +265,7 @@ def test_a_model_that_was_not_tested_says_so(full: Path, text: str, tmp_path: Pa
 
 
 def test_the_certificate_is_honest_when_the_fit_is_not_converged(full: Path, shown: Reader, tmp_path: Path) -> None:
-    assert "The fit has converged" in shown.sections["fit"]
+    assert "The fit converged" in shown.sections["fit"]
     page = Reader(make_page(change(copy(full, tmp_path / "copy"), status="iterations", gap=0.2)))
     assert "stopped before it converged" in page.sections["fit"]
     assert "Another solver cannot" not in page.sections["fit"]
@@ -278,12 +278,12 @@ def test_a_structural_model_shows_its_families_rules_and_interactions(structural
     assert results.table("rules")[0]["says"] in page.sections["structure"]
     assert "λ = 0.05, β = 0.02" in page.sections["structure"]
     assert "map" in page.sections, "which says that there is none"
-    assert "There is none" in page.sections["map"]
+    assert "This run wrote no map" in page.sections["map"]
 
 
 def test_tables_of_samples_have_a_page_without_a_map(bare: Path) -> None:
     page = of(bare)
-    assert "There is none" in page.sections["map"]
+    assert "This run wrote no map" in page.sections["map"]
     assert len(page.scripts) == 1, "no live map"
     assert "importance" not in page.sections
 
@@ -381,12 +381,12 @@ def test_a_page_is_made_without_any_of_the_files(full: Path, tmp_path: Path) -> 
 
 
 def test_what_was_done_about_bias_is_said(full: Path, shown: Reader, tmp_path: Path) -> None:
-    nothing = "Sampling bias was not treated"
+    nothing = "Sampling bias was not corrected"
     assert nothing in shown.sections["records"]
     for k, known in enumerate(({"background": "target-group"}, {"background": "random", "bias": "roads.tif"})):
         page = Reader(make_page(change(copy(full, tmp_path / str(k)), sampling=known)))
         assert nothing not in page.sections["records"]
-        assert "not treated" not in page.sections["odmap"]
+        assert "not corrected" not in page.sections["odmap"]
     assert "roads.tif" in page.sections["records"]
     assert "roads.tif" in page.sections["odmap"]
 
@@ -439,9 +439,9 @@ def test_results_are_found_by_folder_model_or_numbers(full: Path, many: Path) ->
     ("spoil", "says"),
     [
         (lambda folder: (folder / "x.json").write_text("{"), "cannot be read as JSON"),
-        (lambda folder: (folder / "x.json").write_text("[]"), "holds no results"),
-        (lambda folder: (folder / "x.npz").write_text(""), r"x\.npz has no x\.json beside it"),
-        (lambda folder: None, "is not there"),
+        (lambda folder: (folder / "x.json").write_text("[]"), "has no results of sdm"),
+        (lambda folder: (folder / "x.npz").write_text(""), r"x\.npz has no x\.json in its folder"),
+        (lambda folder: None, "does not exist"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path: Path, spoil: Any, says: str) -> None:
@@ -452,7 +452,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, spoil: Any, says: str) -> N
 
 
 def test_a_folder_without_results_says_what_is_expected(tmp_path: Path) -> None:
-    for place, says in ((tmp_path, "no results of `sdm fit`"), (tmp_path / "nowhere", "is not there")):
+    for place, says in ((tmp_path, "no results of `sdm fit`"), (tmp_path / "nowhere", "does not exist")):
         with pytest.raises(DataError, match=says):
             find_results(place)
 
@@ -467,7 +467,7 @@ def test_the_kind_is_what_the_numbers_say_or_else_the_model_file(full: Path, tex
     (folder / results.files["model"]).unlink()
     with pytest.raises(DataError, match="no results of `sdm fit`"):
         read_results(folder)
-    with pytest.raises(DataError, match="expected 'kind' and 'files' in it, or a model file beside it"):
+    with pytest.raises(DataError, match="expected 'kind' and 'files', or a model file next to it"):
         read_results(folder / f"{results.name}.json")
     with pytest.raises(DataError, match="is of kind 'axes': expected one of species, classes"):
         make_page(change(copy(full, tmp_path / "other"), kind="axes"))
@@ -478,9 +478,9 @@ def test_files_outside_the_folder_are_never_read(full: Path, tmp_path: Path) -> 
     (tmp_path / "secret.png").write_bytes(b"secret")
     (tmp_path / "secret.csv").write_text("Threshold\nsecret\n")
     files = {**read_results(folder).files, "picture": "../secret.png", "roc": str(tmp_path / "secret.csv")}
-    with pytest.raises(DataError, match=r"names '\.\./secret\.png', which is no file in the results"):
+    with pytest.raises(DataError, match=r"lists '\.\./secret\.png', which is not a file of the results"):
         change(folder, files=files)
-    with pytest.raises(DataError, match="no file in the results"):
+    with pytest.raises(DataError, match="not a file of the results"):
         change(folder, files={"roc": str(tmp_path / "secret.csv")})
 
 

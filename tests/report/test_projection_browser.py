@@ -237,7 +237,7 @@ def test_the_maps_are_saved_as_they_are_seen(page: Browser, projected: Results, 
         assert len(np.unique(np.asarray(picture.convert("L")))) > 50
     drawn = svg.read_text(encoding="utf-8")
     assert "data:image/png;base64," in drawn
-    for words in ("reference", "MIROC6_2050", "Suitability (cloglog)", "hatched: outside the training range"):
+    for words in ("reference", "MIROC6_2050", "Suitability (cloglog)", "hatched: extrapolation"):
         assert words in drawn
     name = escape(projected.title)
     assert re.search(r'<tspan font-style="italic">([^<]*)</tspan>', drawn), "the species is in italics"

@@ -11,6 +11,7 @@ import rasterio
 from affine import Affine
 from naive import ellipsoid_km2
 from rasterio.crs import CRS
+from relaxation import solve_relaxation
 
 from sdm.assess.fits import fit_table
 from sdm.assess.paths.multiplier import follow_table, validate_multipliers
@@ -26,7 +27,6 @@ from sdm.kinds.species.fit import plan_species
 from sdm.kinds.species.inputs import SpeciesPrepared, prepare_species
 from sdm.kinds.species.methods.method import species_estimator
 from sdm.kinds.splitting import RecordPlan, with_default_folds
-from sdm.maxent.paths.homotopy import solve_relaxation
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.run.job import Chosen
@@ -244,6 +244,19 @@ def test_squares_of_degrees_have_the_area_that_they_say(world) -> None:
     cell = strata.area.sum() / strata.cells.sum()
     assert largest == pytest.approx(6400, abs=2 * 80 * np.sqrt(cell))
     assert strata.cells.sum() == np.count_nonzero(~world.band("layers/elevation.tif").mask)
+
+
+def test_strata_have_the_same_area_however_the_layers_are_cut(world, monkeypatch) -> None:
+    """Large layers are read in windows; the area of a cell in degrees depends on its row in the whole layer."""
+    stack = open_stack(world.folder / "layers" / "landcover.tif", categorical=["landcover"])
+    division = make_division("landcover", stack)
+    whole = survey_strata(stack, division)
+    cut = stack.tiles(7, 11)
+    monkeypatch.setattr(Stack, "windows", lambda self, rows=None: cut)
+    parts = survey_strata(stack, division)
+    assert parts.cells.tolist() == whole.cells.tolist()
+    np.testing.assert_allclose(parts.area, whole.area, rtol=1e-12)
+    np.testing.assert_allclose(parts.prior, whole.prior, rtol=1e-12)
 
 
 def test_sizes_of_squares_are_read_with_their_units() -> None:

@@ -41,7 +41,7 @@ def test_before_the_first_species_is_finished() -> None:
     lines = status_lines(0, {}, [("Abies alba", 70.0)], 20, [], False, 70.0)
     assert lines[0] == "done         0 of 20 species (0 %)"
     assert "running      1, with 1 process" in lines
-    assert lines[-1] == "time         70 s so far; the remaining time is estimated when the first species is finished"
+    assert lines[-1] == "time         70 s so far; remaining time unknown until the first species is finished"
 
 
 def test_a_batch_that_is_over() -> None:

@@ -248,6 +248,19 @@ def test_interaction_confines_a_species(tmp_path):
         assert read(path).max() > 0.5
 
 
+def test_interaction_confines_species_with_random_niches_too(tmp_path):
+    made = simulate(tmp_path / "x", size=60, layers=3, records=20, species=10, sites=0, interaction=True)
+    layers = {path.stem: path for path in made.layers}
+    for species in made.species[8:]:
+        gate, places = species.interaction, table(made.occurrences)[species.name]
+        above, below = (
+            read(layers[name])[tuple(one.astype(int) for one in cells(layers[name], places))]
+            for name in (gate.above, gate.below)
+        )
+        assert (above > gate.low).all()
+        assert (below < gate.high).all()
+
+
 def test_truth_that_is_not_one(tmp_path):
     (tmp_path / "truth.json").write_text("{}")
     with pytest.raises(DataError, match="is not a truth"):

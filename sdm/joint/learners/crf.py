@@ -36,7 +36,7 @@ def fit_crf(
     tolerance: float = 1e-4,
     max_iterations: int = 500,
 ) -> LearnedWeights:
-    """Learn a conditional random field to a certified gap of `tolerance` nats per known label.
+    """Learn a conditional random field to a duality gap of `tolerance` nats per known label.
 
     `l1` and `l2` are penalties on the weights' absolute values and half squares; every weight needs one of them.
     """
@@ -130,7 +130,7 @@ def _add_traits(discriminant: Discriminant, covariance: Array, out: Array) -> No
 
 
 def duality_gap(at: Details, l1: Array, l2: Array) -> float:
-    """Return a proved bound on how far the objective is above its minimum, in nats."""
+    """Return the duality gap, in nats."""
     boxed = l2 <= 0
     size = np.abs(at.gradient)
     excess = np.where(boxed & (size > l1), 1.0 - l1 / np.maximum(size, 1e-300), 0.0)

@@ -30,8 +30,8 @@ class Dual:
 class LearnedWeights:
     """Weights with their spread, and how near the fit is to its optimum.
 
-    The gap is a proved bound on what is missing, in the learner's loss (wrong labels, or nats): per known label from
-    the solvers, per site from a `Learner`.
+    The duality gap is in the unit of the loss (wrong labels, or nats): per known label from the solvers, per site from
+    a `Learner`.
     """
 
     weights: Array  # posterior means; for a CRF the estimates

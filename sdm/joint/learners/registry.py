@@ -39,7 +39,7 @@ class Learner:
     lam: float = 25.0  # λ of the Laplace prior
     method: str = "variational"  # of Laplace MEDN: "variational" or "exact"
     rounds: int | None = None  # of Algorithm 1 of Zhu & Xing 2009; None: until the gap is small enough
-    tolerance: float | None = None  # largest certified gap to accept, in the learner's loss per site
+    tolerance: float | None = None  # largest duality gap to accept, in the learner's loss per site
     max_iterations: int = 300
 
     @property

@@ -26,8 +26,8 @@ class ClassResults(Results):
     data_type: ClassVar[str] = "presence absence"
     area_column: ClassVar[str] = "Training false presences"
     area_key: ClassVar[str] = "false_presences"
-    data_text: ClassVar[str] = "Sites with a class each, or with proportions of classes."
-    output_text: ClassVar[str] = "Probability of every class, the most probable class, and the entropy"
+    data_text: ClassVar[str] = "Sites with one class, or with proportions of classes."
+    output_text: ClassVar[str] = "Probability of every class, most probable class, and entropy"
 
     @property
     def of_species(self) -> bool:
@@ -102,7 +102,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 FEW_SITES = 10  # of a class
 ORDER = ("cross-validation", "test", "training")  # which measures tell most
 COLUMNS = {
-    "log_loss": "Log loss", "constant_log_loss": "Constant model", "accuracy": "Accuracy", "kappa": "Kappa",
+    "log_loss": "Log loss", "constant_log_loss": "Null model", "accuracy": "Accuracy", "kappa": "Kappa",
     "tss": "TSS", "mean_auc": "Mean AUC",
 }  # fmt: skip
 
@@ -126,7 +126,7 @@ def class_figures(results: Results) -> list[KeyFigure]:
     n, survey = results.numbers, results.tree("presence_absence")
     sites, best = best_measures(results)
     said = f"{whole(n.get('training_sites'))} for training"
-    loss = f"{sites}; constant model {figure(best.get('constant_log_loss'))}"
+    loss = f"{sites}; null model {figure(best.get('constant_log_loss'))}"
     tss = (survey.get("tss"), survey.get("of")) if best.get("tss") is None else (best.get("tss"), sites)
     skill = [KeyFigure("TSS", figure(tss[0], 3), str(tss[1]))] if number(tss[0]) is not None else []
     auc = "AUC" if results.presence_band is not None else "Mean AUC"
@@ -136,7 +136,7 @@ def class_figures(results: Results) -> list[KeyFigure]:
         KeyFigure("Log loss", figure(best.get("log_loss")), loss),
         *skill,
         KeyFigure("Accuracy", figure(best.get("accuracy"), 3), f"kappa {figure(best.get('kappa'), 3)}"),
-        KeyFigure("Features in use", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
+        KeyFigure("Features with weight", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
         KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"),
     ]
 
@@ -194,7 +194,7 @@ def explained_class_curves(results: Results) -> Context | None:
 
 
 def class_skill(results: Results) -> Iterator[Caution]:
-    """Warn of a model that predicts worse than a constant model, or that gave no probability to a class on record."""
+    """Warn of a model that predicts worse than the null model, or gives an observed class probability zero."""
     reported = any(WORSE in text for text in warnings(results))  # by the run itself
     for data, measured in results.tree("measures").items():
         if not isinstance(measured, dict):
@@ -202,15 +202,15 @@ def class_skill(results: Results) -> Iterator[Caution]:
         loss, constant = number(measured.get("log_loss")), number(measured.get("constant_log_loss"))
         if not reported and loss is not None and constant is not None and loss >= constant and data != "training":
             yield Caution(
-                f"Measured by {data}, the model predicts worse than a constant model, which gives every class its "
-                f"share of the training sites (log loss {loss:.4g}, constant {constant:.4g}).",
+                f"By {data}, the model predicts worse than the null model, which predicts the class frequencies of the "
+                f"training sites (log loss {loss:.4g}, null model {constant:.4g}).",
                 "classes",
             )
         unseen = number(measured.get("sites_given_no_probability"))
         if unseen:
             yield Caution(
-                f"At {unseen:,.0f} sites ({data}) the class on record got no probability at all; the log loss counts "
-                "it as one in a million.",
+                f"At {unseen:,.0f} sites ({data}) the observed class has probability 0; the log loss counts it as one "
+                "in a million.",
                 "classes",
             )
 
@@ -220,37 +220,37 @@ def few_sites(results: Results) -> Iterator[Caution]:
     for row in results.table("classes"):
         sites = number(row.get("sites"))
         if sites is not None and sites < FEW_SITES:
-            yield Caution(f"The class {row.get('class')} was found at {sites:.0f} sites only.", "classes")
+            yield Caution(f"The class {row.get('class')} has only {sites:.0f} sites.", "classes")
 
 
 def class_map_words(results: Results) -> str:
     """Explain the values of the map."""
     if len(results.classes) == 2:
         return (
-            "Values are probabilities, given the environment of a cell, for sites sampled as the training sites were."
+            "Values are probabilities given the environment of a cell, for the sampling design of the training sites."
         )
-    return "The most probable class of every cell; where the entropy is high, others are nearly as probable."
+    return "The most probable class of every cell. Where the entropy is high, other classes are nearly as probable."
 
 
 OF_ABSENCES = sections.AreaWords(
     "False presences",
     "False presences",
-    "They",
+    "False presences and omission",
     "False presences are the training absences at or above the threshold.",
-    "False presences and omission are looked up in the stored table: the shares of training absences at or above the "
-    "threshold, and of presences below it.",
+    "False presences are the share of training absences at or above the threshold; omission is the share of presences "
+    "below it. Both come from the stored table.",
 )
 CURVE_WORDS = (
-    "Probabilities along each variable, the others at their mean over the sites. The shaded range is that of the "
-    "sites; beyond it the curve is an assumption."
+    "Probabilities as functions of each variable, with the other variables at their mean over the sites. The shaded "
+    "range is the training range; beyond it the curve is extrapolated."
 )
 MEASURE_WORDS = (
-    "loss: log loss of held-out sites in nats, beside that of the constant model, which gives every class its share "
-    "of the training sites; tss: sensitivity + specificity − 1; kappa: agreement beyond chance."
+    "The null model predicts the class frequencies of the training sites. TSS: sensitivity + specificity − 1. Kappa: "
+    "agreement beyond chance."
 )
 FIT_WORDS = (
-    "The log loss is the mean of −ln(probability of the class on record), in nats: 0 is perfect. The constant model, "
-    "which gives every class its share of the training sites, is what a model has to beat."
+    "The log loss is the mean of −ln(probability of the observed class), in nats: 0 is perfect. The null model, which "
+    "predicts the class frequencies of the training sites, is the baseline."
 )
 
 
@@ -271,14 +271,14 @@ PAGE = Page(
     (
         sections.map_section(class_map_words, OF_ABSENCES),
         PageSection("curves", "Response curves", explained_class_curves),
-        sections.importance_section("predicts the classes of sites, by its log loss,"),
+        sections.importance_section("increase of the log loss"),
         sections.VARIABLES,
         sections.TUNING,
         PageSection("classes", "Performance", classes, "Model performance", TEMPLATES / "classes.html"),
         sections.validation_section(MEASURE_WORDS),
         sections.ROC,
-        sections.survey_section("Probabilities that can be taken at their word lie on the diagonal.", side=True),
-        sections.null_section("the classes shuffled over the sites"),
+        sections.survey_section("Well-calibrated probabilities lie on the diagonal.", side=True),
+        sections.null_section("permuted class labels"),
         sections.threshold_section(OF_ABSENCES),
         FITTED,
         sections.RECORDS,

@@ -9,30 +9,30 @@ from sdm.models.classes import ClassModel
 from sdm.types import Numbers
 
 WIDEST = 12
-"""Classes of a confusion matrix that is printed."""
+"""The largest number of classes of a printed confusion matrix."""
 OPENED_FIRST = (
     "page", "map", "class map", "probability map", "entropy map", "thresholded map", "picture", "probability picture",
     "confusion", "model", "numbers",
 )  # fmt: skip
 FITTED: Rows = [
     ("model", "{number} classes, {training_sites:,} of {sites:,} sites; "
-     "{features_with_weight:,} of {features:,} features have a weight in a class"),
-    ("penalty", "{regularization}, multiplier {chosen}, chosen by the loss at held-out sites"),
+     "{features_with_weight:,} of {features:,} features with non-zero weight"),
+    ("penalty", "{regularization}, multiplier {chosen}, selected by held-out loss"),
     *terminal.CERTIFICATE,
     *terminal.TUNED,
 ]  # fmt: skip
 SITES: Rows = [
-    ("{part}", "log loss {log_loss} (constant model {constant_log_loss}), accuracy {accuracy}, kappa {kappa}, "
+    ("{part}", "log loss {log_loss} (null model {constant_log_loss}), accuracy {accuracy}, kappa {kappa}, "
      "mean AUC {mean_auc}"),
 ]  # fmt: skip
 FOLDS: Rows = [
-    ("{folds} folds", "AUC {auc}, TSS {tss}, log loss {loss} (constant model {constant}) ({cross_validation[method]})"),
+    ("{folds} folds", "AUC {auc}, TSS {tss}, log loss {loss} (null model {constant}) ({cross_validation[method]})"),
     *terminal.BLOCKS,
     *terminal.NEEDS,
 ]
 EVALUATED: Rows = [
     ("sites", "{sites:,}"),
-    ("log loss", "{log_loss:.4f} nats (constant model {constant_log_loss:.4f})"),
+    ("log loss", "{log_loss:.4f} nats (null model {constant_log_loss:.4f})"),
     ("", "{unlikely}"),
     ("accuracy", "{accuracy:.4f}"),
     ("kappa", "{kappa:.4f}"),
@@ -49,12 +49,12 @@ MODEL: Rows = [
 
 
 def class_result_lines(result: ModelResult) -> list[str]:
-    """Return the fit, its tests and its files, in the order in which a person asks."""
+    """Return the lines of a finished run: fit, tests and files."""
     n = result.numbers
     values = n | terminal.assessed(n) | {"number": len(n["classes"])}
     if n["multiplier_search"]:
         finite = math.isfinite(n["multiplier"])
-        values["chosen"] = f"{n['multiplier']:.3g}" if finite else "infinite, the constant model"
+        values["chosen"] = f"{n['multiplier']:.3g}" if finite else "infinite (null model)"
     if folds := n.get("cross_validation"):
         measures = {"auc": "auc", "tss": "tss", "loss": "loss", "constant": "loss.const"}
         values |= {name: measure_text(folds["mean"][f"{key}.val.avg"]) for name, key in measures.items()}
@@ -68,10 +68,10 @@ def class_result_lines(result: ModelResult) -> list[str]:
 
 
 def class_evaluation_lines(numbers: Numbers) -> list[str]:
-    """Return how good a class model is on other sites."""
+    """Return the accuracy of a class model at independent sites."""
     values = dict(numbers)
     if count := numbers["sites_given_no_probability"]:
-        values["unlikely"] = f"({count:,} sites whose class got no probability count as 1e-6)"
+        values["unlikely"] = f"({count:,} sites with probability 0 for their class count as 1e-6)"
     classes, confusion = numbers["classes"], numbers["confusion"]
     width = min(max(map(len, [*classes, "class"])), 30)
     lines = [*terminal_lines(EVALUATED, values, FACT), "", f"{'class':<{width}}     sites     AUC  recall  precision"]
@@ -79,8 +79,8 @@ def class_evaluation_lines(numbers: Numbers) -> list[str]:
         figures = f"{numbers['auc'][name]:8.4f}{numbers['recall'][name]:8.4f}{numbers['precision'][name]:11.4f}"
         lines.append(f"{name[:width]:<{width}}{sum(row):>10.7g}{figures}")
     if len(classes) > WIDEST:
-        return [*lines, "", f"the confusion matrix of {len(classes)} classes is in the result of --json"]
-    lines += ["", "confusion: one row per class on record, one column per most probable class"]
+        return [*lines, "", f"use --json for the confusion matrix of {len(classes)} classes"]
+    lines += ["", "confusion matrix: rows are observed classes, columns are predicted classes"]
     lines.append(" " * width + "".join(f"  {name[:10]:>10}" for name in classes))
     for name, row in zip(classes, confusion):
         lines.append(f"{name[:width]:<{width}}" + "".join(f"  {value:>10.5g}" for value in row))
@@ -88,12 +88,12 @@ def class_evaluation_lines(numbers: Numbers) -> list[str]:
 
 
 def class_info_lines(model: ClassModel, features: int) -> list[str]:
-    """Return what is in a model file."""
+    """Describe a model file."""
     names, largest = model.feature_names, abs(model.weights).argmax(axis=0)
     order = sorted(range(len(names)), key=lambda j: -float(abs(model.weights[largest[j], j])))
     listed = [f"  {model.weights[largest[j], j]:>10.4f}  {names[j]}  (for {model.labels[largest[j]]})" for j in order]
     meta = {"version": "?", "seed": "?", "sites": "?", "status": None} | model.meta
-    order_name = "softmax" if model.alpha == 1 else "a class can get no probability"
+    order_name = "softmax" if model.alpha == 1 else "probabilities can be exactly zero"
     values = meta | {"labels": ", ".join(model.labels), "order": model.alpha, "order_name": order_name}
     values["setting_text"] = terminal.setting_text(meta)
     lines = [*terminal_lines(MODEL, values, FACT), *terminal.variable_lines(model)]

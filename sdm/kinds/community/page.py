@@ -1,4 +1,4 @@
-"""The page of a joint model: measures beside those of single models, associations, richness and species."""
+"""The page of a joint model: measures compared with single models, associations, richness and species."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +22,8 @@ from sdm.types import Numbers
 LEARNERS = {
     "laplace": "Laplace maximum entropy discrimination Markov network",
     "m3n": "Maximum-margin Markov network",
-    "crf-l2": "Conditional random field, penalty on squares",
-    "crf-l1": "Conditional random field, penalty on absolute values",
+    "crf-l2": "Conditional random field with an l2 penalty",
+    "crf-l1": "Conditional random field with an l1 penalty",
 }
 
 
@@ -33,8 +33,8 @@ class CommunityResults(Results):
     shows_survey: ClassVar[bool] = True
     species_maps: ClassVar[bool] = True
     data_type: ClassVar[str] = "presence absence"
-    data_text: ClassVar[str] = "Sites where several species were looked for: present, absent, or not known."
-    output_text: ClassVar[str] = "Probability of every species, the best joint labeling, and richness"
+    data_text: ClassVar[str] = "Sites surveyed for several species: present, absent, or unknown."
+    output_text: ClassVar[str] = "Probability of every species, the best joint labelling, and richness"
 
     @property
     def by_margin(self) -> bool:
@@ -77,14 +77,14 @@ MOST_EDGES = 30
 MOST_FEATURES = 25
 MODELS = ("joint", "stacked", "glm")
 MEASURES = {
-    "hamming": "Hamming error of the best labeling",
-    "hamming of marginals": "Hamming error of marginals above ½",
+    "hamming": "Hamming error of the best labelling",
+    "hamming of marginals": "Hamming error of marginal probabilities above ½",
     "auc": "Mean AUC",
     "log loss": "Joint log loss, nats per site",
-    "marginal log loss": "Log losses of single species, summed, nats per site",
-    "constant log loss": "The same of the constant model (every species as frequent as in training)",
-    "tss": "Mean TSS, at the cutoffs that are best at the training sites",
-    "richness error": "Richness error, species",
+    "marginal log loss": "Sum of the log losses of the species, nats per site",
+    "constant log loss": "Sum of the log losses of the null model, nats per site",
+    "tss": "Mean TSS, at the best thresholds for the training sites",
+    "richness error": "Richness error (RMSE), species",
 }
 
 
@@ -103,7 +103,7 @@ def joint_figures(results: Results) -> list[KeyFigure]:
         joint, stacked, glm = (figure(both[name].get(key), digits) for name in MODELS)
         return KeyFigure(title, joint, f"stacked {stacked}, GLM {glm}")
 
-    variables, edges = n.get("variables") or [], f"{n.get('edges')} edges, graph {n.get('graph')}"
+    variables, edges = n.get("variables") or [], f"graph: {n.get('graph')}"
     return [
         KeyFigure("Species", str(len(n["species"])), f"at {whole(n.get('sites'))} sites"),
         compared("Mean AUC", "auc", 3),
@@ -227,13 +227,13 @@ def features(results: Results) -> Context | None:
     if not ranked:
         return None
     names, values = zip(*ranked)
-    label = "Species with a weight for it"
+    label = "Species with a non-zero weight"
     chart = BarChart(label, label, names, [Bars(label, values)])
     return {"chart": svg(chart), "has_spread": _has_spread(results)}
 
 
 def joint_skill(results: Results) -> Iterator[Caution]:
-    """Warn of a model that predicts worse than a constant model."""
+    """Warn of a model that predicts worse than the null model."""
     mean = results.tree("test").get("mean")
     joint = mean.get("joint") if isinstance(mean, dict) else None
     if not isinstance(joint, dict):
@@ -241,16 +241,16 @@ def joint_skill(results: Results) -> Iterator[Caution]:
     loss, constant = number(joint.get("marginal log loss")), number(joint.get("constant log loss"))
     if loss is not None and constant is not None and loss >= constant:
         yield Caution(
-            "At held-out sites the model predicts worse than a constant model, in which every species is as "
-            "frequent as in training.",
+            "At held-out sites the model predicts worse than the null model, which predicts the prevalence of every "
+            "species in training.",
             "measures",
         )
 
 
-MAP_WORDS = "The expected number of species in every cell, and the probability of each species, given the environment."
+MAP_WORDS = "Expected number of species in every cell, and probability of each species, given the environment."
 FIT_WORDS = (
-    "Inference is exact: the edges form a forest, so best labelings and marginals come from messages between "
-    "neighbours, not from sampling."
+    "Inference is exact: the associations form a forest, so message passing gives the best labelling and the marginal "
+    "probabilities without sampling."
 )
 
 
@@ -272,11 +272,11 @@ PAGE = Page(
         PageSection("measures", "Joint, stacked and GLM", measures, template=TEMPLATES / "measures.html"),
         PageSection("richness", "Richness", richness, "Number of species", TEMPLATES / "richness.html"),
         PageSection("network", "Associations", network, template=TEMPLATES / "network.html"),
-        PageSection("variance", "Variance", variance, "Environment and associations", TEMPLATES / "variance.html"),
+        PageSection("variance", "Variance", variance, "Variance partitioning", TEMPLATES / "variance.html"),
         PageSection("random", "Random effect", random_effect, template=TEMPLATES / "random.html"),
         PageSection("traits", "Traits", fourth_corner, "Traits and the environment", TEMPLATES / "traits.html"),
         PageSection("each", "Species", each, template=TEMPLATES / "each.html"),
-        PageSection("features", "Features", features, "Features that survived", TEMPLATES / "features.html"),
+        PageSection("features", "Features", features, "Features with non-zero weights", TEMPLATES / "features.html"),
         FITTED,
         sections.RECORDS,
         sections.VARIABLES,

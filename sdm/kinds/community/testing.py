@@ -15,16 +15,16 @@ from sdm.types import Array, Numbers, Row
 
 log = logging.getLogger("sdm")
 
-WHAT = {"joint": "joint model", "stacked": "stacked single models", "glm": "GLM"}
+WHAT = {"joint": "joint model", "stacked": "stacked single-species models", "glm": "GLM"}
 MEASURES = {
-    "hamming": "Hamming error (best labeling)",
+    "hamming": "Hamming error (best labelling)",
     "hamming of marginals": "Hamming error (marginals above 1/2)",
     "auc": "mean AUC",
     "log loss": "joint log loss (nats per site)",
-    "marginal log loss": "summed species' log loss (nats per site)",
-    "constant log loss": "the same of the constant model",
-    "tss": "mean TSS (cutoffs of the training sites)",
-    "richness error": "richness error (species, root mean square)",
+    "marginal log loss": "sum of log losses (nats per site)",
+    "constant log loss": "sum of log losses, null model",
+    "tss": "mean TSS (thresholds from training)",
+    "richness error": "richness error (species, RMSE)",
 }
 
 

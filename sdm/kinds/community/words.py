@@ -1,4 +1,4 @@
-"""What the terminal shows of joint models: results of a run, evaluations, and model files."""
+"""Terminal text of joint models: results of a run, evaluations, and model files."""
 
 from sdm.kinds.community.testing import MEASURES, WHAT
 from sdm.kinds.task import ModelResult
@@ -9,11 +9,11 @@ from sdm.types import Numbers, Row
 LEARNER = "{learner} (C {C:g}{prior})"
 DETAILS: Rows = [
     ("random", "{random[column]}: {random[levels]:,} levels, standard deviation {random[spread]:g} (log-odds)"),
-    ("traits", "{sure} of {products} products with a 95 % interval without zero{strongest}"),
+    ("traits", "{sure} of {products} interactions with a 95 % interval that excludes 0{strongest}"),
 ]
 FITTED: Rows = [
     ("community", "{number} species, {sites:,} sites, {variables} variables"),
-    ("model", LEARNER + ", graph {graph}: {edges} edges"),
+    ("model", LEARNER + ", graph {graph}: {edges} associations"),
     *CERTIFICATE,
     ("PAC-Bayes", "{bound_text}"),
     *DETAILS,
@@ -31,31 +31,31 @@ MODEL: Rows = [
 
 
 def joint_result_lines(result: ModelResult) -> list[str]:
-    """Return the fit, its tests and its files, in the order in which a person asks."""
+    """Return the lines of a finished run: fit, tests and files."""
     n = result.numbers
     edges, tested = n["associations"], n["test"]
     models = n["training"] if tested is None else tested["mean"]
-    part = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
+    part = "training sites (no test)" if tested is None else f"held out, {_folds(len(tested['folds']))}"
     values = n | _texts(n, n.get("fourth corner"))
     values |= {"number": len(n["species"]), "variables": len(n["variables"]), "edges": len(edges)}
     lines = [*terminal_lines(FITTED, values, FACT), "", f"{part:<44}    joint  stacked      GLM"]
     for key, text in MEASURES.items():
         lines.append(f"  {text:<42}{''.join(f'{measure_text(models[name][key]):>9}' for name in WHAT)}")
     if tested is not None and "blocks" in tested:
-        lines.append(f"  blocks of {tested['blocks']['text']}")
+        lines.append(f"  block size: {tested['blocks']['text']}")
     lines += [*_edge_lines(edges, 5), *(text.strip() for text in result.outside_lines()), ""]
-    for what, name in result.files.items():
+    for key, name in result.files.items():
         if isinstance(name, str):
-            lines.append(f"written      {result.folder}/{name} ({what})")
+            lines.append(f"written      {result.folder}/{name} ({key})")
         else:
             number = len(name["species"])
-            listed = f"{result.folder}/{name['richness']} and {number} species' probability and presence"
-            lines.append(f"written      {listed} ({what})")
+            listed = f"{result.folder}/{name['richness']}, and probability and presence of {number} species"
+            lines.append(f"written      {listed} ({key})")
     return lines
 
 
 def joint_evaluation_lines(numbers: Numbers) -> list[str]:
-    """Return how good a joint model is on other sites."""
+    """Return the accuracy of a joint model at independent sites."""
     return [
         f"{'sites':<42}{numbers['sites']:>9,}",
         f"{'known labels':<42}{numbers['labels']:>9,}",
@@ -67,7 +67,7 @@ def joint_evaluation_lines(numbers: Numbers) -> list[str]:
 
 
 def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
-    """Return what is in a model file, with its largest weights."""
+    """Describe a model file, with its largest weights."""
     unknown: Numbers = dict.fromkeys(("version", "seed", "sites", "source", "graph"), "?")
     values = unknown | model.meta | _texts(model.meta, model.meta.get("fourth_corner"))
     values |= {"number": len(model.species), "labels": ", ".join(model.species)}
@@ -80,13 +80,13 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
         *terminal_lines(MODEL, values, FACT),
         *_edge_lines(model.associations(), features),
         "",
-        "largest effects (features are standardised)",
+        "largest effects (of standardised features)",
         *(f"  {row['weight']:+.3f}{_spread(row)}  {row['species']}: {row['feature']}" for row in shown),
     ]
 
 
 def _texts(meta: Numbers, fourth_corner: list[Row] | None) -> Numbers:
-    """Return the texts that the tables compose of the numbers of a model."""
+    """Return the texts derived from the numbers of a model."""
     values: Numbers = {"prior": f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""}
     if isinstance(bound := meta.get("bound"), dict):
         values["bound_text"] = _bound_text(bound)
@@ -99,13 +99,13 @@ def _texts(meta: Numbers, fourth_corner: list[Row] | None) -> Numbers:
 
 
 def _bound_text(bound: Numbers) -> str:
-    """Return the PAC-Bayes estimate of wrong labelings at new sites, or the reason why it is of no use."""
+    """Return the PAC-Bayes estimate of wrong labels at new sites, or the reason why it is uninformative."""
     value, needed = bound["value"], bound["sites_needed"]
     if bound["says_something"]:
         return f"at most about {value:.0%} of new sites have a wrong label (an estimate, not a proved bound)"
-    many = "too many training sites have a wrong label" if needed is None else f"it takes about {needed:.0e} sites"
-    reason = "no training site is right" if value is None else f"{value:.1f}, and 1 is all of them"
-    return f"the estimate says nothing of new sites here ({reason}): {many}"
+    reason = "too many training sites have a wrong label" if needed is None else f"it needs about {needed:.0e} sites"
+    shown = "every training site has a wrong label" if value is None else f"share of wrong sites at most {value:.1f}"
+    return f"uninformative for new sites ({shown}): {reason}"
 
 
 def _spread(row: Row) -> str:
@@ -113,7 +113,7 @@ def _spread(row: Row) -> str:
 
 
 def _folds(count: int) -> str:
-    return "1 part" if count == 1 else f"mean of {count} folds"
+    return "1 fold" if count == 1 else f"mean of {count} folds"
 
 
 def _edge_lines(edges: list[Row], most: int) -> list[str]:

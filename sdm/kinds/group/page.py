@@ -30,8 +30,8 @@ class GroupResults(Results):
         """The algorithm in a sentence."""
         n = self.numbers
         return (
-            f"Maximum entropy for {len(n['species'])} species at once, with a penalty on the number of axes that they "
-            f"share (nuclear norm), strength {figure(n.get('strength'), 3)}"
+            f"Maximum entropy for {len(n['species'])} species together, with a penalty on the number of shared axes "
+            f"(nuclear norm), strength {figure(n.get('strength'), 3)}"
         )
 
 
@@ -48,14 +48,14 @@ def group_figures(results: Results) -> list[KeyFigure]:
     n, explained = results.numbers, column(results.table("axes"), "explained")
     count = min(3, len(explained))
     supported = number(n.get("supported"))
-    axes = f"the first {count} explain {percent(sum(explained[:3]))}" if n.get("rank") else "no axis entered"
+    axes = f"the first {count} explain {percent(sum(explained[:3]))}" if n.get("rank") else "no axes"
     made = f"{len(n.get('variables') or [])} variables, {whole(n.get('features'))} features"
     return [
-        KeyFigure("Species", str(len(n["species"])), f"{whole(n.get('records_used'))} records in all"),
+        KeyFigure("Species", str(len(n["species"])), f"{whole(n.get('records_used'))} records"),
         KeyFigure("Axes", whole(n.get("rank")), axes)
         if supported is None
         else KeyFigure(
-            "Axes", f"{whole(supported)} of {whole(n.get('rank'))}", f"supported by records left out; {axes}"
+            "Axes", f"{whole(supported)} of {whole(n.get('rank'))}", f"supported by held-out records; {axes}"
         ),
         KeyFigure("Sites", whole(n.get("sites")), made),
         KeyFigure("Strength", figure(n.get("strength"), 3), f"penalty on axes {figure(n.get('penalty'), 2)}"),
@@ -69,8 +69,8 @@ def axes_section(results: Results) -> Context:
     shown = rows[:MOST_ROWS]
     names = [f"Axis {row['axis']}" for row in shown]
     percent = [100 * value for value in column(shown, "explained")]
-    label = "Share of the species' responses (%)"
-    chart = svg(BarChart("How much each axis explains", label, names, [Bars(label, percent)])) if rows else None
+    label = "Explained share of the species responses (%)"
+    chart = svg(BarChart("Explained share of each axis", label, names, [Bars(label, percent)])) if rows else None
     return {"rows": shown, "chart": chart, "left_out": max(0, len(rows) - MOST_ROWS)}
 
 
@@ -85,7 +85,7 @@ def strength_section(results: Results) -> Context | None:
 
 
 def axis_curves(results: Results) -> Context | None:
-    """Draw what each variable does to the first axes."""
+    """Draw the first axes as functions of each variable."""
     drawn = [svg(chart) for chart in curve_charts(results.table("axis curves"))]
     return {"charts": drawn} if drawn else None
 
@@ -130,8 +130,8 @@ def species_section(results: Results) -> Context | None:
 
 
 FIT_WORDS = (
-    "The loss is the mean over all records of −ln(density at the record, relative to the sites), with a penalty on "
-    "axes; a gap of 0.0001 nats is far below what records can tell apart."
+    "The loss is the mean over all records of −ln(density at the record, relative to the sites), plus the penalty on "
+    "the axes. A gap of 0.0001 nats is negligible compared with the sampling error."
 )
 
 
@@ -150,12 +150,10 @@ PAGE = Page(
     group_figures,
     (
         PageSection("map", "Maps", axis_map_section, "Maps of the axes", TEMPLATES / "map.html", lead=True),
-        PageSection("axes", "Axes", axes_section, "What the species share", TEMPLATES / "axes.html"),
-        PageSection(
-            "path", "Choice of the strength", strength_section, "How many axes, and why", TEMPLATES / "path.html"
-        ),
-        PageSection("curves", "Curves", axis_curves, "What the axes are made of", TEMPLATES / "curves.html"),
-        PageSection("biplot", "Biplot", biplot_section, "Species on the axes", TEMPLATES / "biplot.html"),
+        PageSection("axes", "Axes", axes_section, "Shared axes", TEMPLATES / "axes.html"),
+        PageSection("path", "Strength of the penalty", strength_section, "Number of axes", TEMPLATES / "path.html"),
+        PageSection("curves", "Curves", axis_curves, "Axes and variables", TEMPLATES / "curves.html"),
+        PageSection("biplot", "Biplot", biplot_section, "Biplot of species and axes", TEMPLATES / "biplot.html"),
         PageSection("each", "Species", species_section, template=TEMPLATES / "each.html"),
         sections.fit_section(FIT_WORDS),
         sections.SETTINGS,

@@ -142,8 +142,8 @@ def curve_charts(rows: list[StoredRow]) -> list[LineChart | ColumnChart]:
         if max(map(abs, column(own, "effect")), default=0.0) <= 1e-9:
             continue
         curves = {axis_name(int(k) - 1): stored_curve(part, "effect") for k, part in rows_by(own, "axis").items()}
-        title = f"What {variable} does to the axes"
-        charts.append(curve_chart(variable, curves, title=title, y_label="Effect (deviations)"))
+        title = f"Axes as functions of {variable}"
+        charts.append(curve_chart(variable, curves, title=title, y_label="Effect (standard deviations)"))
     return charts
 
 
@@ -162,7 +162,7 @@ def place_bars(rows: list[StoredRow]) -> BarChart:
     """Return the places of species on the only axis as bars; of many the farthest from the middle."""
     ranked = sorted(rows, key=lambda row: -abs(number(row.get(axis_name(0))) or 0.0))[:MOST_BARS]
     ranked.sort(key=lambda row: -(number(row.get(axis_name(0))) or 0.0))
-    label = "Slope along axis 1 (nats per deviation)"
+    label = "Slope along axis 1 (nats per standard deviation)"
     values = [number(row.get(axis_name(0))) for row in ranked]
     names = [row["species"] for row in ranked]
     return BarChart("Species along axis 1", label, names, [Bars(label, values)], species=True)
@@ -188,7 +188,7 @@ def biplot(names: Sequence[str], places: Array, sites: Array, explained: Sequenc
     longest = float(length.max(initial=0.0))
     factor = FAR * reach / longest if longest > 0 else 1.0
     inside = np.all(np.abs(dots) <= reach, axis=0)
-    across, up = (f"Axis {k + 1} ({100 * explained[k]:.0f} % of the species' responses)" for k in range(2))
+    across, up = (f"Axis {k + 1} ({100 * explained[k]:.0f} % of the species responses)" for k in range(2))
     return Biplot(
         f"{len(names)} species and the sites on axes 1 and 2",
         across,

@@ -1,4 +1,4 @@
-"""What the terminal shows of a group of species on shared axes."""
+"""Terminal text of a group of species on shared axes."""
 
 from sdm.assess.axes import RELATIVES, own_shares
 from sdm.kinds.terminal import CERTIFICATE, FACT, Rows, terminal_lines
@@ -21,7 +21,7 @@ MODEL: Rows = [
 
 
 def group_info_lines(model: GroupModel, features: int) -> list[str]:
-    """Return what is in the file of a group: its axes, and as many species as features were asked for."""
+    """Describe the file of a group: its axes, and the first `features` species."""
     names, unknown = model.species, {"version": "?", "seed": "?", "presences": "?", "status": None}
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     values = (
@@ -38,14 +38,14 @@ def group_info_lines(model: GroupModel, features: int) -> list[str]:
         }
     )
     if model.meta.get("spatial"):
-        values["place"] = "features of place: for mapping within the region only"
+        values["place"] = "spatial features: the axes apply to this region only"
     return [*terminal_lines(MODEL, values, FACT), "", *_axis_lines(model), "", *_species_lines(model, features)]
 
 
 def _axis_lines(model: GroupModel) -> list[str]:
     if not model.rank:
-        return ["axes         none: the species share no response at this strength"]
-    out, total = ["axes          explains  with those before  sites from … to"], 0.0
+        return ["axes         none: no shared response at this strength of the penalty"]
+    out, total = ["axes         explained      cumulative  range of the sites"], 0.0
     for k, share in enumerate(model.explained[:MOST_AXES].tolist()):
         total += share
         low, high = model.ranges[k].tolist()
@@ -54,15 +54,14 @@ def _axis_lines(model: GroupModel) -> list[str]:
         out.append(f"  … and {model.rank - MOST_AXES} more")
     supported = model.meta.get("supported")
     if supported is not None:
-        said = "records that were left out are predicted as well without the others"
-        out.append(f"supported     {supported} of {model.rank}: {said}")
+        out.append(f"supported     {supported} of {model.rank} axes, by held-out records")
     return out
 
 
 def _species_lines(model: GroupModel, most: int) -> list[str]:
     shared = 1.0 - own_shares(model)
     wide = max(map(len, model.species[:most]), default=0)
-    out = ["species (records, share of the response that is shared; nearest relatives)"]
+    out = ["species (records, shared part of the response; most similar species)"]
     for s, name in enumerate(model.species[:most]):
         near = ", ".join(other for other, _ in model.relatives(name, RELATIVES)[:3]) if model.rank else ""
         share = "     ?" if shared[s] != shared[s] else f"{100 * shared[s]:4.0f} %"

@@ -1,4 +1,4 @@
-"""The page of a projection: what changes in every scenario, how far the model extrapolates, and a panel to compare."""
+"""The page of a projection: change in every scenario, extrapolation, and a panel to compare maps."""
 
 from typing import ClassVar
 
@@ -43,7 +43,7 @@ class ProjectionResults(Results):
     def algorithm(self) -> str:
         """The values of the maps, and the rule of presence."""
         n = self.numbers
-        rule = f", presence by the cutoff {n['rule']}" if n.get("rule") else ""
+        rule = f"; threshold of presence: {n['rule']}" if n.get("rule") else ""
         return f"{_SCALES.get(str(n.get('scale')), n.get('scale'))} of a fitted model on the layers of scenarios{rule}"
 
 
@@ -73,9 +73,9 @@ def projection_figures(results: Results) -> list[KeyFigure]:
     figures = [KeyFigure("Scenarios", words.whole(count), compared)]
     if reference and reference.km2 is not None:
         rule = reference.tree("rules").get(str(stored.rule))
-        cutoff = number(rule.get("cutoff")) if isinstance(rule, dict) else None
-        told = "" if cutoff is None else f"cutoff {words.figure(cutoff, 3)} ({stored.rule})"
-        figures.append(KeyFigure("Suitable in the reference", f"{words.whole(reference.km2)} km²", told))
+        threshold = number(rule.get("cutoff")) if isinstance(rule, dict) else None
+        small = "" if threshold is None else f"threshold {words.figure(threshold, 3)} ({stored.rule})"
+        figures.append(KeyFigure("Suitable in the reference", f"{words.whole(reference.km2)} km²", small))
     changes = [value for case in cases if (value := case.net_percent) is not None]
     if changes:
         ends = f"mean; from {signed(worst_change(cases))} to {signed(max(changes))}" if count > 1 else ""
@@ -88,20 +88,20 @@ def projection_figures(results: Results) -> list[KeyFigure]:
     known = [share for share in shares if share is not None]
     if known:
         most = "at most" if count > 1 else ""
-        figures.append(KeyFigure("Of the suitable area outside", words.percent(max(known)), most))
+        figures.append(KeyFigure("Suitable area outside it", words.percent(max(known)), most))
     if changes and results.numbers.get("dispersal"):
         figures.append(KeyFigure("Dispersal", "", str(results.numbers["dispersal"])))
     return figures
 
 
 _OWN = (
-    ("table", "Scenarios", scenario_table, "Every scenario in figures"),
-    ("outside", "Extrapolation", extrapolation_section, "How far the model extrapolates"),
+    ("table", "Scenarios", scenario_table, "All scenarios"),
+    ("outside", "Extrapolation", extrapolation_section, "Extrapolation by variable"),
     ("change", "Change", change_section, "Change of the suitable area"),
-    ("across", "Agreement", across_section, "What scenarios agree on"),
-    ("variance", "Variance", variance_section, "Where the variance comes from"),
-    ("shift", "Variables", shift_section, "How the variables change"),
-    ("mapping", "Layers", mapping_section, "Which file each variable was read from"),
+    ("across", "Agreement", across_section, "Agreement of scenarios"),
+    ("variance", "Variance", variance_section, "Sources of variance"),
+    ("shift", "Variables", shift_section, "Change of the variables"),
+    ("mapping", "Layers", mapping_section, "Files of the variables"),
     ("notices", "Notices", notice_section, ""),
 )
 

@@ -1,4 +1,4 @@
-"""The page of a species: what it shows beside the sections that all kinds share."""
+"""The page of a species: its figures, sections and warnings."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -60,14 +60,14 @@ class SpeciesResults(Results):
             return f"{start} entropy on {axes}."
         if option("fit.model") == "structural":
             return (
-                f"Structural maximum entropy (StructMaxent{order}): families {option('fit.families')}; the penalty of "
-                "trees and monomials is λ·B + β for the complexity B of their family "
+                f"Structural maximum entropy (StructMaxent{order}) with families {option('fit.families')}. The penalty "
+                "of trees and monomials is λ·B + β, where B is the complexity of the family "
                 f"({self.tree('structure').get('penalties', '')})."
             )
         classes = str(n.get("classes") or "")
         if n.get("software"):
             families = feature_families(classes)
-            fitted = f"fitted by {n['software']}; the settings are not in the model file"
+            fitted = f"fitted by {n['software']}; the model file does not contain the settings"
             return f"Maximum entropy (MaxEnt) with {families}, {fitted}."
         if set(classes) & set(",:*"):
             features = f"features {classes.replace(',', ', ')}"
@@ -84,7 +84,7 @@ class SpeciesResults(Results):
         classes = str(n.get("classes") or "")
         settings: Numbers = {"featureSet": classes.upper() if classes.isalpha() else n.get("classes")}
         if not n.get("software"):  # the settings of another program are not known
-            by_number = "by the number of presences, as Java Maxent"
+            by_number = "by the number of presences, as in Java Maxent"
             bias = "; ".join(f"{name}: {text}" for name, text in sampling(self))
             settings |= {
                 "featureRule": by_number if option("fit.features") == "auto" else None,
@@ -111,7 +111,7 @@ RESULTS = SpeciesResults
 
 
 TEMPLATES = Path(__file__).parent / "templates"
-FEW_RECORDS = 15  # below it Maxent leaves out hinge features, and a test has hardly any record
+FEW_RECORDS = 15  # Maxent uses no hinge features below it
 MOST_RULES = 40
 MOST_PAIRS = 15
 MOST_AXES = 10
@@ -144,7 +144,7 @@ def species_figures(results: Results) -> list[KeyFigure]:
         *scores[1:],
         *fitness[1:],
         KeyFigure("Regularised gain", figure(n.get("regularized_gain"), 3), gain),
-        KeyFigure("Features in use", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
+        KeyFigure("Features with weight", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
         KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats, of the {covers}, {status}"),
     ]
 
@@ -153,7 +153,7 @@ def _fitness(results: Results, mean: Context) -> list[KeyFigure]:
     """Return the measures of prediction beside AUC, those on records that the model has not seen first."""
     n, found = results.numbers, []
     if (index := number(mean.get("cbi.val.avg"))) is not None:
-        found.append(KeyFigure("Boyce index", figure(index, 3), "held-out folds; 0 is by chance, 1 is best"))
+        found.append(KeyFigure("Boyce index", figure(index, 3), "held-out folds; 0 is random, 1 is best"))
     if results.tested:
         missed = number((_threshold(results) or {}).get("test_omission"))
         if missed is not None:
@@ -172,8 +172,8 @@ def _area(results: Results) -> list[KeyFigure]:
         patches = f"{whole(found.get('patches'))} patches"
         areas.append(KeyFigure("Range", f"{whole(found.get('area_km2'))} km²", patches))
     if row is not None and number(row.get("area")) is not None:
-        told = f"of the background, threshold {figure(row.get(results.scale), 3)}"
-        areas.append(KeyFigure("Predicted area", percent(row.get("area")), told))
+        small = f"of the background, threshold {figure(row.get(results.scale), 3)}"
+        areas.append(KeyFigure("Predicted area", percent(row.get("area")), small))
     return areas
 
 
@@ -206,7 +206,7 @@ def structure(results: Results) -> Context | None:
     return {
         **found,
         "families": families,
-        "family_chart": _bars(gains, "Gain lost without it (nats)"),
+        "family_chart": _bars(gains, "Loss of gain without the family (nats)"),
         "pair_chart": _bars(strengths, "Interaction (nats)"),
         "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),
         "rules": rules[:MOST_RULES],
@@ -252,15 +252,15 @@ def explained_curves(results: Results) -> Context | None:
 
 
 def species_skill(results: Results) -> Iterator[Caution]:
-    """Warn of a model that predicts worse than one that knows nothing of the environment."""
+    """Warn of a model that predicts worse than the null model."""
     n, folds = results.numbers, results.tree("cross_validation")
     mean: Numbers = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
     gains = {"test records": number(n.get("test_gain")), "held-out folds": number(mean.get("gain.val.avg"))}
     for data, gain in gains.items():
         if gain is not None and gain <= 0:
             yield Caution(
-                f"On {data} the model predicts worse than a constant model, which gives every place the same "
-                f"value (gain {figure(gain, 3)} nats).",
+                f"On {data} the model predicts worse than the null model, which has the same value everywhere (gain "
+                f"{figure(gain, 3)} nats).",
                 "validation",
             )
 
@@ -269,10 +269,10 @@ def few_records(results: Results) -> Iterator[Caution]:
     """Warn of a model of few records."""
     records = number(results.numbers.get("training_presences"))
     if records is not None and records < FEW_RECORDS:
-        rest = "; most of what this model says comes from the other species" if results.tree("shared") else ""
+        rest = ", and the model relies mostly on the other species" if results.tree("shared") else ""
         yield Caution(
-            f"The model has {records:.0f} training record{'' if records == 1 else 's'}: with fewer than {FEW_RECORDS} "
-            f"a few records more may change the map{rest}.",
+            f"The model has only {records:.0f} training record{'' if records == 1 else 's'}: with fewer than "
+            f"{FEW_RECORDS}, a few additional records may change the map{rest}.",
             "records",
         )
 
@@ -283,31 +283,29 @@ def species_map_words(results: Results) -> str:
 
 
 CLOGLOG_WORDS = (
-    "Cloglog values run from 0 to 1. They are an index of suitability: they would be probabilities of presence only "
-    "if the species' overall abundance were what the scale assumes, which presence-only records cannot tell."
+    "Cloglog values range from 0 to 1 and are an index of suitability. They are probabilities of presence only if the "
+    "species has the prevalence that the scale assumes, which presence-only records cannot estimate."
 )
-_START = "how the prediction changes with a variable while all others stay at their mean over the records."
-_RANGE = "The shaded range is that of the training data; beyond it the curve is an assumption."
-SHARED_CURVE_WORDS = f"H{_START[1:]} {_RANGE}"
+_START = "response to a variable, with the others at their mean over the records."
+_RANGE = "The shaded range is the training range; beyond it the curve is extrapolated."
+SHARED_CURVE_WORDS = f"R{_START[1:]} {_RANGE}"
 CURVE_WORDS = (
-    f"Solid: {_START} Dashed: a model of that variable alone. The two differ where variables go together; then neither "
-    f"is the species' response to that variable by itself. {_RANGE}"
+    f"Solid: {_START} Dashed: response of a model of that variable alone. If variables are collinear, the curves "
+    f"differ, and neither is the species response to that variable alone. {_RANGE}"
 )
 MEASURE_WORDS = (
-    "auc: chance that a held-out record is above a background point; auc.diff: by how much training flatters; cbi: "
-    "continuous Boyce index, −1 to 1; or.mtp, or.10p: held-out records below the lowest training record, and below "
-    "nine tenths of them (expected: about 0.1); loss and gain in nats; proc: partial ROC ratio, 1 for a random "
-    "prediction."
+    "AUC: probability that a held-out record has a higher prediction than a background point. Boyce index: −1 to 1. "
+    "Omission: share of held-out records below the minimum or the 10th percentile training presence (10p; expected: "
+    "about 0.1). Partial ROC ratio: 1 for a random prediction."
 )
 CALIBRATION_WORDS = (
-    "A model of presence-only records does not know how common the species is, so its curve may lie above or below "
-    "the diagonal; it should rise."
+    "Presence-only records do not determine the prevalence of the species, so the curve may lie above or below the "
+    "diagonal; it should increase."
 )
 FIT_WORDS = (
-    "Gain is how much more likely a training record is under the model than under a uniform distribution over the "
-    "background, as the mean of logarithms: a gain of 1 means e ≈ 2.7 times. Log loss is the same the other way "
-    "round, ln(number of points) − gain: less is better, and models fitted on the same background can be compared by "
-    "it."
+    "The gain is the mean logarithm of the density at the training records relative to a uniform density over the "
+    "background. A gain of 1 is a ratio of e ≈ 2.7. The log loss is ln(number of points) − gain; smaller is better. "
+    "Compare only models with the same background by it."
 )
 PAGE = Page(
     lambda results: "species distribution model",
@@ -315,10 +313,8 @@ PAGE = Page(
     (
         sections.map_section(species_map_words),
         PageSection("curves", "Response curves", explained_curves),
-        sections.importance_section("tells records from background"),
-        PageSection(
-            "shared", "Shared axes", shared_section, "What it shares with its group", TEMPLATES / "shared.html"
-        ),
+        sections.importance_section("decrease of the training AUC"),
+        PageSection("shared", "Shared axes", shared_section, "Axes shared with the group", TEMPLATES / "shared.html"),
         PageSection(
             "structure",
             "Structure",
@@ -339,7 +335,7 @@ PAGE = Page(
             True,
         ),
         sections.survey_section(CALIBRATION_WORDS),
-        sections.null_section("records drawn at random from the background"),
+        sections.null_section("random background points as records"),
         sections.threshold_section(),
         FITTED,
         sections.RECORDS,

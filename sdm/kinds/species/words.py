@@ -22,7 +22,7 @@ from sdm.report.results import REPLICATED
 from sdm.types import Numbers
 
 OPENED_FIRST = ("page", "map", "picture", "plots", "path", "model", "numbers")
-_MIXED = "; {%s:.4f} with 0.1 %% of the background mixed in"  # where exact zeros can make the log loss infinite
+_MIXED = "; {%s:.4f} as a mixture with 0.1 %% background"  # finite where the model has exact zeros
 _CHOSEN = (
     "multiplier {path[%s][multiplier]:.4g}, {path[%s][features]} features, "
     "held-out loss {path[%s][held_out_loss]:.4f} ± {path[%s][standard_error]:.4f}{fitted_%s}"
@@ -30,7 +30,7 @@ _CHOSEN = (
 
 FITTED: Rows = [
     ("model", "{training_presences:,} presences, {background_points:,} background points; "
-     "{features_with_weight:,} of {features:,} features ({classes}) have a weight"),
+     "{features_with_weight:,} of {features:,} features ({classes}) with non-zero weight"),
     *CERTIFICATE,
     ("structure", "{families}; {structure[penalties]}"),
     *TUNED,
@@ -42,7 +42,7 @@ FITTED: Rows = [
     ("test", "AUC {auc_test:.4f}, gain {test_gain:.4f}, log loss {log_loss_test:.4f} ({test_presences:,} records)",
      _MIXED % "log_loss_mixed_test"),
     ("range", "{range[area_km2]:,.0f} km² in {range[patches]:,} patches, "
-     "{inside_train:.1%} of the training records inside", ", {inside_test:.1%} of the test records inside"),
+     "contains {inside_train:.1%} of the training records", ", {inside_test:.1%} of the test records"),
     ("{parts}", "AUC {mean[auc.val.avg]:.4f}, Boyce {mean[cbi.val.avg]:.4f}, 10p omission {mean[or.10p.avg]:.4f}, "
      "gain {mean[gain.val.avg]:.4f} ({cross_validation[method]}, {cross_validation[background]} background)"),
     *BLOCKS,
@@ -57,10 +57,10 @@ EVALUATED: Rows = [
     ("against", "{others:,} {against} points"),
     ("AUC", "{auc:.4f} (standard deviation {auc_deviation:.4f})"),
     ("log loss", "{log_loss:.4f} nats (gain {gain:.4f})", _MIXED % "log_loss_mixed"),
-    ("range", "{inside:.1%} of the presences inside"),
+    ("range", "contains {inside:.1%} of the presences"),
     ("correlation", "{presence_absence[cor]:.4f}"),
     ("Brier score", "{presence_absence[brier]:.4f}"),
-    ("PR gain", "{presence_absence[prg]:.4f} (area below precision-recall-gain)"),
+    ("PR gain", "{presence_absence[prg]:.4f} (area under the precision-recall-gain curve)"),
     ("TSS", "{presence_absence[tss]:.4f} at the training threshold maxsss (at most {presence_absence[tss.max]:.4f}, "
      "at {presence_absence[tss.max.threshold]:.4f})"),
     ("calibration", "{header}"),
@@ -81,11 +81,11 @@ MODEL: Rows = [
     ("families", "{families_header}"),
 ]
 MODEL_LAST: Rows = [
-    ("bound", "true log loss at most {performance_bound[excess]:.3f} nats above the best model of its features with "
-     "weights of this size, with probability {sure:g}"),
+    ("bound", "true log loss at most {performance_bound[excess]:.3f} nats above the best model with the same features "
+     "and the same norm of the weights, with probability {sure:g}"),
     ("", "{uninformative}"),
     ("settings", "{setting_text}"),
-    ("region", "{region}: it has features of place, and is not for other places or times"),
+    ("region", "{region}: the model has spatial features and applies to this region only"),
     ("sampling", "{sampling_text}"),
 ]  # fmt: skip
 FOREIGN: Rows = [
@@ -100,20 +100,20 @@ UNKNOWN = {"species": "?", "version": "?", "seed": "?", "presences": "?", "statu
 
 
 def species_result_lines(result: ModelResult) -> list[str]:
-    """Return the fit, its tests and its files, in the order in which a person asks."""
+    """Return the lines of a finished run: fit, tests and files."""
     lines = terminal_lines(FITTED, _result_values(result.numbers), RESULT)
     return [*record_lines(result), *lines, *result.outside_lines(), *result.file_lines(OPENED_FIRST)]
 
 
 def _result_values(n: Numbers) -> Numbers:
-    """Return the numbers of a run, and the texts that the table composes of them."""
+    """Return the numbers of a run and the texts derived from them."""
     values = n | assessed(n)
     if "structure" in n:
         families = n["structure"]["families"]
-        values["families"] = ", ".join(f"{row['features']} {row['family']}" for row in families) or "no feature"
+        values["families"] = ", ".join(f"{row['features']} {row['family']}" for row in families) or "no features"
     if path := n.get("path"):
         proved = path["certified"]
-        values["proof"] = f"the gap is at most {path['gap']:.1e} nats everywhere" if proved else "the gap is not proved"
+        values["proof"] = f"gap at most {path['gap']:.1e} nats along the path" if proved else "gap not certified"
         values |= {f"fitted_{key}": " (fitted)" if key == path["choice"] else "" for key in ("best", "one_se")}
     for part in ("train", "test"):
         if f"outside_support_{part}" in n:
@@ -125,7 +125,7 @@ def _result_values(n: Numbers) -> Numbers:
 
 
 def species_evaluation_lines(numbers: Numbers) -> list[str]:
-    """Return how good a model is on other records."""
+    """Return the accuracy of a model at independent records."""
     survey = numbers.get("presence_absence", {})
     values = numbers | {"boyce": survey.get("cbi", numbers.get("cbi"))}
     if "outside_support" in numbers:
@@ -140,7 +140,7 @@ def species_evaluation_lines(numbers: Numbers) -> list[str]:
 
 
 def species_info_lines(model: Model, features: int) -> list[str]:
-    """Return what is in a model file."""
+    """Describe a model file."""
     names, weights = model.feature_names, model.weights
     order = sorted(range(len(names)), key=lambda j: -abs(weights[j]))
     listed = [f"  {weights[j]:>10.4f}  {names[j]}" for j in order]
@@ -156,18 +156,18 @@ def species_info_lines(model: Model, features: int) -> list[str]:
 
 
 def _model_values(model: Model) -> Numbers:
-    """Return the metadata of a model, and the texts that the table composes of them."""
+    """Return the metadata of a model and the texts derived from them."""
     meta: Numbers = UNKNOWN | model.meta
     usable = [scale for scale in model.scales if scale != "cumulative" or len(model.cumulative)]
     values = meta | {"points": model.n_domain, "entropy": model.entropy, "order": model.alpha}
     values |= {"scales": ", ".join(usable), "setting_text": setting_text(meta)}
     values["order_name"] = "Shannon" if model.alpha == 1 else "Tsallis: can be exactly zero"
     if meta.get("structure"):
-        values["families_header"] = "features  weight penalty  gain lost without"
+        values["families_header"] = "features  weight penalty  loss of gain without"
     if bound := meta.get("performance_bound"):
         values["sure"] = 1 - bound["delta"]
         if not bound["informs"]:
-            reason = "more than the gain of the model, so the bound tells nothing: it needs more records"
+            reason = "larger than the gain of the model, so the bound is uninformative: it needs more records"
             values["uninformative"] = f"({reason})"
     if (region := Region.of_model(model)) is not None:
         values["region"] = region.text

@@ -13,7 +13,7 @@ from sdm.report.results import Results
 class StrataResults(Results):
     """The results of a path over strata, for one species."""
 
-    algorithm: ClassVar[str] = "Maximum entropy over strata, with the whole path of the tolerance"
+    algorithm: ClassVar[str] = "Maximum entropy over strata, with the path over all tolerances"
     scale: ClassVar[str] = "density"
     of_species: ClassVar[bool] = True
     record: ClassVar[str] = "record"
@@ -28,8 +28,8 @@ RESULTS = StrataResults
 
 TEMPLATES = Path(__file__).parent / "templates"
 PICTURES = {
-    "validation picture": "Held-out log loss along the path, with the two choices",
-    "shares picture": "Share of each stratum against the tolerance, from the prior to what was observed",
+    "validation picture": "Held-out log loss along the path, with both selected tolerances",
+    "shares picture": "Share of each stratum against the tolerance, from the prior to the observed share",
     "mu picture": "μ(ν) with its breakpoints",
 }
 
@@ -40,7 +40,7 @@ def strata_figures(results: Results) -> list[KeyFigure]:
     return [
         KeyFigure("Training records", whole(n.get("training_presences")), f"prior: {found.get('prior')}"),
         KeyFigure("Strata", whole(found.get("strata")), f"{whole(found.get('strata_with_records'))} with records"),
-        KeyFigure("Tolerance", figure(found.get("tolerance")), f"choice: {found.get('choice')}"),
+        KeyFigure("Tolerance", figure(found.get("tolerance")), f"selected by: {found.get('choice')}"),
         KeyFigure("Folds", whole(found.get("folds")), str(found.get("method") or "")),
         KeyFigure("Segments of the path", whole(found.get("segments")), str(n.get("status") or "")),
     ]
@@ -57,7 +57,7 @@ PAGE = Page(
     strata_figures,
     (
         sections.map_section(lambda results: ""),
-        PageSection("path", "Path", path_section, "The path of the tolerance", TEMPLATES / "path.html"),
+        PageSection("path", "Path", path_section, "Path over the tolerance", TEMPLATES / "path.html"),
         sections.RECORDS,
         sections.SETTINGS,
     ),

@@ -11,7 +11,7 @@ breakpoints, and which atom goes from one of the sets I₋, I₀, I₊ to the ne
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from math import fsum
 
 import numpy as np
@@ -74,12 +74,6 @@ def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
     return Atoms(prior / (copies @ prior), observed / (copies @ observed), copies)
 
 
-def solve_relaxation(u: ArrayLike, q: ArrayLike, nu: float, m: ArrayLike | None = None) -> Relaxation:
-    """Solve for one ν directly, in O(n log n) (§5)."""
-    atoms = make_atoms(u, q, m)
-    return _solution(atoms, nu, partial(_direct, atoms))
-
-
 @dataclass(frozen=True)
 class RelaxationPath:
     """Every breakpoint of μ(ν), in rising order, and what moves at each; several moves can share a point."""
@@ -124,7 +118,7 @@ class RelaxationPath:
 
     def solution(self, nu: float) -> Relaxation:
         """Return the solution at ν, to the last digits."""
-        return _solution(self.atoms, nu, lambda nu: float(self.mu_at(nu)))
+        return solution_near(self.atoms, nu, lambda nu: float(self.mu_at(nu)))
 
     def p(self, nu: float) -> Array:
         """Return the distribution at ν (of one copy of each atom): the prior at 0, what was observed at infinity."""
@@ -211,7 +205,7 @@ def _settle(path: RelaxationPath, sums: Array, counts: NDArray[np.int64]) -> Rel
     return RelaxationPath(atoms, nu, mu, np.append(path.atom, on), np.append(path.step, step), slope)
 
 
-def _solution(atoms: Atoms, nu: float, mu_at: Callable[[float], float]) -> Relaxation:
+def solution_near(atoms: Atoms, nu: float, mu_at: Callable[[float], float]) -> Relaxation:
     """Return the solution at ν from μ, once the last digits of μ are mended. The prior is that at no constraint at all
     (ν = 0), and what was observed at no tolerance (ν = ∞)."""
     if not nu >= 0.0:
@@ -244,19 +238,3 @@ def _mend(u: Array, q: Array, m: Array, nu: float, mu: float) -> float:
             break
         mu, value, slope = new, new_value, new_slope
     return mu
-
-
-def _direct(atoms: Atoms, nu: float) -> float:
-    """Walk G(ν, ·) over its 2n sorted change points to the piece where it is zero (§5)."""
-    edges = np.concatenate([(nu * atoms.q - 1.0) / atoms.u, (nu * atoms.q + 1.0) / atoms.u])  # ℓ₋ⱼ, then ℓ₊ⱼ
-    order = np.argsort(edges, kind="stable")
-    side = np.where(order < atoms.n, 1.0, -1.0)
-    u, q, m = (part[order % atoms.n] for part in (atoms.u, atoms.q, atoms.m))
-    steps = np.array([m, side * m * u, side * m * q, side])
-    start = np.array([[-atoms.m.sum()], [0.0], [0.0], [0.0]])
-    big_m, big_u, big_q, inside = np.cumsum(np.hstack([start, steps[:, :-1]]), axis=1)  # before each change point
-    reached = np.flatnonzero(big_m + big_u * edges[order] - big_q * nu >= 0.0)
-    if not reached.size:
-        return float(edges[order[-1]])
-    k = int(reached[0])
-    return float((big_q[k] * nu - big_m[k]) / big_u[k] if inside[k] else edges[order[k]])

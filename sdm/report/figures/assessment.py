@@ -17,6 +17,7 @@ from sdm.report.figures.maps.drawn import add_scale_bar, label_axes, show
 from sdm.report.figures.maps.plan import MapFrame, Points
 from sdm.report.figures.style import ACCENT, GREY, drawable, one_plot, own_axes, safe_text, save, tidy, write_cells
 from sdm.report.pages.maps.live_map import main_picture
+from sdm.report.pages.words import measure_name
 from sdm.report.paper import COLUMN, PAGE, PLAIN, SMALL, TEXT, Paper
 from sdm.report.pictures import Picture
 from sdm.report.results import Results, column, number
@@ -88,7 +89,7 @@ def plot_folds(folds: FoldPlaces, ax: Axes | None = None) -> Axes:
         add_scale_bar(axes, frame, np.isfinite(land.values))
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     place |= {"handlelength": 1.0, "handletextpad": 0.4}
-    axes.legend(title="Records by fold", fontsize=SMALL, title_fontsize=SMALL, frameon=False, **place)
+    axes.legend(title="Held-out records by fold", fontsize=SMALL, title_fontsize=SMALL, frameon=False, **place)
     return axes
 
 
@@ -122,7 +123,7 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
     at = list(groups).index(chosen["label"])
     shift = np.exp(apart * (at - (min(len(groups), MOST_LINES) - 1) / 2)) if at < MOST_LINES else 1.0
     ring: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": "black", "mew": 1.2, "ls": "none"}
-    axes.plot(chosen["multiplier"] * shift, chosen[by], "o", label="chosen", **ring)
+    axes.plot(chosen["multiplier"] * shift, chosen[by], "o", label="selected", **ring)
     if len(places) > 1:
         axes.set_xscale("log")
         if len(places) <= 12:
@@ -130,7 +131,7 @@ def plot_tuning(rows: Sequence[Row], by: str, best: int, ax: Axes | None = None)
             axes.minorticks_off()
     axes.grid(alpha=0.3, lw=0.5)
     bars = any(standard_error(row, by) is not None for row in rows)
-    tidy(axes, x="Regularisation multiplier", y=f"{by} (± standard error)" if bars else by)
+    tidy(axes, x="Regularisation multiplier", y=f"{measure_name(by)} (± standard error)" if bars else measure_name(by))
     left = len(groups) - MOST_LINES
     title = f"{MOST_LINES} of {len(groups)} settings" if left > 0 else None
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
@@ -208,7 +209,7 @@ def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title
     step = -(-len(names) // 40)
     axes.set_xticks(range(0, len(names), step), names[::step], rotation=90)
     axes.set_yticks(range(0, len(names), step), names[::step])
-    tidy(axes, x="Most probable class", y="Class on record")
+    tidy(axes, x="Most probable class", y="Observed class")
     axes.set_title(title, fontsize=TEXT)
     tidy(figure.colorbar(image, ax=axes, shrink=0.75).ax, y="Share of the class")
     return save(figure, path)
@@ -234,8 +235,8 @@ def draw_prices(structure: Structure, path: Path, paper: Paper = PLAIN) -> Path:
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec=ACCENT, lw=2))
     axes.set_xticks(range(len(lambdas)), [f"{v:g}" if np.isfinite(v) else "none" for v in lambdas], rotation=45)
     axes.set_yticks(range(len(betas)), [f"{v:.3g}" for v in betas])
-    tidy(axes, x="λ, by complexity (none: no trees or monomials)", y="β, for any feature")
-    axes.set_title("Held-out log loss less that of the background", fontsize=TEXT)
+    tidy(axes, x="λ (none: no trees or monomials)", y="β")
+    axes.set_title("Held-out log loss relative to the background", fontsize=TEXT)
     tidy(figure.colorbar(image, ax=axes).ax, y="nats")
     return save(figure, path)
 

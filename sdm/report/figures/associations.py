@@ -44,7 +44,7 @@ def draw_matrix(species: Sequence[str], weights: Array, q: Array, path: Path, pa
     order = likeness_order(weights)
     shown, sure = weights[np.ix_(order, order)], q[np.ix_(order, order)] <= SURE
     names = [str(species[k]) for k in order]
-    text = "Associations of all pairs beyond the environment", "apart – weight – together (dot: q below 0.05)"
+    text = "Residual co-occurrence of all pairs of species", "negative – association – positive (dot: q < 0.05)"
     figure = _table_figure(shown, ~sure, names, names, *text, paper)
     axes = figure.axes[0]
     y, x = np.nonzero(sure)
@@ -70,7 +70,7 @@ def draw_levels(random: RandomEffect, species: Sequence[str], path: Path, paper:
     names = [species[k] for k in rows], [random.levels[strongest[k]] for k in columns]
     text = (
         f"Random effect of {safe_text(random.column, 24)}{more}",
-        "rarer – log-odds – more common (pale: not certain)",
+        "negative – effect (log-odds) – positive (pale: 95 % interval includes 0)",
     )
     figure = _table_figure(effect[np.ix_(rows, columns)], unsure[np.ix_(rows, columns)], *names, *text, paper)
     for name in figure.axes[0].get_yticklabels():
@@ -88,7 +88,7 @@ def draw_corner(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Path:
     for row in rows:
         at = traits.index(str(row["trait"])), features.index(str(row["feature"]))
         weight[at], unsure[at] = row["weight"], row.get("low", 1.0) <= 0 <= row.get("high", 1.0)
-    text = "Traits and the environment", "weaker – effect – stronger with the trait (pale: not certain)"
+    text = "Interactions of traits and features", "negative – interaction – positive (pale: 95 % interval includes 0)"
     return save(_table_figure(weight, unsure, traits, features, *text, paper), path)
 
 
@@ -267,7 +267,7 @@ def _draw_tree(
     depth, size = [row.depth for row in rows], [12 + 90 * prevalence[row.species] for row in rows]
     axes.scatter(depth, range(len(rows)), s=size, c="white", edgecolors="black", linewidths=0.9, zorder=3)
     axes.set_axis_off()
-    axes.set_title("Associations beyond the environment", fontsize=TITLE, loc="left")
+    axes.set_title("Residual co-occurrence of species", fontsize=TITLE, loc="left")
 
 
 def _draw_weights(axes: Axes, rows: Sequence[TreeRow], edges: Sequence[Numbers]) -> None:
@@ -291,14 +291,14 @@ def _draw_weights(axes: Axes, rows: Sequence[TreeRow], edges: Sequence[Numbers])
     axes.tick_params(axis="x", labelsize=SMALL)
     axes.tick_params(axis="y", left=False, labelleft=False)
     axes.grid(axis="x", alpha=0.3)
-    for weight, what in ((FULL, "found together"), (-FULL, "found apart")):
+    for weight, what in ((FULL, "co-occurrence"), (-FULL, "avoidance")):
         axes.plot([], [], label=what, **{**link_style(weight, float("nan")), "lw": 2.5})
-    axes.plot([], [], label=f"weight below {FLOOR:g}: none", **link_style(0.0, float("nan")))
+    axes.plot([], [], label=f"weight below {FLOOR:g}", **link_style(0.0, float("nan")))
     if known.any():
-        axes.plot([], [], label="less than its deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
+        axes.plot([], [], label="below its standard deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=SMALL, handlelength=3.2, frameon=False)
-    what = "Weight of the link to the left"
-    axes.set_xlabel(f"{what} (± standard deviation)" if known.any() else what, fontsize=SMALL)
+    text = "Association with the parent on the left"
+    axes.set_xlabel(f"{text} (± standard deviation)" if known.any() else text, fontsize=SMALL)
 
 
 def link_style(weight: float, sd: float) -> Numbers:

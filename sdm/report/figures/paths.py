@@ -75,7 +75,7 @@ def draw_strata(
         if np.isfinite(nu):
             _mark(axes, 1.0 / nu, label, k)
     axes.set_ylim(bottom=0)
-    _label(axes, "tolerance 1/ν (left: the prior; right: what was observed)", "share of the stratum", title)
+    _label(axes, "tolerance 1/ν (left: prior; right: observed shares)", "share of the stratum", title)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=SMALL, frameon=False)
     return save(figure, target)
 
@@ -104,7 +104,7 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     span = [float((mean - error).min()), max(float((mean + error)[0]), best.mean + 2 * best.error, 0.0)]
     margin = 0.08 * (span[1] - span[0]) or 0.1
     axes.set_ylim(span[0] - margin, span[1] + 3 * margin)
-    _label(axes, "tolerance 1/ν", "held-out log loss over the prior's (nats)", title)
+    _label(axes, "tolerance 1/ν", "held-out log loss relative to the prior (nats)", title)
     axes.legend(loc="upper center", fontsize=SMALL, framealpha=0.9)
     return save(figure, target)
 

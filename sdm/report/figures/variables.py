@@ -46,9 +46,9 @@ def _variogram(axes: Axes, one: Variogram, size: float) -> None:
     axes.axvline(size, color="#555555", lw=1, ls="--")
     words = {
         "ok": f"range {kilometres(one.range_km)} km" if one.state == "ok" else "",
-        "beyond": "range beyond a third of the extent",
+        "beyond": "range above a third of the extent",
         "none": "no autocorrelation",
-        "constant": "one value",
+        "constant": "constant",
     }
     axes.set_title(f"{safe_text(one.variable, 24)}: {words[one.state]}", size=SMALL)
     axes.set_xlim(0, max(float(one.distance[-1]), size) * 1.03)

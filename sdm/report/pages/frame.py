@@ -1,4 +1,4 @@
-"""The frame of every page: one file that opens offline, with sections that are there only if they have something."""
+"""The frame of every page: one file that opens offline, with the sections that have content."""
 
 import base64
 import hashlib
@@ -123,8 +123,8 @@ def page_text(results: Results, page: Page) -> str:
         }
         return render("frame.html", context, dict.fromkeys(name for part in parts for name in part["scripts"]))
     except (OSError, TemplateError, LookupError, TypeError, ValueError, AttributeError) as error:
-        what = f"{results.folder / results.name}.json cannot be made ({type(error).__name__}: {error})"
-        raise ResultsError(f"the page of {what}: run the command again") from error
+        path = f"{results.folder / results.name}.json cannot be made ({type(error).__name__}: {error})"
+        raise ResultsError(f"the HTML report of {path}: run the fit again") from error
 
 
 def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
@@ -145,7 +145,7 @@ def _environment() -> Environment:
     environment = Environment(loader=FunctionLoader(_source), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
     environment.globals["words"] = words
-    for filter_ in (words.percent, words.small_share, words.figure, words.whole, words.file_name):
+    for filter_ in (words.percent, words.small_share, words.figure, words.whole, words.file_name, words.measure_name):
         environment.filters[filter_.__name__] = _of_what_is_there(filter_)
     return environment
 

@@ -45,19 +45,19 @@ MOST_REASONS = 8  # that are shown before the others are folded away
 COLUMNS = {
     "training_presences": ("Records", "whole", 0),
     "sites": ("Sites", "whole", 0),
-    "tested_on": ("Measured on", "text", 0),
+    "tested_on": ("Evaluated on", "text", 0),
     "auc_train": ("Training AUC", "fixed", 3),
     "auc_test": ("Test AUC", "fixed", 3),
     "auc.val.avg": ("Cross-validated AUC", "fixed", 3),
     "auc": ("AUC", "fixed", 3),
     "cbi.val.avg": ("Boyce index", "fixed", 3),
-    "or.10p.avg": ("Omission at 10p", "fixed", 3),
+    "or.10p.avg": ("10p omission", "fixed", 3),
     "log_loss_test": ("Test log loss", "fixed", 4),
     "loss.val.avg": ("Cross-validated log loss", "fixed", 4),
     "log_loss": ("Log loss", "fixed", 4),
-    "constant_log_loss": ("Constant model's log loss", "fixed", 4),
+    "constant_log_loss": ("Log loss of the null model", "fixed", 4),
     "kappa": ("Kappa", "fixed", 3),
-    "regularized_gain": ("Gain", "fixed", 3),
+    "regularized_gain": ("Regularised gain", "fixed", 3),
     "features_with_weight": ("Features", "whole", 0),
     "gap": ("Duality gap (nats)", "figure", 2),
 }
@@ -89,9 +89,7 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
     if rows is None:
         summary = folder / SUMMARY
         if not summary.is_file():
-            raise ResultsError(
-                f"{folder} contains no {SUMMARY}: expected the output folder of a run over several species"
-            )
+            raise ResultsError(f"{folder} has no {SUMMARY}: expected the output folder of a run over several species")
         rows = read_rows(summary)
     failed = sum(row.get("status") == FAILED for row in rows)
     groups = group_failures(rows)
@@ -215,12 +213,12 @@ def _value(text: str, kind: str) -> float | int | str | None:
 
 # Columns of figures: title, what it is of, and its digits (0: a whole number).
 FIGURES = (
-    ("Suitable now (km²)", "now", 0),
+    ("Suitable in the reference (km²)", "now", 0),
     ("Mean change (%)", "mean", 3),
-    ("Worst change (%)", "worst", 3),
+    ("Largest loss (%)", "worst", 3),
     ("Longest shift of the centroid (km)", "shift", 3),
-    ("Cells outside the training range, at most (%)", "outside", 3),
-    ("Suitable area outside it, at most (%)", "suitable_outside", 3),
+    ("Largest share of cells outside the training range (%)", "outside", 3),
+    ("Largest share of the suitable area outside it (%)", "suitable_outside", 3),
 )
 
 

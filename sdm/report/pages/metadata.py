@@ -21,24 +21,25 @@ ELEMENTS = Path(__file__).parents[1] / "templates" / "odmap.csv"
 """Every element of the protocol, and the rows of the page (the beginnings of section and name) that fill it in."""
 Protocol = dict[str, list[tuple[str, str]]]
 _ASSUMED = {
-    "species": "The species is in equilibrium with its environment; the records are a sample of where it occurs, as "
-    "biased as the background is (see Data); the predictors hold what limits it; its response does not change in space "
-    "or time.",
-    "sites": "What was looked for is in equilibrium with its environment; the sites are a fair sample of the region, "
-    "and what they say is right; the predictors hold what matters; responses do not change in space or time.",
+    "species": "The species is in equilibrium with its environment. The records are a sample of its occurrences, with "
+    "the same sampling bias as the background (see Data). The predictors include its limiting factors. Its response is "
+    "constant in space and time.",
+    "sites": "The species or classes are in equilibrium with the environment. The sites are a representative sample of "
+    "the region, and their labels are correct. The predictors include the limiting factors. Responses are constant in "
+    "space and time.",
 }
 _EXTRAPOLATION = {
-    "clamp": "Variables are held at the limits of their training ranges (clamping).",
-    "free": "Curves go on beyond the training ranges.",
-    "none": "Nothing is predicted outside the training ranges.",
-    "fade": "Variables are held at the limits of their training ranges, and the prediction is lowered by what that "
-    "changes.",
-    "lower": "Variables are held at the limits of their training ranges where that lowers the prediction.",
+    "clamp": "Variables are clamped to their training ranges.",
+    "free": "Response curves are extrapolated beyond the training ranges.",
+    "none": "There is no prediction outside the training ranges.",
+    "fade": "Variables are clamped to their training ranges, and the prediction is reduced by the effect of clamping "
+    "(fade by clamping).",
+    "lower": "Variables are clamped to their training ranges where this lowers the prediction.",
 }
 
 
 def odmap_rows(results: Results) -> list[dict[str, str]]:
-    """Return every element of the protocol, with what the run knows of it; what the authors must state is empty."""
+    """Return every element of the protocol; elements that the authors must complete are empty."""
     texts = {f"{section}: {name}": text for section, rows in protocol(results).items() for name, text in rows if text}
     elements = csv.DictReader(ELEMENTS.read_text(encoding="utf-8").splitlines())
     return [
@@ -49,14 +50,14 @@ def odmap_rows(results: Results) -> list[dict[str, str]]:
 
 
 def _value(beginnings: str, texts: Mapping[str, str]) -> str:
-    """Return the texts of the rows of the page whose section and name begin as an element says."""
-    wanted = beginnings.split("|") if beginnings else []
-    values = [text for beginning in wanted for name, text in texts.items() if name.startswith(beginning)]
+    """Return the texts of the rows of the page that belong to an element."""
+    starts = beginnings.split("|") if beginnings else []
+    values = [text for beginning in starts for name, text in texts.items() if name.startswith(beginning)]
     return " ".join(" ".join(dict.fromkeys(values)).split())
 
 
 def protocol(results: Results) -> Protocol:
-    """Return the rows of the page per section; the text of what the authors must state is empty."""
+    """Return the rows of the page per section; texts that the authors must write are empty."""
     picture = main_picture(results)
     return {
         "Overview": _overview(results, picture),
@@ -68,10 +69,10 @@ def protocol(results: Results) -> Protocol:
 
 
 def _overview(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
-    n, location = results.numbers, "Not recorded: the model was fitted to tables of samples, without a map."
+    n, location = results.numbers, "Not stored: the model was fitted to tables of samples, without a map."
     if picture is not None:
         left, bottom, right, top = (figure(value, 8) for value in picture.bounds)
-        location = f"x {left} to {right}, y {bottom} to {top} ({picture.crs or 'coordinate system not stated'})"
+        location = f"x {left} to {right}, y {bottom} to {top} ({picture.crs or 'coordinate system not stored'})"
     return [
         ("Authorship, contact, objective", ""),
         ("Focal taxon", results.title),
@@ -79,10 +80,10 @@ def _overview(results: Results, picture: Picture | None) -> list[tuple[str, str]
         ("Scale of analysis", _resolution(picture)),
         ("Biodiversity data", results.data_text),
         ("Predictors", ", ".join(name for name, _, _ in words.variables(results))),
-        ("Hypotheses about them", ""),
+        ("Hypotheses", ""),
         ("Assumptions", _ASSUMED["species" if results.presence_only else "sites"]),
         ("Algorithm", results.algorithm),
-        ("Software", n.get("software") or f"sdm {n.get('version') or '?'}; the command is under Settings."),
+        ("Software", n.get("software") or f"sdm {n.get('version') or '?'}; see Settings for the command."),
         ("Data availability", ""),
     ]
 
@@ -95,13 +96,13 @@ def _data(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
     if option("occurrences.file"):
         source += f" from {words.file_name(option('occurrences.file'))}"
     dropped = [f"{whole(count)} {text.removeprefix('… ')}" for text, count in words.ledger(results)[1:-1]]
-    predictors = "" if foreign else "From a table of samples."
+    predictors = "" if foreign else "Values from a table of samples."
     if layers:
-        predictors = f"From {', '.join(map(words.file_name, layers))}"
+        predictors = f"Layers: {', '.join(map(words.file_name, layers))}"
     return [
         ("Taxon and source of records", source),
         ("Sampling design", ""),
-        ("Cleaning", "" if foreign else "; ".join(dropped) or "No record was dropped."),
+        ("Cleaning", "" if foreign else ", ".join(dropped) or "No record was dropped."),
         *(_sampling(results) if species else ()),
         ("Data partitioning", "" if foreign else words.partition(results)),
         ("Predictor variables", predictors),
@@ -114,23 +115,22 @@ def _data(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
 def _sampling(results: Results) -> list[tuple[str, str]]:
     n, bias, treated = results.numbers, words.sampling(results), words.treated(results)
     points = f"{whole(n.get('background_points'))} points{f', {bias[0][1]}' if bias else ''}"
-    parts = [] if treated or n.get("software") else ["not treated by effort or target group"]
+    parts = [] if treated or n.get("software") else ["not corrected with sampling effort or a target group"]
     parts += [f"{name.lower()}: {text}" for name, text in (bias if treated else bias[1:])]
     return [
-        ("Background", f"{points}; the training records that join them are counted"),
+        ("Background", f"{points}, including the training records that were added to them"),
         ("Sampling bias", "; ".join(parts)),
     ]
 
 
 def _model(results: Results) -> list[tuple[str, str]]:
     n, threshold = results.numbers, results.option("predict.threshold")
-    estimates = "The model file holds them."
+    estimates = "See the model file."
     if (weighted := number(n.get("features_with_weight"))) is not None:
         features = number(n.get("features"))
         total = "" if features is None else f" of {whole(features)}"
-        shown = "the model file holds them, and the response curves show them"
-        estimates = f"{whole(weighted)}{total} features have a weight; {shown}."
-    chosen = "None was asked for." if threshold is None else f"{threshold}: see Thresholds."
+        estimates = f"{whole(weighted)}{total} features with non-zero weight: see the model file and response curves."
+    chosen = "None was selected." if threshold is None else f"{threshold}: see Thresholds."
     return [
         ("Pre-selection of variables, collinearity", ""),
         ("Model settings", results.algorithm),
@@ -147,7 +147,7 @@ def _assessment(results: Results) -> list[tuple[str, str]]:
         rows.append(("On training records", _gain(results, "train", "")))
         if results.tested:
             sd = number(results.numbers.get("auc_test_deviation"))
-            spread = "" if sd is None else f" ± {figure(sd, 2)} (DeLong's standard deviation)"
+            spread = "" if sd is None else f" ± {figure(sd, 2)} (standard deviation by DeLong)"
             rows.append(("On test records", _gain(results, "test", spread)))
     measures = results.tree("measures").items()
     rows += [(f"On sites: {part}", _measured(values)) for part, values in measures if isinstance(values, dict)]
@@ -157,7 +157,7 @@ def _assessment(results: Results) -> list[tuple[str, str]]:
         rows.append(("By cross-validation, mean", _measured(mean)))
     if survey := results.tree("presence_absence"):
         rows.append(("On survey sites with absences", _measured(survey)))
-    return [*rows, ("Plausibility", "Response curves and map: for the authors to judge.")]
+    return [*rows, ("Plausibility", "Response curves and map: to be assessed by the authors.")]
 
 
 def _gain(results: Results, part: str, spread: str) -> str:
@@ -169,7 +169,7 @@ def _gain(results: Results, part: str, spread: str) -> str:
 
 def _measured(values: Numbers) -> str:
     shown = {name: value for name, value in values.items() if isinstance(value, float) and not name.endswith(".sd")}
-    return ", ".join(f"{name.removesuffix('.avg').replace('_', ' ')} {figure(value)}" for name, value in shown.items())
+    return ", ".join(f"{words.measure_name(name)} {figure(value)}" for name, value in shown.items())
 
 
 def _prediction(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
@@ -180,7 +180,7 @@ def _prediction(results: Results, picture: Picture | None) -> list[tuple[str, st
         ("Output", "No map." if picture is None else output),
         ("Extrapolation", "" if foreign else _EXTRAPOLATION.get(str(chosen), "")),
         ("Projections", _projections(results)),
-        ("Uncertainty", "Maps of the spread over replicates." if results.files.get("sd map") else ""),
+        ("Uncertainty", "Maps of the standard deviation over replicates." if results.files.get("sd map") else ""),
     ]
 
 
@@ -211,12 +211,12 @@ _PAPER = "Phillips, Anderson and Schapire (2006), Ecological Modelling 190: 231-
 
 
 def metadata_files(name: str) -> dict[str, str]:
-    """Return the names of the files of a model, by what they are."""
+    """Return the names of the metadata files of a model, by content."""
     return {what: f"{name}_{ending}" for what, ending in ENDINGS.items()}
 
 
 def write_metadata(results: Results) -> list[Path]:
-    """Write the metadata of a model beside its results; files that are there are made anew."""
+    """Write the metadata of a model into its folder; replace existing files."""
     rows, names = odmap_rows(results), metadata_files(results.name)
     entries = [{key.lower(): value for key, value in row.items()} for row in rows]
     whole = {"protocol": "ODMAP", "reference": "doi:10.1111/ecog.04960", "title": results.title, "entries": entries}
@@ -229,8 +229,8 @@ def write_metadata(results: Results) -> list[Path]:
 
 
 def rmm_rows(results: Results) -> list[dict[str, str]]:
-    """Return the rangeModelMetadata of a model: three levels of fields, the entity, and its value; what is not known is
-    left out. Names are those that ENMeval and Wallace fill in."""
+    """Return the rangeModelMetadata of a model: three levels of fields, the entity, and its value. Unknown entities are
+    omitted. The names are the same as in ENMeval and Wallace."""
     rows = []
     for dotted, value in _entities(results).items():
         text = _text(value)
@@ -242,7 +242,7 @@ def rmm_rows(results: Results) -> list[dict[str, str]]:
 
 
 def _entities(results: Results) -> Numbers:
-    """Return the entities that a run knows, by their place."""
+    """Return the entities that a run stores, by field."""
     n, option = results.numbers, results.option
     folds = results.tree("cross_validation")
     mean: Numbers = folds["mean"] if isinstance(folds.get("mean"), dict) else {}
@@ -295,7 +295,7 @@ def _names(places: object) -> list[str]:
 
 
 def _text(value: object) -> str:
-    """Return a value as the text of a table: several with semicolons between."""
+    """Return a value as the text of a table; join several with semicolons."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):

@@ -84,7 +84,7 @@ def extrapolation_section(results: Results) -> Context | None:
     names = dict.fromkeys(name for own in shares for name in own)
     worst = {name: max((own.get(name, 0.0), case.title) for own, case in zip(shares, cases)) for name in names}
     ranked = sorted((name for name in names if worst[name][0] > 0), key=lambda name: -worst[name][0])[:MOST_VARIABLES]
-    label = "Cells outside the range of the variable (%)"
+    label = "Cells outside the training range (%)"
     groups = [Bars("worst scenario", [100 * worst[name][0] for name in ranked])]
     if len(cases) > 1:
         means = [100 * sum(own.get(name, 0.0) for own in shares) / len(cases) for name in ranked]

@@ -64,8 +64,8 @@ def importance(results: Results) -> Context | None:
         return {"jackknife": jackknife} if jackknife else None
     chart = charts.importance_chart(permuted, contributed)
     parts, shuffled = ({str(row.get("variable")): row for row in rows} for rows in (contributed, permuted))
-    columns = [("Permutation importance (%)", "percent", 3), ("± deviation", "deviation", 2)]
-    last = ("Contribution (%)", "contribution", 3) if contributed else ("Rise of the log loss (nats)", "drop", 3)
+    columns = [("Permutation importance (%)", "percent", 3), ("± standard deviation", "deviation", 2)]
+    last = ("Contribution (%)", "contribution", 3) if contributed else ("Increase of the log loss (nats)", "drop", 3)
     rows = [
         {**shuffled.get(name, {}), "variable": name, "contribution": parts.get(name, {}).get("percent")}
         for name in chart.names
@@ -213,9 +213,8 @@ OF_BACKGROUND = AreaWords(
     "Area",
     "Area predicted",
     "Area and omission",
-    "The names are those of Java Maxent. Area is the share of the background at or above the threshold.",
-    "Area and omission are looked up in the stored table; area is the share of the background at or above the "
-    "threshold.",
+    "Rules have the names of Java Maxent. Area is the share of the background at or above the threshold.",
+    "Area is the share of the background at or above the threshold; area and omission come from the stored table.",
 )
 
 
@@ -232,7 +231,7 @@ def map_section(values: Callable[[Results], str], area: AreaWords = OF_BACKGROUN
 
 def fit_section(explanation: str) -> PageSection:
     """Return the section of the certificate; `explanation` is about the loss."""
-    return PageSection("fit", "How exact is the fit", always, words={"explanation": explanation})
+    return PageSection("fit", "Certificate", always, "Certificate of the fit", words={"explanation": explanation})
 
 
 def threshold_section(area: AreaWords = OF_BACKGROUND) -> PageSection:
@@ -243,7 +242,7 @@ def threshold_section(area: AreaWords = OF_BACKGROUND) -> PageSection:
 
 
 def importance_section(loss: str) -> PageSection:
-    """Return the section of the importance of variables; `loss` is what gets worse when values are shuffled."""
+    """Return the section of the importance of variables; `loss` is the loss by permutation."""
     return PageSection("importance", "Importance", importance, "Importance of the variables", words={"loss": loss})
 
 
@@ -264,10 +263,10 @@ def null_section(data: str) -> PageSection:
 
 
 ROC = PageSection("roc", "ROC", roc_section, "ROC curve", side=True)
-TUNING = PageSection("tuning", "Choice of settings", tuning, "How the settings were chosen")
-VARIABLES = PageSection("variables", "Variables", variable_section, "Variables that were kept and left out")
+TUNING = PageSection("tuning", "Tuning", tuning, "Selection of settings")
+VARIABLES = PageSection("variables", "Variables", variable_section, "Selection of variables")
 RECORDS = PageSection("records", "Records and bias", always, "Records and sampling bias")
-SETTINGS = PageSection("settings", "Settings and command", always, "Settings, and the command to repeat it")
+SETTINGS = PageSection("settings", "Settings", always, "Settings and command")
 ODMAP = PageSection("odmap", "ODMAP", lambda results: {"protocol": protocol(results)}, "ODMAP protocol")
 
 

@@ -1,4 +1,4 @@
-"""Facts of a run in words, for the templates: how records were cleaned, sampling bias, settings, and testing."""
+"""Text for the templates: record cleaning, sampling bias, settings, tests and certificate of a run."""
 
 from pathlib import Path
 
@@ -7,108 +7,108 @@ from sdm.types import Numbers
 
 LEDGER = {
     "unreadable": "could not be read",
-    "filtered": "were left out by filters",
+    "filtered": "were excluded by filters",
     "no_coordinates": "had no coordinates",
     "zero_coordinates": "lay at (0, 0)",
     "impossible": "had a latitude beyond ±90° or a longitude beyond ±360°",
-    "swapped": "seemed to have longitude and latitude swapped",
+    "swapped": "seemed to have swapped longitude and latitude",
     "outside_extent": "lay outside the extent of the layers",
     "equal_coordinates": "had a longitude equal to their latitude",
     "whole_degrees": "lay at whole degrees",
-    "repeated_point": "lay at one point of many species",
+    "repeated_point": "lay at a point with records of many species",
     "outside_area": "lay outside the study area",
     "in_the_sea": "lay far from any cell with data",
     "nodata": "lay where a layer has no data",
     "no_effort": "lay where the sampling effort is zero or missing",
     "duplicates": "shared a cell with another record",
-    "thinned": "were left out by thinning",
+    "thinned": "were dropped by thinning",
 }
 SAMPLING = {
     "background": "Background",
     "target_group": "Target group",
     "bias": "Sampling effort",
-    "bias_treatment": "Its effect",
-    "bandwidth_km": "Width of its kernel (km)",
-    "sites": "Sites behind it",
+    "bias_treatment": "Use of the effort",
+    "bandwidth_km": "Kernel bandwidth (km)",
+    "sites": "Sites of the target group",
     "study_area": "Study area",
-    "thinned_to_km": "Records thinned to a distance of (km)",
-    "thinned_by_environment": "Records thinned by environment",
+    "thinned_to_km": "Thinning distance (km)",
+    "thinned_by_environment": "Environmental thinning",
 }
 TREATMENTS = {
-    "sample": "background points are drawn by it, so that they are as biased as the records",
-    "prior": "it is the base measure of the model, and so divided out of the map",
-    "records": "every record counts by one over the effort in its cell; the background stays as it is",
+    "sample": "background points are drawn in proportion to it, so that they have the same bias as the records",
+    "prior": "it is the base measure of the model, so the map excludes it",
+    "records": "each record has the weight 1/effort of its cell; the background is unchanged",
 }
 
 
 def figure(value: object, digits: int = 4) -> str:
-    """Return a number with that many significant digits; a dash for what is none."""
-    found = None if isinstance(value, bool) else number(value)
-    if found is None:
+    """Return a number with `digits` significant digits; a dash for a missing one."""
+    finite = None if isinstance(value, bool) else number(value)
+    if finite is None:
         return "–"
-    text = f"{found:.{digits}g}" if abs(found) >= 1e-3 or found == 0 else f"{found:.2g}"
+    text = f"{finite:.{digits}g}" if abs(finite) >= 1e-3 or finite == 0 else f"{finite:.2g}"
     return text.replace("-", "−")
 
 
 def percent(value: object) -> str:
     """Return a share in percent."""
-    found = number(value)
-    return "–" if found is None else f"{100 * found + 1e-9:.1f} %"  # halves go up, as in the live map
+    finite = number(value)
+    return "–" if finite is None else f"{100 * finite + 1e-9:.1f} %"  # round half up, as the live map does
 
 
 def small_share(value: object) -> str:
-    """Return a share in percent that may be very small, and is not nothing."""
-    found = number(value)
-    return "< 0.1 %" if found is not None and 0.0 < found < 0.0005 else percent(value)
+    """Return a share in percent; write a positive one below 0.05 % as < 0.1 %."""
+    finite = number(value)
+    return "< 0.1 %" if finite is not None and 0.0 < finite < 0.0005 else percent(value)
 
 
 def whole(value: object) -> str:
-    """Return a whole number with separators; a dash for what is none."""
-    found = number(value)
-    return "–" if found is None else f"{round(found):,}"
+    """Return an integer with separators; a dash for a missing one."""
+    finite = number(value)
+    return "–" if finite is None else f"{round(finite):,}"
 
 
 def warnings(results: Results) -> list[str]:
-    """Return what could mislead, to be read before anything else."""
-    found = results.numbers.get("warnings")
-    return [str(text) for text in found] if isinstance(found, list) else []
+    """Return the warnings of the run."""
+    stored = results.numbers.get("warnings")
+    return [str(text) for text in stored] if isinstance(stored, list) else []
 
 
 def ledger(results: Results) -> list[tuple[str, object]]:
     """Return the record cleaning summary, one row per reason that occurred."""
-    found = results.tree("records")
-    if not found:
+    counts = results.tree("records")
+    if not counts:
         return []
-    rows = [("Records read", found.get("read"))]
-    rows += [(f"… {words}", found[key]) for key, words in LEDGER.items() if found.get(key)]
-    rows.append(("Records kept", found.get("kept")))
-    if found.get("snapped"):
-        rows.append(("of them moved from no data to the nearest cell with data", found["snapped"]))
+    rows = [("Records read", counts.get("read"))]
+    rows += [(f"… {words}", counts[key]) for key, words in LEDGER.items() if counts.get(key)]
+    rows.append(("Records kept", counts.get("kept")))
+    if counts.get("snapped"):
+        rows.append(("… moved from a cell without data to the nearest cell with data", counts["snapped"]))
     return rows
 
 
 def sampling(results: Results) -> list[tuple[str, str]]:
-    """Return how sampling bias was treated."""
-    found = results.tree("sampling")
-    words = {"random": "cells drawn at random", "target-group": "sites where any species of the target group was found"}
-    known = {"bias_treatment": TREATMENTS.get(str(found.get("bias_treatment")))}
-    known["background"] = words.get(str(found.get("background")), f"the points of {found.get('background')}")
+    """Return the treatment of sampling bias."""
+    stored = results.tree("sampling")
+    words = {"random": "cells drawn at random", "target-group": "sites with records of any species of the target group"}
+    texts = {"bias_treatment": TREATMENTS.get(str(stored.get("bias_treatment")))}
+    texts["background"] = words.get(str(stored.get("background")), f"the points of {stored.get('background')}")
     return [
-        (SAMPLING.get(key, key.replace("_", " ").capitalize()), known.get(key) or str(value))
-        for key, value in found.items()
+        (SAMPLING.get(key, key.replace("_", " ").capitalize()), texts.get(key) or str(value))
+        for key, value in stored.items()
     ]
 
 
 def treated(results: Results) -> bool:
     """Whether sampling bias was treated, by effort or by a target group."""
-    known = results.tree("sampling")
-    return bool(known.get("bias") or known.get("target_group")) or known.get("background") == "target-group"
+    stored = results.tree("sampling")
+    return bool(stored.get("bias") or stored.get("target_group")) or stored.get("background") == "target-group"
 
 
 def notes(results: Results) -> list[str]:
-    """Return what the run had to say of its input."""
-    found = [results.numbers.get(key) for key in ("notes", "notices")]
-    return [str(note) for part in found if isinstance(part, list) for note in part]
+    """Return the notes of the run about its input."""
+    stored = [results.numbers.get(key) for key in ("notes", "notices")]
+    return [str(note) for part in stored if isinstance(part, list) for note in part]
 
 
 def setting_rows(results: Results) -> list[tuple[str, str]]:
@@ -133,28 +133,29 @@ def plain_value(value: object) -> str:
 
 
 def partition(results: Results) -> str:
-    """Say how the model was tested."""
+    """Describe the tests of the model."""
     n, option = results.numbers, results.option
     sites = f"{results.record}s"
-    told, found = [], results.tree("measures")
-    if aside := n.get("test_presences") or (found.get("test") or {}).get("sites"):
+    parts, measures = [], results.tree("measures")
+    if held_out := n.get("test_presences") or (measures.get("test") or {}).get("sites"):
         if option("test.file"):
-            told.append(f"{whole(aside)} test {sites} from {file_name(option('test.file'))}")
+            parts.append(f"{whole(held_out)} test {sites} from {file_name(option('test.file'))}")
         else:
-            share = f" ({figure(option('test.percent'))} %)" if number(option("test.percent")) else ""
-            told.append(f"{whole(aside)} {sites} set aside{share and f' at random{share}'}")
+            percent = number(option("test.percent"))
+            how = f" at random ({figure(percent)} %)" if percent else ""
+            parts.append(f"{whole(held_out)} {sites} held out{how}")
     folds = results.tree("cross_validation") or results.tree("test")
     if rows := folds.get("rows") or folds.get("folds"):
-        background = _background(folds, ", measured on the ")
-        told.append(f"cross-validation in {len(rows)} folds ({folds.get('method', 'random')}){background}")
-    elif "cross-validation" in found:
-        told.append("cross-validation")
+        background = _background(folds, ", evaluated on the ")
+        parts.append(f"cross-validation with {len(rows)} folds ({folds.get('method', 'random')}){background}")
+    elif "cross-validation" in measures:
+        parts.append("cross-validation")
     tuning, survey = results.tree("tuning"), results.survey
-    told += [f"settings chosen {_chosen_in(results)}"] if tuning.get("folds") else []
+    parts += [f"settings selected {_chosen_in(results)}"] if tuning.get("folds") else []
     if survey:
-        told.append(f"{survey.get('presences')} presences and {survey.get('absences')} absences of a survey")
-    said = "; ".join(told) or f"none: every figure is on the {sites} that trained the model"
-    return f"{said[0].upper()}{said[1:]}."
+        parts.append(f"{survey.get('presences')} presences and {survey.get('absences')} absences of a survey")
+    text = ", ".join(parts) or f"none, all measures are from the training {sites}"
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def file_name(path: object) -> str:
@@ -163,20 +164,20 @@ def file_name(path: object) -> str:
 
 
 def variables(results: Results) -> list[tuple[str, str, str]]:
-    """Return the variables of the model, with their ranges or categories in training where it knows them."""
+    """Return the variables of the model, with their training ranges or categories if the model stores them."""
     model = results.model
     if model is None:
         return []
     rows = []
-    known = {variable.name: variable for variable in getattr(model, "variables", ())}
+    by_name = {variable.name: variable for variable in getattr(model, "variables", ())}
     for name in model.names:
-        kind, variable, seen = "categorical" if name in model.categorical else "continuous", known.get(name), ""
+        kind, variable, extent = "categorical" if name in model.categorical else "continuous", by_name.get(name), ""
         if variable is not None and variable.categorical:
-            seen = f"{len(variable.classes)} categories: " + ", ".join(variable.category_names[:12])
-            seen += ", …" if len(variable.classes) > 12 else ""
+            extent = f"{len(variable.classes)} categories: " + ", ".join(variable.category_names[:12])
+            extent += ", …" if len(variable.classes) > 12 else ""
         elif variable is not None:
-            seen = f"{figure(variable.lo, 6)} to {figure(variable.hi, 6)}"
-        rows.append((name, kind, seen))
+            extent = f"{figure(variable.lo, 6)} to {figure(variable.hi, 6)}"
+        rows.append((name, kind, extent))
     return rows
 
 
@@ -188,23 +189,47 @@ def _chosen_in(results: Results) -> str:
 
 
 def _background(folds: Numbers, words: str) -> str:
-    """Say on which background folds were measured; sites have none."""
+    """Return the background of the folds; empty for sites."""
     return f"{words}{folds['background']} background" if folds.get("background") else ""
 
 
 def selection(results: Results) -> str:
-    """Say how the settings were chosen; nothing where no search did."""
+    """Describe the selection of settings; return an empty text without a search."""
     tuning, option = results.tree("tuning"), results.option
     if tuning.get("chosen"):
         rule = f"by {plain_value(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(results)}"
-        return f"{tuning['chosen']}, chosen of {whole(tuning.get('settings'))} settings {rule}."
+        return f"{tuning['chosen']}, selected from {whole(tuning.get('settings'))} settings {rule}."
     if results.numbers.get("multiplier_search"):
-        found = figure(results.numbers.get("multiplier"))
-        return f"The regularisation multiplier {found} was chosen by the log loss of held-out sites."
+        multiplier = figure(results.numbers.get("multiplier"))
+        return f"The regularisation multiplier {multiplier} was selected by the log loss at held-out sites."
     if option("fit.model") == "structural":
         lam, beta = (option(f"fit.{key}") or "auto" for key in ("lam", "beta"))
         return f"Penalties: lambda {lam}, beta {beta} (auto: by held-out loss)."
     return ""
+
+
+MEASURES = {
+    "auc": "AUC", "auc.diff": "overfitting (training − validation AUC)", "cbi": "Boyce index", "tss": "TSS",
+    "or.mtp": "omission at minimum training presence", "or.10p": "10p omission", "proc": "partial ROC ratio",
+    "loss": "log loss (nats)", "loss.const": "log loss of the null model (nats)", "gain": "gain (nats)",
+    "accuracy": "accuracy", "kappa": "kappa", "cor": "correlation", "brier": "Brier score", "tss.max": "largest TSS",
+    "tss.max.threshold": "threshold of largest TSS", "prg": "area under precision–recall–gain", "rm": "multiplier",
+    "ncoef": "features with weight", "fc": "feature classes", "gap": "optimality gap", "mean auc": "mean AUC",
+    "constant log loss": "log loss of the null model",
+}  # fmt: skip
+DATA = {"train": "Training", "val": "Validation"}
+
+
+def measure_name(key: str) -> str:
+    """Return the name of a measure by its column in tables, such as `auc.val.avg`."""
+    stem, dot, end = key.rpartition(".")
+    if dot and end in ("avg", "sd"):
+        return measure_name(stem) + (", standard deviation" if end == "sd" else "")
+    if stem in MEASURES and end in DATA:
+        return f"{DATA[end]} {MEASURES[stem]}"
+    text = key.replace("_", " ")
+    name = MEASURES.get(text, text)
+    return f"{name[:1].upper()}{name[1:]}"
 
 
 PENALTIES = {
@@ -214,45 +239,45 @@ PENALTIES = {
     "l2": "an l2 penalty",
     "l2sq": "a squared l2 (ridge) penalty",
     "elastic": "an elastic-net penalty",
-    "mahalanobis": "a quadratic penalty with the correlations of the features",
-    "lp": "an lp penalty, a norm between l1 and l2",
+    "mahalanobis": "a quadratic (Mahalanobis) penalty with the feature correlations",
+    "lp": "an lp penalty (a norm between l1 and l2)",
 }
 FAMILIES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 
 
 def penalty_text(regularization: object) -> str:
-    """Return the penalty of a fit; that of Maxent unless another one is stored."""
+    """Return the penalty of a fit; by default the penalty of Maxent."""
     return PENALTIES.get(str(regularization), PENALTIES["l1"])
 
 
 def feature_families(letters: str) -> str:
-    """Return the families of features that letters such as `lqh` stand for; nothing where there are none."""
+    """Return the feature classes of letters such as `lqh`; an empty text without any."""
     families = [FAMILIES[letter] for letter in letters if letter in FAMILIES]
     return f"{', '.join(families)} features" if families else ""
 
 
 def order_text(order: object) -> str:
-    """Return the order of the entropy after a comma; nothing for Shannon's."""
+    """Return the order of the entropy after a comma; an empty text for Shannon entropy."""
     return "" if order in (None, 1) else f", Tsallis entropy of order {figure(order)}"
 
 
 def suitability_text(title: str) -> str:
-    """Return what a picture of a map of suitability shows."""
+    """Return the text alternative of a suitability map."""
     return f"the predicted suitability of {title}, from low (dark blue) to high (yellow), with its records as dots"
 
 
 def status_text(results: Results) -> str:
-    """Say whether the fit has converged."""
+    """Return whether the fit converged, as a sentence."""
     status = results.numbers.get("status")
     if status == "converged":
-        return "The fit has converged."
+        return "The fit converged."
     return f"The fit stopped before it converged (status: {status})."
 
 
 def certificate_text(results: Results) -> str:
     """Return what the duality gap of the fit covers, in sentences."""
-    found = results.tree("certificate")
-    texts = [str(found[key]) for key in ("text", "map") if key in found]
+    certificate = results.tree("certificate")
+    texts = [str(certificate[key]) for key in ("text", "map") if key in certificate]
     if not texts:
         return "The results do not contain a certificate."
     return " ".join([status_text(results), *(f"{text[0].upper()}{text[1:]}." for text in texts)])

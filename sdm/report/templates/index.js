@@ -138,7 +138,7 @@
     });
     while (body.rows.length > part.length) body.lastElementChild.remove();
     const range = shown.length ? whole(first + 1) + "–" + whole(first + part.length) + " of " : "";
-    byId("found").textContent = range + whole(shown.length) + (shown.length === count ? " species" : " species found, of " + whole(count));
+    byId("found").textContent = range + whole(shown.length) + (shown.length === count ? " species" : " species of " + whole(count));
     document.querySelectorAll(".pager").forEach((pager) => {
       const at = pager.querySelector(".at");
       at.value = String(state.page + 1);

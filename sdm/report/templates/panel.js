@@ -49,7 +49,7 @@
     if (!side.entry) return;
     const size = sizeOf(side), ratio = ratioNow();
     side.none.hidden = side.layer !== null;
-    side.none.textContent = "There is no such map: " + kindNow().name.toLowerCase() + ".";
+    side.none.textContent = "No map of this type: " + kindNow().name.toLowerCase() + ".";
     side.plate.style.background = ground();
     side.values.dataset.sharp = drawRasters(canvasOf(side.values, size, ratio), side, size, ratio) ? "yes" : "no";
     mark(side, size, ratio);
@@ -104,7 +104,7 @@
     Object.assign(side, { entry, layer });
     side.caption.textContent = entry.title;
     side.said.textContent = entry.said;
-    side.values.setAttribute("aria-label", "Map of " + entry.title + ": arrow keys move a cursor that reads values; plus and minus zoom, 0 shows the whole map");
+    side.values.setAttribute("aria-label", "Map of " + entry.title + ": arrow keys move the cursor. Plus and minus zoom; 0 shows the full extent");
     if (!sides.every((other) => other.entry)) return;
     arrange();
     explain();

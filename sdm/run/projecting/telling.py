@@ -218,7 +218,7 @@ def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]
     if found.variance is not None:
         sources = [one for one in found.variance["sources"] if one["share"] is not None]
         parts = ", ".join(f"{one['source']} {one['share']:.0%}" for one in sources)
-        gaps = "" if found.variance["balanced"] else " (some combinations are missing, so that the parts may overlap)"
+        gaps = "" if found.variance["balanced"] else " (some combinations are missing, so shares may overlap)"
         lines.append(f"  variance by source: {parts}{gaps}")
     return lines
 
@@ -229,7 +229,7 @@ def _line(case: StoredCase) -> str:
         net = "" if case.net_percent is None else f" ({case.net_percent:+.1f} %)"
         parts.append(f"gain {change['gain']['km2']:,.0f}, loss {change['loss']['km2']:,.0f} km²{net}")
     if (moved := case.tree("shift")) and moved["direction"]:
-        parts.append(f"centre moves {moved['km']:,.0f} km {moved['direction']}")
+        parts.append(f"centroid shifts {moved['km']:,.0f} km {moved['direction']}")
     parts = parts or [f"mean suitability {case.numbers['suitability']['mean'] or 0:.3f}"]
     return f"{case.title}: {'; '.join(parts)}"
 

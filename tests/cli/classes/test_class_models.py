@@ -376,7 +376,7 @@ def test_a_page_is_made_of_what_is_there(run: Path, tmp_path: Path) -> None:
     numbers = tmp_path / "moved" / "habitat.json"
     tree = json.loads(numbers.read_text())
     numbers.write_text(json.dumps({**tree, "files": {**tree["files"], "page": "../../evil.html"}}))
-    assert "names '../../evil.html', which is no file in the results" in fail("report", tmp_path / "moved")
+    assert "lists '../../evil.html', which is not a file of the results" in fail("report", tmp_path / "moved")
     numbers.write_text(json.dumps({**tree, "kind": "axes"}))
     assert "is of kind 'axes': expected one of species, classes" in fail("report", tmp_path / "moved")
     numbers.write_text(json.dumps({**tree, "classes": [1, 2], "files": {**tree["files"], "map": "habitat.tif"}}))
@@ -399,8 +399,8 @@ def test_a_page_leaves_out_what_is_not_there(run: Path, tmp_path: Path) -> None:
 
 def test_help_teaches_it() -> None:
     for command, example in (
-        ("predict", "sdm predict results/habitat.npz"),
-        ("evaluate", "sdm evaluate results/habitat.npz --sites"),
+        ("predict", "sdm predict habitats/landcover.npz"),
+        ("evaluate", "sdm evaluate classes/presence.npz --sites"),
         ("report", "sdm report habitats community"),
     ):
         assert example in " ".join(sdm(command, "--help").output.split())

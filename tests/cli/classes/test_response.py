@@ -121,7 +121,7 @@ def test_every_species_has_a_model_of_its_own(world, two, tmp_path: Path) -> Non
     pages = succeed("report", tmp_path / "all").stdout.split()
     assert len(pages) == 3
     index = (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
-    assert "AUC is against absences" in index
+    assert "AUC is computed against absences" in index
     assert shown(index)["page"] == [1, 1], "called after the folders of the species"
 
 
@@ -337,7 +337,7 @@ def test_over_an_earlier_fit_nothing_of_it_is_left(world, two, tmp_path: Path) -
     succeed(*words)
     left = {path.name for path in (out / stem).iterdir()}
     assert not left & {"maxentResults.csv", f"{stem}_omission.csv", f"{stem}_samplePredictions.csv"}
-    assert "AUC is against absences" in (out / "index.html").read_text(encoding="utf-8")
+    assert "AUC is computed against absences" in (out / "index.html").read_text(encoding="utf-8")
     (out / "notes.json").write_text("{}")  # of the user's own
     succeed(*words)
     succeed("report", out)
@@ -457,16 +457,16 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
     numbers = json.loads((tmp_path / "worse" / f"{stem}.json").read_text(encoding="utf-8"))
     tested = numbers["measures"]["cross-validation"]
     assert tested["log_loss"] > tested["constant_log_loss"]
-    assert f"log loss {tested['log_loss']:.4f} (constant model {tested['constant_log_loss']:.4f})" in found.output
+    assert f"log loss {tested['log_loss']:.4f} (null model {tested['constant_log_loss']:.4f})" in found.output
     seen = np.array([row["seen"] == "1" for row in rows(table) if row["species"] == species[0]])
     own = numbers["measures"]["training"]["constant_log_loss"]
     assert own == pytest.approx(-np.mean(np.log(np.where(seen, seen.mean(), 1 - seen.mean()))))
     page = (tmp_path / "worse" / f"{stem}.html").read_text(encoding="utf-8")
-    assert f"constant model {tested['constant_log_loss']:.4f}" in page
+    assert f"null model {tested['constant_log_loss']:.4f}" in page
     assert "predicts worse than" in page
     model = tmp_path / "worse" / f"{stem}.npz"
     measured = succeed("evaluate", model, "--sites", table, "--layers", world.layers)
-    assert f"(constant model {own:.4f})" in measured.output
+    assert f"(null model {own:.4f})" in measured.output
     assert len(species) > 1
     several = as_json(*words, "-o", tmp_path / "all")
     summary = rows(tmp_path / "all" / "summary.csv")
@@ -474,7 +474,7 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
         best = one["numbers"]["measures"]["cross-validation"]
         assert float(row["constant_log_loss"]) == pytest.approx(best["constant_log_loss"])
         assert best["log_loss"] < best["constant_log_loss"] + 0.02, "by default noise is left alone"
-    assert "Constant model" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
+    assert "Log loss of the null model" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
 
 
 def test_the_multiplier_is_chosen_and_the_search_is_kept(world, two, species: str, tmp_path: Path) -> None:
@@ -519,7 +519,7 @@ def test_the_page_compares_with_absences(world, two, species: str, tmp_path: Pat
             assert float(row[f"{part} false presences"]) == pytest.approx(np.mean(p[chosen & ~here] >= level), abs=0.02)
             assert float(row[f"{part} omission"]) == pytest.approx(np.mean(p[chosen & here] < level), abs=0.1)
     page = (tmp_path / "out" / f"{stem}.html").read_text(encoding="utf-8")
-    assert "share of presences found against share of the absences predicted" in page
+    assert "Receiver operating characteristic (ROC) of presences against absences" in page
     for part in ("training", "test"):
         assert f"{part} sites (AUC {found['measures'][part]['mean_auc']:.3f})" in page
     cutoff = found["thresholds"]["maxsss"]

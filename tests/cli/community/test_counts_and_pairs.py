@@ -71,5 +71,5 @@ def test_parts_of_the_variance_are_written_and_shown(counted: Path) -> None:
     for name in ("variance.png", "all_associations.png"):
         assert picture(out / name).std() > 0
     page = (out / "joint.html").read_text()
-    assert "Of 6 pairs of species, 2 are certain" in page
-    assert "Environment and associations" in page
+    assert "2 of 6 pairs of species have a significant association" in page
+    assert "Variance partitioning" in page

@@ -34,6 +34,13 @@ def test_everything_is_there(mapped: Path) -> None:
     } == maps | richness | pictures | tables | others
 
 
+def test_only_the_joint_model_reports_how_its_penalty_was_chosen(mapped: Path) -> None:
+    """The models of the comparison, and the fits of each fold, choose their penalties without a line of output."""
+    lines = [line for line in (mapped.parent / "output.txt").read_text().splitlines() if "held-out loss" in line]
+    assert len(lines) >= 3
+    assert all(line.startswith("joint model: C ") for line in lines)
+
+
 RICHNESS = ("richness", "labeled_richness", "stacked_richness", "richness_difference")
 
 

@@ -36,7 +36,7 @@ def test_the_trait_that_matters_is_in_table_picture_and_page(run: Path) -> None:
     assert float(found[0]["low"]) > 0.5
     assert picture(run / "out" / "fourth_corner.png").std() > 0
     page = (run / "out" / "joint.html").read_text()
-    assert "with a 95 % interval without zero: 1 of 4" in page
+    assert "The 95 % interval excludes zero for 1 of 4 products" in page
     assert "size with heat" in succeed("info", run / "out" / "joint.npz").output
 
 

@@ -33,11 +33,11 @@ def test_odmap_has_every_element_of_the_protocol(run):
     found = odmap(run / f"{NAME}_odmap.csv")
     assert found["Overview", "Focal Taxon", "Focal Taxon"] == "Virtualis montanus"
     assert "occurrences.csv" in found["Data", "Biodiversity data", "Data sources"]
-    assert "auc.val" in found["Assessment", "Performance statistics", "Performance on validation data"]
+    assert "Validation AUC" in found["Assessment", "Performance statistics", "Performance on validation data"]
     assert "2 folds" in found["Data", "Data partitioning", "Validation data"]
     assert "linear, quadratic" in found["Model", "Model settings", "Model settings (fitting)"]
-    assert found["Overview", "Authorship", "Author names"] == "", "for the authors to state"
-    assert "author" not in " ".join(found.values()).replace("for the authors to judge", "")
+    assert found["Overview", "Authorship", "Author names"] == "", "to be completed by the authors"
+    assert "author" not in " ".join(found.values()).replace("to be assessed by the authors", "")
     whole = json.loads((run / f"{NAME}_odmap.json").read_text(encoding="utf-8"))
     assert [entry["value"] for entry in whole["entries"]] == [row["Value"] for row in table]
 

@@ -23,7 +23,8 @@ def rasters(folder: Path) -> dict[str, bytes]:
 def test_a_run_projects_as_the_command_and_as_python(world, futures: Futures, tmp_path: Path) -> None:
     pattern = futures.some(ssp="ssp585", period="2070")
     words = ("--scenarios", pattern, "--dispersal", "30", "--novelty", "mess,clamping")
-    succeed("fit", world.both, world.layers, *QUIET, *words, "-o", tmp_path / "fit")
+    output = succeed("fit", world.both, world.layers, *QUIET, *words, "-o", tmp_path / "fit").stdout
+    assert f"scenarios: {tmp_path / 'fit' / 'scenarios'}" in output.splitlines()
     here = rasters(tmp_path / "fit" / "scenarios")
     assert {name.split("/")[0] for name in here} == {"reference", "across", *GCMS}
     succeed(*project(tmp_path / "fit", *words, "--reference", world.layers, "-o", tmp_path / "out"))

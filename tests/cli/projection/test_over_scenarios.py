@@ -98,7 +98,7 @@ def test_a_design_with_gaps_is_told(models: Models, futures: Futures, tmp_path: 
         (tmp_path / "some" / name).symlink_to(futures.folder / name)
     words = ("--scenarios", f"{tmp_path}/some/{{gcm}}_{{ssp}}_{{period}}", "-o", tmp_path / "out")
     said = succeed(*project(models.species, *words)).output
-    assert "not every combination is there, so the parts may overlap" in said
+    assert "some combinations are missing, so shares may overlap" in said
     assert numbers(tmp_path / "out", models.species.stem)["variance"]["balanced"] is False
 
 

@@ -1,6 +1,7 @@
 """`sdm fit --axes group.npz`: new species on the axes of an earlier run, from layers and from tables."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from shared_axes.runs import Group, write_records
 from terminal import PLAIN, fail, sdm, succeed, write_table
 
 from sdm import load_model
+from sdm.kinds.species.inputs import prepare_species
+from sdm.kinds.species.methods.shared import place_all
+from sdm.options.reading import make_options
 
 HEAD = ["species", "x", "y", "warmth", "slope", "soil"]
 SOILS = ("clay soil", "loam", "sand")
@@ -54,6 +58,23 @@ def test_several_species_are_placed_and_one_fails_alone(group: Group, rare: Path
         "fit", rare, group.layers, *axes, *bare, "-o", tmp_path / "both", "--species", "Nova rara", "--overwrite"
     )
     assert changed.exit_code == 0, "placed species know nothing of each other"
+
+
+def test_every_species_has_the_variables_of_the_group_where_there_are_more_layers(
+    group: Group, out: Path, world, tmp_path: Path
+) -> None:
+    layers = shutil.copytree(group.layers, tmp_path / "layers")
+    shutil.copy(world.layers / "elevation.tif", layers)
+    axes = out / "group" / "group.npz"
+    names = [f"Nova {word}" for word in ("rara", "altera", "tertia")]
+    body = [(name, *row[1:]) for name, first in zip(names, (0, 5, 9)) for row in group.body[first : first + 4]]
+    options = {"occurrences": {"file": str(write_records(tmp_path / "three.csv", body))}}
+    options |= {"layers": {"files": str(layers), "categorical": "landcover"}, "fit": {"model": "shared"}}
+    placed = place_all(prepare_species(make_options(options)), str(axes))
+    assert {name: tuple(table.names) for name, table in placed.tables.items()} == dict.fromkeys(
+        names, tuple(load_model(axes).names)
+    )
+    assert all(table.presence.shape[1] == len(table.names) for table in placed.tables.values())
 
 
 @pytest.mark.parametrize(

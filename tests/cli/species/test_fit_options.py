@@ -248,4 +248,4 @@ def test_a_fit_says_what_the_theory_promises_and_when_that_is_nothing(world, tmp
     said = succeed("info", next((tmp_path / "out").glob("*.npz"))).output
     assert f"true log loss at most {bound['excess']:.3f} nats above the best model" in said
     assert "with probability 0.9" in said
-    assert ("so the bound tells nothing" in said) == (not bound["informs"])
+    assert ("so the bound is uninformative" in said) == (not bound["informs"])

@@ -72,7 +72,7 @@ def test_new_species_are_placed_on_axes_of_the_same_region_alone(world, own, bat
     words = ("--spatial", "--no-curves", "--no-map", "--no-importance", "--dpi", 50)
     succeed("fit", world.records, world.layers, *axes, *words, "-o", tmp_path / "placed")
     (page,) = (tmp_path / "placed").glob("*.html")
-    assert "placed on axes that were found from the records of 2 other species" in page.read_text()
+    assert "fitted along axes from 2 other species" in page.read_text()
     for path in list(own.layers.glob("*.tif")):
         with rasterio.open(path) as data:
             t = data.transform

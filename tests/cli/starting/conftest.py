@@ -75,6 +75,15 @@ def many(tutorial: Tutorial) -> Tutorial:
 
 
 @pytest.fixture(scope="package")
+def sloth(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
+    """The real species, on its published data."""
+    folder, data = tmp_path_factory.mktemp("sloth"), shared / "data" / "phillips2006"
+    for name in ("bradypus.csv", "layers"):
+        (folder / name).symlink_to(data / name)
+    return do_tutorial("bradypus", folder)
+
+
+@pytest.fixture(scope="package")
 def example(tutorial: Tutorial) -> Path:
     """The folder of `sdm example`, after `sdm fit run.yaml`."""
     return tutorial.folder

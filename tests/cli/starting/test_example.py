@@ -59,6 +59,15 @@ def test_without_a_folder_the_sample_is_put_here(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
+def test_layers_of_the_user_are_not_mixed_with_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's folder `layers` would get more layers, and a fit would use both."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers" / "heat.tif").write_text("mine")
+    assert "this folder has layers already" in fail("example")
+    assert files(tmp_path) == ["layers", "layers/heat.tif"]
+
+
 BUILD = "import sys; from setuptools import build_meta as b; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
 
 

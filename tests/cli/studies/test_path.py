@@ -29,7 +29,7 @@ def name_of(world) -> str:
 def multipliers(world, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("path") / "out"
     said = succeed("path", world.records, world.layers, *QUICK, "--dpi", 50, "-o", folder).stdout
-    assert "nats everywhere" in said
+    assert "nats along the path" in said
     assert "(fitted)" in said
     return folder
 

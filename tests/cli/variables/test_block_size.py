@@ -45,7 +45,7 @@ def test_blocks_of_records(world, measured: tuple[Path, str], tmp_path: Path) ->
     assert picture(out / "plots" / "variograms.png").std() > 10
     page = (out / f"{name}.html").read_text(encoding="utf-8")
     assert "Blocks of " in page
-    assert re.search(r"blocks of +[\d.,]+ km: the median range of autocorrelation of 4 variables", said)
+    assert re.search(r"block size +[\d.,]+ km: the median range of autocorrelation of 4 variables", said)
     words = ("fit", world.records, world.layers, *BARE, *POINTS, *PLAIN, "-o", tmp_path / "b")
     size = ("--split", "block", "--block-size", blocks["size_km"], "--folds", 3)
     fixed = model_answer(*words, *size)
@@ -83,7 +83,7 @@ def test_classes_and_communities(world, tmp_path: Path) -> None:
     out = tmp_path / "joint"
     words = ("joint", world.survey, world.layers, *CATEGORICAL, "--learner", "crf-l2", "--cost", 1, "--no-map")
     words = (*words, "--no-report", "--dpi", 50)
-    assert "blocks of " in succeed(*words, *AUTO, "-o", out).stdout
+    assert "block size " in succeed(*words, *AUTO, "-o", out).stdout
     assert numbers_of(out)["test"]["blocks"]["size_km"] == pytest.approx(sizes[0])
     assert {"variograms.csv", "variograms.png"} <= set(files(out))
     none = fail(*words, "--split", "block", "-o", tmp_path / "none", code=2)

@@ -45,7 +45,7 @@ def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, t
     assert read(out / f"{answer['name'].replace(' ', '_')}.tif").count() > 0
     assert picture(out / "plots" / "correlation.png").std() > 0
     page = next(out.glob("*.html")).read_text(encoding="utf-8")
-    assert "Variables that were kept and left out" in page
+    assert "Selection of variables" in page
     assert all(row["reason"] in page for row in gone.values())
 
 
@@ -129,7 +129,7 @@ def test_reduction(redundant, tmp_path: Path, more) -> None:
         for k in range(1, len(steps)):
             best = int(np.argmin(loss[:k]))
             assert (steps[k]["kept"] == "True") == (loss[k] <= loss[best] + error[best])
-    assert "Every step" in next(out.glob("*.html")).read_text(encoding="utf-8")
+    assert "All steps" in next(out.glob("*.html")).read_text(encoding="utf-8")
 
 
 def test_the_first_to_go_is_what_matters_least(redundant, tmp_path: Path) -> None:

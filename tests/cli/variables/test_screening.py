@@ -47,8 +47,8 @@ def test_tables_picture_and_suggestion(redundant, tmp_path: Path) -> None:
     assert any({"elevation", "height"} <= set(group) for group in answer["groups"])
     assert set(answer["gains"]) == set(names)
     said = (out / "suggestion.txt").read_text()
-    assert "one value    flat: nothing can be learned from them" in said
-    assert "--drop-correlated 0.7 does this" in said
+    assert "constant     flat: no information" in said
+    assert "--drop-correlated 0.7 applies this" in said
     assert picture(out / "correlation.png").std() > 10
     (numbers,) = {row["group"] for row in rows(out / "variables.csv") if row["variable"] in ("elevation", "height")}
     assert numbers != ""
@@ -94,7 +94,7 @@ def test_other_limits_and_no_group(world) -> None:
     words = ("variables", world.records, world.layers, *CATEGORICAL, *POINTS)
     said = succeed(*words, "--drop-correlated", 0.9999, "--drop-vif", 1e15).stdout
     assert "none: no correlation |r| is above 0.9999" in said
-    assert "leave out    none" in said
+    assert "drop         none" in said
 
 
 def test_options_that_do_not_act_here_are_refused(redundant) -> None:

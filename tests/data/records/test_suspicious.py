@@ -175,6 +175,15 @@ def test_what_is_named_is_dropped_and_counted(stack):
     assert clean(found, stack)[1].notices() == [], "nothing is said where nobody asked"
 
 
+def test_a_record_with_two_faults_is_counted_under_the_first(stack):
+    """A record at equal and whole degrees counts once, under the reason that the documentation lists first."""
+    found = records([20.0, 21.0, 33.1234, 22.2222], [20.0, 30.0, 33.1234, 30.1111])
+    for drop, equal, whole in ((["all"], 2, 1), (["equal"], 2, 0), (["whole"], 0, 2)):
+        count = clean(found, stack, suspicion=Suspicion.of(drop))[1].counts["a"]
+        assert (count["equal_coordinates"], count["whole_degrees"]) == (equal, whole)
+        assert count["kept"] == 4 - equal - whole
+
+
 def test_the_options_are_the_flags():
     (leaf,) = [leaf for leaf in leaves() if leaf.dotted == "occurrences.drop_suspicious"]
     assert set(OccurrenceOptions(drop_suspicious=["all", *FLAGS]).drop_suspicious) == {"all", *FLAGS}

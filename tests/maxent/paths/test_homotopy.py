@@ -6,11 +6,12 @@ import naive
 import numpy as np
 import pytest
 from hypothesis import example, given
+from relaxation import solve_relaxation
 from scipy.optimize import minimize
 from strategies import seeds
 
 from sdm.errors import DataError, OptionError
-from sdm.maxent.paths.homotopy import RelaxationPath, make_atoms, solve_relaxation, track_path
+from sdm.maxent.paths.homotopy import RelaxationPath, make_atoms, track_path
 
 
 def random_problem(seed: int, uniform: bool = False, largest: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

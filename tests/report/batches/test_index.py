@@ -80,7 +80,7 @@ def test_only_the_summary_is_read(many: Path, tmp_path: Path) -> None:
     assert "summary.parquet" not in index_page(folder), "which is not there"
     shutil.copy(many / "summary.parquet", folder)
     assert index_page(folder) == index_page(many)
-    with pytest.raises(DataError, match=r"has no summary\.csv in it: expected the output folder of a run over many"):
+    with pytest.raises(DataError, match=r"has no summary\.csv: expected the output folder of a run over several"):
         index_page(tmp_path)
 
 
@@ -137,12 +137,12 @@ def test_columns_of_other_kinds_are_shown_as_they_are_called(tmp_path: Path) -> 
     text = index_page(tmp_path)
     shown = [(column["title"], column["kind"]) for column in table(text)["columns"]]
     assert shown == [
-        ("Sites", "whole"), ("Measured on", "text"), ("AUC", "fixed"), ("Log loss", "fixed"), ("Kappa", "fixed"),
+        ("Sites", "whole"), ("Evaluated on", "text"), ("AUC", "fixed"), ("Log loss", "fixed"), ("Kappa", "fixed"),
         ("own", "figure"),
     ]  # fmt: skip
-    assert "AUC is against absences." in text
+    assert "AUC is computed against absences." in text
     write_summary(tmp_path, [{**row("a"), "auc_train": "", "counts": 3}])
-    assert "AUC is" not in index_page(tmp_path)
+    assert "AUC is computed" not in index_page(tmp_path)
 
 
 def test_the_table_is_short(tmp_path: Path) -> None:

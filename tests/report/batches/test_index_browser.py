@@ -111,12 +111,12 @@ def test_it_finds_names_statuses_and_ranges_of_numbers(page: Browser, batch: Any
     choose(page, "[data-column=training_presences][data-end=high]", "100")
     wanted = [row for row in rows if row.get("auc_train", 0) >= 0.9 and row["training_presences"] <= 100]
     assert page.run(NAMES) == [row["species"] for row in wanted[:25]]
-    assert page.text("#found") == f"1–{min(25, len(wanted))} of {len(wanted)} species found, of 10,000"
+    assert page.text("#found") == f"1–{min(25, len(wanted))} of {len(wanted)} species of 10,000"
     page.click("#clear")
     choose(page, "#status", "failed")
-    assert page.text("#found") == "1–25 of 100 species found, of 10,000"
+    assert page.text("#found") == "1–25 of 100 species of 10,000"
     choose(page, "#find", "no such name")
-    assert page.text("#found") == "0 species found, of 10,000"
+    assert page.text("#found") == "0 species of 10,000"
     assert page.run(NAMES) == []
 
 
@@ -150,7 +150,7 @@ def test_it_turns_its_pages(page: Browser, batch: Any) -> None:
     choose(page, ".pager .at", "99999")
     assert page.text("#found") == "9,901–10,000 of 10,000 species"
     choose(page, "#find", "elan")
-    assert page.text("#found") == "1–100 of 5,000 species found, of 10,000", "a filter begins at the first page"
+    assert page.text("#found") == "1–100 of 5,000 species of 10,000", "a filter begins at the first page"
 
 
 @pytest.mark.thorough

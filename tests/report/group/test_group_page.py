@@ -65,10 +65,10 @@ def test_the_page_says_what_the_tables_hold(shared: Path) -> None:
     found, axes = sections(shared), read_rows(shared / "axes.csv")
     for row in axes:
         assert f"Axis {row['axis']} {100 * float(row['explained']):.1f} %" in found["axes"]
-    assert "The strength was chosen by the loss of records in blocks" in found["path"]
+    assert "The strength was selected by the loss of records in held-out spatial blocks" in found["path"]
     near = read_rows(shared / "relatives.csv")[0]
     assert near["relative"] in found["each"]
-    assert "within 2e−05 nats per record" in found["fit"]
+    assert "duality gap 2e−05 nats per record" in found["fit"]
 
 
 def test_species_are_linked_by_their_folders_and_names_are_escaped(shared: Path) -> None:
@@ -144,12 +144,12 @@ def test_groups_with_no_axis_or_one_have_a_page(layers: Stack, tmp_path: Path, r
     found = sections(tmp_path / "group")
     if rank == 0:
         assert set(found) == {"axes", "path", "each", "fit", "settings"}
-        assert "No axis entered" in found["axes"]
+        assert "The model has no axes" in found["axes"]
         assert "axes" not in files
         assert "No axis entered" in make_page(read_results(tmp_path / "group")).split("<section", 1)[0]
     else:
         assert list(found) == ORDER
-        assert "With one axis" in found["biplot"]
+        assert "A species with a positive slope" in found["biplot"]
         assert (tmp_path / "group" / "biplot.svg").is_file()
 
 
@@ -167,7 +167,7 @@ def test_warnings_come_first(layers: Stack, tmp_path: Path) -> None:
     assert "The chosen strength, 0.5, is the weakest that was tried" in head
     assert not list((tmp_path / "group").glob("*.tif"))
     assert "map" not in sections(tmp_path / "group")
-    assert "stopped before it converged" in sections(tmp_path / "group")["fit"]
+    assert "Not converged (status: time limit)" in sections(tmp_path / "group")["fit"]
 
 
 def test_a_strength_that_was_given_is_told_apart_from_one_that_was_chosen(layers: Stack, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_strength_that_was_given_is_told_apart_from_one_that_was_chosen(layers
            "gap": 1e-5, "chosen": True}  # fmt: skip
     written(model_of(layers, 6, path=[row], known=False), layers, tmp_path / "group")
     found = sections(tmp_path / "group")["path"]
-    assert "The strength was given" in found
+    assert "The user set the strength" in found
     assert "Held-out" not in found
 
 
@@ -224,12 +224,12 @@ def shared_species(full: Path, tmp_path: Path) -> Path:
 def test_the_page_of_a_species_says_what_it_shares(shared_species: Path, full: Path) -> None:
     assert "shared" not in sections(full)
     found = sections(shared_species)["shared"]
-    assert "81.0 % of the response of this species is shared with 52 other species, 19.0 % is its own" in found
+    assert "81.0 % of the response of this species is shared with 52 other species, 19.0 % is species-specific" in found
     assert "it was fitted with 7 records." in found
     assert "Genus two (−0.4)" in found
     assert "Axis 2 30.0 % −1.25" in found
-    assert "With so few records" in found
-    assert "maps the region that it was fitted in" in found
+    assert "This species has few records" in found
+    assert "applies only to the region of the fit" in found
     page = make_page(read_results(shared_species))
     assert EVIL not in page
     assert "axes shared with 52 other species" in page

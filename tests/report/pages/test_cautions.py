@@ -36,8 +36,8 @@ def change(folder: Path, to: Path, **numbers: Any) -> Results:
     ("numbers", "wanted"),
     [
         ({"status": "iterations"}, "The fit stopped before it converged (status: iterations)"),
-        ({"training_presences": 9}, "The model has 9 training records: with fewer than 15"),
-        ({"test_gain": -0.25}, "On test records the model predicts worse than a constant model"),
+        ({"training_presences": 9}, "The model has only 9 training records: with fewer than 15"),
+        ({"test_gain": -0.25}, "On test records the model predicts worse than the null model"),
         (
             {"warnings": ["3 records are less certain than a cell is wide"]},
             "3 records are less certain than a cell is wide.",
@@ -45,7 +45,7 @@ def change(folder: Path, to: Path, **numbers: Any) -> Results:
         ({"warnings": ["layer 'a' has 40 cells of -999"]}, "Layer 'a' has 40 cells of -999."),
         (
             dict.fromkeys(("auc_test", "test_presences", "cross_validation", "test_gain", "measures")),
-            "The model was not tested: every figure is on the records that trained it",
+            "The model was not tested: all measures are from the training records",
         ),
     ],
 )
@@ -77,7 +77,7 @@ def test_variables_that_go_together_are_named(full: Path) -> None:
     results = read_results(full)
     model = results.model
     assert model is not None
-    together = [text for text in told(results) if text.startswith("Variables go together")]
+    together = [text for text in told(results) if text.startswith("Collinear variables: ")]
     import numpy as np
 
     reference = model.reference
@@ -92,8 +92,8 @@ def test_a_class_model_that_is_worse_than_frequencies_says_so(surveyed: Path, tm
     measures["test"] = {**measures["test"], "log_loss": 0.9, "constant_log_loss": 0.5}
     found = [text for text in told(change(surveyed, tmp_path / "b", measures=measures)) if text not in good]
     assert len(found) == 1
-    assert "worse than a constant model" in found[0]
-    assert "log loss 0.9, constant 0.5" in found[0]
+    assert "worse than the null model" in found[0]
+    assert "log loss 0.9, null model 0.5" in found[0]
     known = ["test: the model predicts worse than the classes' frequencies alone"]
     stored = told(change(surveyed, tmp_path / "c", measures=measures, warnings=known))
     assert sum("worse than" in text for text in stored) == 1, "what the run said is not said again"
@@ -109,4 +109,4 @@ def test_a_page_without_warnings_says_that_too(full: Path, tmp_path: Path) -> No
     results = change(full, tmp_path / "copy")
     (tmp_path / "copy" / results.files["model"]).unlink()  # which says what goes together
     page = make_page(read_results(tmp_path / "copy"))
-    assert "No warnings: the run found nothing that is known to mislead." in page
+    assert "No warnings: the run detected none of the known problems." in page

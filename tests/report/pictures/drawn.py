@@ -148,8 +148,8 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
         "validation": lambda p, w: paths.draw_validation(_validation(), p, paper=w),
         "multipliers": lambda p, w: paths.draw_multipliers(*_multipliers(), p, title="Aus bus", paper=w),
         "penalties": lambda p, w: assessment.draw_prices(_structure(), p, w),
-        "families": partial(_charts, [_bars("Families", {"lost without it": [0.3, 0.1], "penalty": [1.0, 0.5]})]),
-        "interactions": partial(_charts, [_bars("Strength of the pair (nats of score)", {"": [2.0, 1.0]})]),
+        "families": partial(_charts, [_bars("Families", {"gain": [0.3, 0.1], "penalty": [1.0, 0.5]})]),
+        "interactions": partial(_charts, [_bars("Interaction (nats)", {"": [2.0, 1.0]})]),
         "variograms": lambda p, w: variables.draw_variograms(_autocorrelation(), p, w),
         "correlation": lambda p, w: variables.draw_correlation(_collinearity(), p, paper=w),
         "reduction": lambda p, w: variables.draw_reduction(_steps(), p, w),
@@ -266,7 +266,7 @@ def _multipliers() -> tuple[Any]:
 
 def _structure() -> Structure:
     tried = [PenaltySetting(lam, beta, -lam * beta, 0.1, ()) for lam in (0.01, 0.1, 1.0) for beta in (0.1, 1.0)]
-    return Structure(1.0, 1.0, "bound", [], [], [], 1e-5, "", tried)
+    return Structure(1.0, 1.0, "bound", [], [], [], 1e-5, tried)
 
 
 def _autocorrelation() -> Autocorrelation:

@@ -204,11 +204,11 @@ def draw_side_by_side(
 
 _TITLES = {
     "richness": "Expected number of species (joint)",
-    "labeled richness": "Species in the best joint labeling",
-    "stacked richness": "Stacked single models",
-    "richness difference": "Joint less stacked",
+    "labeled richness": "Species in the best joint labelling",
+    "stacked richness": "Stacked single-species models",
+    "richness difference": "Joint minus stacked",
     "sum": "Sum of suitabilities",
-    "threshold": "Species above their cutoff",
+    "threshold": "Species above their threshold",
 }
 
 

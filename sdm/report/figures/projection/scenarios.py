@@ -255,7 +255,7 @@ def _hatch_key(panels: Sequence[Panel], short: bool) -> list[Patch]:
     """Return what stripes are, or why there are none."""
     measure = " or ".join(dict.fromkeys(NOVELTY[one][0] for panel in panels if (one := panel.case.novelty)))
     if any(panel.novel is not None and panel.novel.any() for panel in panels):
-        said = f"hatched: outside the training range ({measure}), where the map is a guess"
+        said = f"hatched: extrapolation (outside the training range: {measure})"
         said = f"outside the training range ({measure})" if short else said
         return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=said)]
     if short:
@@ -263,5 +263,5 @@ def _hatch_key(panels: Sequence[Panel], short: bool) -> list[Patch]:
     if all(panel.novel is not None for panel in panels if not panel.case.is_reference):
         said = f"no cell of a scenario is outside the training range ({measure})"
     else:
-        said = "where the model extrapolates is not known: there is no map of MESS, ExDet or MOP"
+        said = "extrapolation is not marked: there is no map of MESS, ExDet or MOP"
     return [Patch(alpha=0, label=said)]

@@ -136,7 +136,7 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
     if picture is not None and _enlarge(axes, picture, [*([start] if start else []), *(end for *_, end in ends)]):
         words += " (part of the map)"
     _number(axes, [(str(k), end) for k, _, end in ends], start)
-    axes.set_title(words if ends else "No scenario has a suitable area with a centroid", fontsize=TEXT)
+    axes.set_title(words if ends else "No scenario has a suitable area", fontsize=TEXT)
     tidy(axes)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(

@@ -80,7 +80,7 @@ def fine_level(
                 return None
             tiles = list(ahead(packed, cut(source), own_threads(2)))
     except RasterioError as error:
-        raise ResultsError(f"{path} cannot be read as a raster ({error}): run the command again") from error
+        raise ResultsError(f"{path} cannot be read as a raster ({error}): run the fit again") from error
     return {"width": shape[1], "height": shape[0], "tile": TILE, "tiles": tiles}
 
 
@@ -231,7 +231,7 @@ def _records(results: Results, main: Picture) -> tuple[list[Numbers], list[str]]
     surveyed = _survey_sites(results, main) if results.shows_survey else []
     lost, reasons = _left_out(results, main)
     parts.append(("sites", "sites", TRAIN_COLOUR, len(surveyed), surveyed[:MOST_POINTS]))
-    parts.append(("lost", "left out", LOST_COLOUR, len(lost), lost[:MOST_POINTS]))
+    parts.append(("lost", "dropped", LOST_COLOUR, len(lost), lost[:MOST_POINTS]))
     found = [
         {"id": key, "name": name, "colour": colour, "count": count, "places": places, "cross": key == "lost"}
         for key, name, colour, count, places in parts

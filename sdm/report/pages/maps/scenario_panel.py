@@ -200,18 +200,18 @@ def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, 
     label = SCALES.get(scale, scale)
     kinds = {
         "suitability": _range(label, 0, TOP.get(scale) or tops.get("suitability", 1.0), PALETTE),
-        "presence": _classes(f"Suitable or not (cutoff: {projection.rule})", legends.get("presence") or SUITABLE),
-        "change": _classes("Change against the reference", legends.get("change") or CHANGE_LABELS),
+        "presence": _classes(f"Presence/absence (threshold: {projection.rule})", legends.get("presence") or SUITABLE),
+        "change": _classes("Change relative to the reference", legends.get("change") or CHANGE_LABELS),
         "mess": _range(MESS_LABEL, -projection.mess_reach, projection.mess_reach, RED_TO_BLUE) | {"novel": MESS_STEPS},
-        "mod": _classes("Variable that is most dissimilar", variables["mod"]),
+        "mod": _classes("Most dissimilar variable (MESS)", variables["mod"]),
         "exdet": _classes(NOVELTY_LABELS["exdet"], SHOWN_CLASSES["exdet"]) | {"novel": (1, 2)},
-        "exdet_variable": _classes("ExDet: variable that causes the novelty", variables["exdet_variable"]),
+        "exdet_variable": _classes("ExDet: most influential variable", variables["exdet_variable"]),
         "mop": _range("MOP: distance to the training environment", 0, tops.get("mop", 1.0), MAGMA),
         "mop_strict": _classes(NOVELTY_LABELS["mop_strict"], SHOWN_CLASSES["mop_strict"]) | {"novel": (1, 2)},
         "clamping": _range("Effect of clamping", 0, tops.get("clamping", 1.0), MAGMA),
         "limiting": _classes("Limiting variable", variables["limiting"]),
         "sd": _range("Standard deviation over scenarios", 0, tops.get("sd", 1.0), MAGMA),
-        "agreement": _classes("Agreement: how many scenarios say suitable", _steps(most)),
+        "agreement": _classes("Agreement: number of scenarios that are suitable", _steps(most)),
     }
     return {key: kind for key, kind in kinds.items() if key in found}
 
