@@ -29,9 +29,7 @@ class LogFile(logging.Handler):
             if path.is_dir():
                 raise OptionError(f"--log-file {path} is a folder: add the name of a file")
             if not path.parent.is_dir():
-                raise OptionError(
-                    f"--log-file {path}: the folder {path.parent} does not exist; create it, or choose another"
-                )
+                raise OptionError(f"--log-file {path}: the folder {path.parent} does not exist")
             self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             begin = os.read(self._file, 80)
         except OSError as error:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sdm.errors import OptionError
+from sdm.errors import MissingInputError
 from sdm.options.applies import STUDIES, applies, refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves

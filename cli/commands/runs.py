@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdm.errors import OptionError, with_code
+from sdm.errors import InapplicableError, with_code
 from sdm_cli.console import Console, command_line
 from sdm_cli.help_text import PlainCommand, PlainGroup
 from sdm_cli.options import INPUTS, Given, Inputs, from_words, with_run_options

@@ -219,7 +219,8 @@ def title(page: Path) -> str:
 def help(
     console: Console,
     topic: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A page, an option, a term or an error code. Default: list all pages.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A page, an option, a term or an error code. Default: list all pages."),
     ] = None,
 ) -> None:
     """Show a page of the documentation, an option, a term of the glossary, or an error code.

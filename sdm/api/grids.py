@@ -12,7 +12,7 @@ from rasterio.io import DatasetReader
 from rasterio.transform import Affine
 
 from sdm.api.saving import CellAxes
-from sdm.errors import DuplicateNameError, LayerError, UnknownCrsError
+from sdm.errors import DuplicateNameError, LayerError, UnknownCrsError, name_list
 from sdm.storage.files import safe_names
 from sdm.types import Numbers
 
@@ -119,8 +119,7 @@ def _layers(data: Any) -> Iterator[tuple[str, Any]]:
             continue  # such as the coordinate system of rioxarray
         if len(more) > 1 or None in sides:
             raise LayerError(
-                f"variable '{name}' has the dimensions {', '.join(map(str, array.dims))}: expected y and x, and one "
-                "more at most"
+                f"variable '{name}' has the dimensions {name_list(array.dims)}: expected y, x and at most one more"
             )
         if not more:
             if not name:
@@ -159,18 +158,14 @@ def _transform(array: Any, across: Any, down: Any, name: str) -> Affine:
     stored = _stored_transform(array)
     if across not in array.coords or down not in array.coords:
         if stored is None:
-            raise LayerError(
-                f"variable '{name}' has no coordinates along '{down}' and '{across}': add the coordinates of its cells"
-            )
+            raise LayerError(f"variable '{name}' has no coordinates along '{down}' and '{across}': add them")
         return stored
     steps, starts = [], []
     for dim in (across, down):
         at = np.asarray(array[dim].values, dtype=np.float64)
         step = float(at[-1] - at[0]) / (at.size - 1)
         if step == 0 or not np.allclose(np.diff(at), step, rtol=0, atol=_UNEVEN * abs(step)):
-            raise LayerError(
-                f"variable '{name}' has uneven steps along '{dim}': expected cells of one size; resample it"
-            )
+            raise LayerError(f"variable '{name}' has uneven steps along '{dim}': resample it to cells of one size")
         steps.append(step)
         starts.append(float(at[0]) - step / 2)
     found = Affine(steps[0], 0.0, starts[0], 0.0, steps[1], starts[1])
@@ -206,9 +201,7 @@ def _crs(array: Any, data: Any, given: object, name: str) -> CRS | None:
     try:
         return CRS.from_user_input(text)
     except (CRSError, ValueError, TypeError) as problem:
-        raise UnknownCrsError(
-            f"the coordinate system of '{name}' is not known ({str(text)[:60]}): give layers_crs"
-        ) from problem
+        raise UnknownCrsError(f"unknown coordinate system of '{name}' ({str(text)[:60]}): add layers_crs") from problem
 
 
 def _nodata(array: Any, dtype: np.dtype[Any]) -> float | None:

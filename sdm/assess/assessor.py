@@ -193,8 +193,7 @@ class PresenceOnly(Assessor):
         """Draw as many background points as there are presences, by their base weights where they have any."""
         if table.n_background < table.n_presences:
             raise BackgroundError(
-                f"{table.n_background:,} background points are too few for {table.n_presences:,} null records: "
-                "expected at least as many"
+                f"{table.n_background:,} background points are too few for {table.n_presences:,} null records"
             )
         chance = None if table.weights is None else table.weights / table.weights.sum()
         return rng.choice(table.n_background, table.n_presences, replace=False, p=chance)

@@ -101,9 +101,7 @@ def _sizes(split: Split, sizes: Sequence[int] | None, default: Callable[[int], l
     most = min(fold.train.size for fold in split.folds)
     chosen = default(most) if sizes is None else sorted({int(size) for size in sizes})
     if chosen[0] < 2 or chosen[-1] > most:
-        raise TooFewError(
-            f"sizes from {chosen[0]} to {chosen[-1]}: expected 2 to {most}, the size of the smallest training set"
-        )
+        raise TooFewError(f"sizes from {chosen[0]} to {chosen[-1]}: expected 2 to {most}, the smallest training set")
     return chosen
 
 

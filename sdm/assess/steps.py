@@ -37,9 +37,7 @@ def contribution_by_steps(problem: Problem, rounds: int = ROUNDS, tolerance: flo
         End when 20 rounds gain less than this, in nats.
     """
     if problem.entropy.alpha != 1.0 or problem.penalty.code != CODE_L1:
-        raise ConflictError(
-            "contribution by steps needs Shannon's entropy and an l1 penalty: use test.contribution=shares"
-        )
+        raise ConflictError("test.contribution=steps needs Shannon's entropy and an l1 penalty: use shares")
     walk, before = Walk(problem), np.inf
     for k in range(rounds):
         if k and k % _TOGETHER == 0:

@@ -20,17 +20,14 @@ def read_targets(y: Any, rows: int, least: int = 2) -> tuple[tuple[Label, ...], 
     """
     values = np.asarray(y)
     if values.ndim not in (1, 2) or values.shape[0] != rows:
-        raise MismatchError(
-            f"y has shape {values.shape}, expected one label, or one row of proportions, for each of the {rows:,} rows"
-        )
+        raise MismatchError(f"y has shape {values.shape}, expected a label or proportions for each of {rows:,} rows")
     if values.ndim == 2:
         columns = [str(name) for name in y.columns] if hasattr(y, "columns") else list(range(values.shape[1]))
         return _proportions(values, columns)
     missing = np.array([_missing(label) for label in values.tolist()], dtype=bool)
     if missing.any():
         raise LabelError(
-            f"{int(missing.sum()):,} of {rows:,} labels are missing, the first in row {int(np.argmax(missing)) + 1}: "
-            "remove these rows"
+            f"{int(missing.sum()):,} of {rows:,} labels are missing, the first in row {int(np.argmax(missing)) + 1}"
         )
     if values.dtype.kind == "O" and len({isinstance(label, str) for label in values.tolist()}) > 1:
         values = values.astype(str)

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import BadValueError, ColumnError, DataError, MismatchError, NumberTypeError, UnknownColumnError
+from sdm.errors import (
+    BadValueError,
+    ColumnError,
+    DataError,
+    MismatchError,
+    NumberTypeError,
+    UnknownColumnError,
+    name_list,
+)
 from sdm.types import AnyArray, Array
 
 
@@ -54,7 +62,7 @@ class Encoder:
             missing = [name for name in self.names if name not in columns]
             if missing:
                 raise ColumnError(
-                    f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(columns)}"
+                    f"the table has no column {name_list(map(repr, missing))}; it has {', '.join(columns)}"
                 )
         elif len(columns) != len(self.names):
             raise MismatchError(
@@ -132,9 +140,7 @@ def _name_of(column: str | int, names: list[str]) -> str:
         return names[column]
     if column in names:
         return str(column)
-    raise UnknownColumnError(
-        f"categorical={column!r}: the table has no such column; its columns are {', '.join(names)}"
-    )
+    raise UnknownColumnError(f"categorical={column!r}: no such column; the columns are {', '.join(names)}")
 
 
 def _numeric(values: AnyArray) -> bool:

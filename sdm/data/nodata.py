@@ -31,9 +31,7 @@ class NodataCodes:
             entries.append((name.strip() if equals else "*", _number(text.strip(), word)))
         everywhere = {value for name, value in entries if name == "*"}
         if None in everywhere and len(everywhere) > 1:
-            raise ConflictError(
-                f"layers.nodata={','.join(words)}: 'none' excludes other values; expected either 'none' or values"
-            )
+            raise ConflictError(f"layers.nodata={','.join(words)}: 'none' excludes other values")
         return cls(tuple(entries))
 
     def of(self, name: str) -> tuple[float, ...]:

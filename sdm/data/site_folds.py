@@ -89,8 +89,8 @@ def training_rows(
         train[sites[: max(0, min(round(sites.size * percent / 100), sites.size - LEAST))]] = False
     if percent and train.all():
         raise FoldsError(
-            f"{percent:g} % of {site_class.size:,} sites leaves no site for testing, because {LEAST} sites of every class "
-            "are needed for training: use a larger --test-percent, or --folds"
+            f"{percent:g} % of {site_class.size:,} sites leaves no site for testing: use a larger --test-percent, or "
+            "--folds"
         )
     return train[member]
 

@@ -71,9 +71,7 @@ class CommunitySample(SiteSample):
         labels = self.target.to_numpy(dtype=np.float64)
         whose, known = f"fold {fold}" if fold else "the test", labels[train]
         if not ((known == 1).any(axis=0) & (known == 0).any(axis=0)).any():
-            raise FoldsError(
-                f"{whose}: no species has presences and absences at its training sites: change or remove {option}"
-            )
+            raise FoldsError(f"{whose}: no species has presences and absences for training: change or remove {option}")
         if np.isnan(labels[test]).all():
             raise FoldsError(f"{whose}: every label is missing at its test sites: change or remove {option}")
 

@@ -208,10 +208,7 @@ class _Table:
             return self
         keys = [self.site] if self.site else [name for name in (self.x, self.y) if name]
         if not keys:
-            raise ColumnError(
-                f"table '{self.name}' has one row per species and site, and no column that identifies the site: name "
-                "one with --site-column"
-            )
+            raise ColumnError(f"table '{self.name}' has no column that identifies the sites: add --site-column")
         frame = self.frame.assign(**{_ROW: self.row})
         words = frame[presence].astype("str").str.strip().str.lower()
         frame[presence] = np.where(words.isin(ABSENT), 0.0, np.where(frame[presence].isna(), np.nan, 1.0))
@@ -219,9 +216,7 @@ class _Table:
         labels.columns = [str(name) for name in labels.columns]
         rest = frame.drop(columns=[species, presence]).groupby(keys, sort=False).first()
         if twice := [name for name in labels.columns if name in rest.columns]:
-            raise DuplicateNameError(
-                f"'{twice[0]}' is both a species and a column of '{self.name}': rename one of the two"
-            )
+            raise DuplicateNameError(f"'{twice[0]}' is both a species and a column of '{self.name}': rename one")
         out = rest.join(labels).reset_index()
         note = f"one row per species and site: {len(frame):,} rows are {len(out):,} sites"
         row = out.pop(_ROW).to_numpy()
@@ -241,9 +236,7 @@ class _Table:
         place = pd.Index(theirs)
         if not place.is_unique:
             twice = place[place.duplicated(keep="last")][0]
-            raise DuplicateNameError(
-                f"site '{twice}' occurs more than once in '{other.name}': expected one row per site"
-            )
+            raise DuplicateNameError(f"site '{twice}' occurs twice in '{other.name}': expected one row per site")
         at = place.get_indexer(ours)
         if (at < 0).all():
             raise MismatchError(
@@ -265,8 +258,7 @@ class _Table:
             )
             if ours != theirs:
                 raise UnknownColumnError(
-                    f"the column of sites is '{ours}' in '{self.name}' and '{theirs}' in '{other.name}': rename one of "
-                    "them"
+                    f"the column of sites is '{ours}' in one table and '{theirs}' in the other: rename one"
                 )
             return ours
         return self.site if self.site is not None and self.site == other.site else None
@@ -320,9 +312,7 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
         species = [name for name in free if name in (table.pivoted or free) and table.is_species(name)]
         if wanted.presence_above is not None and not table.pivoted:
             if only_table:
-                raise ConflictError(
-                    "joint.presence_above needs the columns with counts or cover: name them with --species"
-                )
+                raise ConflictError("joint.presence_above needs the columns of counts or cover: add --species")
             species = [
                 name
                 for name in free
@@ -348,7 +338,7 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
             matches = exact or [name for name in columns if fnmatchcase(name, part) or name.startswith(part)]
             if not matches:
                 raise UnknownColumnError(
-                    f"'{table.name}' has no species column '{part}': its columns are {', '.join(columns)}"
+                    f"'{table.name}' has no species '{part}': its columns are {', '.join(columns)}"
                 )
             out += [name for name in matches if name not in out]
     return out
@@ -392,9 +382,7 @@ def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) 
         names = [name for name in free if name not in idle]
     for name in wanted.categorical:
         if name not in names and name not in wanted.exclude:
-            raise UnknownVariableError(
-                f"layers.categorical={name}: expected some of the columns of the environment, {', '.join(names)}"
-            )
+            raise UnknownVariableError(f"layers.categorical={name}: expected some of {', '.join(names)}")
     for name in names:
         column = _flags(table.frame[name])
         if name in wanted.categorical:

@@ -128,8 +128,7 @@ class SampleTable:
             missing = gaps[:, v]
             if missing.all():
                 raise VariableError(
-                    f"{self.species}: no presence has a value of '{self.names[v]}': exclude that variable with "
-                    "--exclude"
+                    f"{self.species}: no presence has a value of '{self.names[v]}': add it to --exclude"
                 )
             presence[missing, v] = rng.choice(presence[~missing, v], int(missing.sum()))
         rows, many = int(gaps.any(axis=1).sum()), int(gaps.sum())
@@ -198,9 +197,7 @@ class SampleTable:
             other = swd.take(swd.is_background)
         source, names = Path(swd.source).name, tuple(swd.table.columns)
         if absent := [name for name in names if name not in other.table.columns]:
-            raise ColumnError(
-                f"background '{Path(other.source).name}' has no column '{absent[0]}', which the presences have"
-            )
+            raise ColumnError(f"background '{Path(other.source).name}' lacks the column '{absent[0]}' of the presences")
         whole = pd.concat([presences.table, other.table[list(names)]], ignore_index=True)
         encoder = Encoder.learn(whole, swd.categorical)
         both = encoder.encode(whole)
@@ -261,7 +258,5 @@ def _effort_weights(presences: "Swd", background: "Swd") -> tuple[np.ndarray | N
 def _complete_labels(fold: np.ndarray | None, source: str) -> np.ndarray | None:
     """Return the labels of records' folds; each record must have one."""
     if fold is not None and (missing := int(np.count_nonzero(fold == ""))):
-        raise BadValueError(
-            f"{missing:,} of {fold.size:,} records of '{source}' have no fold: give every record a fold"
-        )
+        raise BadValueError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: fill the column")
     return fold

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import UnknownVariableError
+from sdm.errors import UnknownVariableError, name_list
 
 _ID = re.compile(r"(^|[\W_])(id|fid|gid|oid|uid|key|idx|index|row)$|[a-z]I[Dd]$", re.ASCII)
 _NUMBERED = frozenset({
@@ -55,7 +55,7 @@ def select_variables(
     chosen = [name for name in chosen if name not in left]
     if left and not chosen:
         raise UnknownVariableError(
-            f"layers.exclude={','.join(exclude)} leaves no {what} of {', '.join(known)}: exclude fewer"
+            f"layers.exclude={','.join(exclude)} leaves no {what} of {name_list(known)}: exclude fewer"
         )
     return chosen
 
@@ -72,7 +72,7 @@ def matching(word: str, known: Sequence[str], option: str, what: str, source: st
     did = f"did you mean {hint}? The" if hint else "the"
     where = f" of '{source}'" if source else ""
     raise UnknownVariableError(
-        f"layers.{option}: '{word}' matches no {what}{where}: {did} {what}s are {', '.join(sorted(known))}"
+        f"layers.{option}: '{word}' matches no {what}{where}: {did} {what}s are {name_list(sorted(known))}"
     )
 
 

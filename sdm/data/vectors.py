@@ -43,9 +43,7 @@ def split_layer(path: str | Path, layer: str | None = None) -> tuple[Path, str |
     if named is None:
         return Path(path), layer
     if layer not in (None, named[2]):
-        raise ConflictError(
-            f"'{Path(path).name}' contains the name of a layer, and --layer {layer} is another: use one of them"
-        )
+        raise ConflictError(f"'{Path(path).name}' and --layer {layer} name two layers: use one of them")
     return Path(named[1]), named[2]
 
 
@@ -149,9 +147,7 @@ def _only_one(known: dict[str, str], kind: Kind | None, path: Path) -> str:
     if not able:
         raise FileFormatError(f"file '{path.name}' has no layer of {kind}s, only {listed}: use another file")
     also = f" (for the records also --layer {able[0]})" if kind == "point" else ""
-    raise FileFormatError(
-        f"file '{path.name}' has several layers, {listed}: name one of them, as in {path.name}:{able[0]}{also}"
-    )
+    raise FileFormatError(f"file '{path.name}' has the layers {listed}: name one, as in {path.name}:{able[0]}{also}")
 
 
 def _may_hold(shape: str, kind: Kind) -> bool:
@@ -162,9 +158,7 @@ def _may_hold(shape: str, kind: Kind) -> bool:
 def _read_parquet(path: Path) -> Any:
     """Read GeoParquet, or a plain table when the file carries no geometry."""
     if not has_parquet():
-        raise MissingPackageError(
-            f"file '{path.name}' is Parquet, which needs pyarrow: pip install 'sdm-maxent[parquet]'"
-        )
+        raise MissingPackageError(f"reading '{path.name}' needs pyarrow: pip install 'sdm-maxent[parquet]'")
     import geopandas
     import pyarrow.parquet
 

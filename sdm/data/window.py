@@ -74,9 +74,7 @@ def box_around(records: Occurrences) -> Box:
         raise NoRecordsError(f"{records.source} has no record with coordinates: check --x-column and --y-column")
     low, high = (np.array([of(part[known]) for part in (records.x, records.y)]) for of in (np.min, np.max))
     if not (high > low).all():
-        raise DataError(
-            "all points have the same x, or the same y: define the window, as in --bounds xmin,ymin,xmax,ymax"
-        )
+        raise DataError("all points have the same x, or the same y: add --bounds xmin,ymin,xmax,ymax")
     margin = MARGIN * (high - low)
     (left, bottom), (right, top) = low - margin, high + margin
     return float(left), float(bottom), float(right), float(top)

@@ -404,9 +404,7 @@ class ConditionalMaxent(Classifier):
             raise ConflictError(f"regularization={self.regularization!r}: trees and monomials need l1")
         numbers = [value for value in (self.lam, beta) if value != "auto"]
         if any(isinstance(value, str) or value < 0 for value in numbers) or (len(numbers) == 2 and not any(numbers)):
-            raise OptionError(
-                f"lam={self.lam!r}, beta={self.beta!r}: expected two numbers of at least 0, not both 0, or 'auto'"
-            )
+            raise OptionError(f"lam={self.lam!r}, beta={self.beta!r}: expected numbers from 0, not both 0, or 'auto'")
         self.search_: list[PenaltySetting] = []
         if len(numbers) == 2:
             return float(numbers[0]), float(numbers[1])
@@ -446,17 +444,13 @@ class ConditionalMaxent(Classifier):
         check_knots(self.knots)
         if self.regularization not in ("auto", *BY_WEIGHT):
             only = " (that penalty is for species)" if self.regularization in PENALTIES else ""
-            raise OptionError(
-                f"regularization={self.regularization!r}: expected one of auto, {', '.join(BY_WEIGHT)}{only}"
-            )
+            raise OptionError(f"regularization={self.regularization!r}: expected auto, {', '.join(BY_WEIGHT)}{only}")
         if isinstance(self.beta, str) and self.beta in PENALTY_OF:
             raise InapplicableError(f"beta={self.beta!r} applies to species, not to classes: remove it")
         _ = self.used_seed
         tabulated = self.beta is None or self.beta in TABULATED or has_growing(self.features)
         if not tabulated and (chosen := [name for name in TABLE_LETTERS if getattr(self, name) is not None]):
-            raise ConflictError(
-                f"{chosen[0]} changes a table of Maxent, which beta={self.beta!r} does not use: remove one of them"
-            )
+            raise ConflictError(f"{chosen[0]} has no effect with beta={self.beta!r}: remove one of them")
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
         self.check_numbers(_NUMBERS | TABLE_LIMITS, words | dict.fromkeys(TABLE_LIMITS))
 

@@ -337,9 +337,7 @@ class JointModel(Classifier):
         expect_one_of("learner", self.learner, LEARNERS)
         expect_one_of("method", self.method, METHODS)
         if isinstance(self.graph, str) and self.graph not in GRAPHS:
-            raise OptionError(
-                f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
-            )
+            raise OptionError(f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or pairs of species")
         for name in ("random_effect", "traits"):
             if getattr(self, name) is not None and self.learner != "crf-l2":
                 raise ConflictError(f"{name} needs the learner crf-l2, not {self.learner}: remove one of them")

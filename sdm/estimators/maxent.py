@@ -310,9 +310,7 @@ class Maxent(SpeciesEstimator):
             return beta
         listed = np.asarray(self.beta, dtype=np.float64)
         if listed.shape != beta.shape:
-            raise OptionError(
-                f"beta has shape {listed.shape}, expected one penalty for each of the {beta.size} features"
-            )
+            raise OptionError(f"beta has shape {listed.shape}, expected one penalty per feature ({beta.size})")
         return listed * float(self.multiplier)
 
     def _default_joining(self) -> str:
@@ -325,13 +323,9 @@ class Maxent(SpeciesEstimator):
         super().check_options()
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:
-            raise ConflictError(
-                f"beta={self.beta!r} needs regularization={wanted!r}, not {self.regularization!r}: set both"
-            )
+            raise ConflictError(f"beta={self.beta!r} needs regularization={wanted!r}, not {self.regularization!r}")
         if self.solver != "newton" and self.regularization in PENALTIES and self.regularization not in BY_WEIGHT:
-            raise ConflictError(
-                f"solver={self.solver!r} does not apply to regularization={self.regularization!r}: use solver='newton'"
-            )
+            raise ConflictError(f"solver={self.solver!r} excludes {self.regularization!r}: use solver='newton'")
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,7 @@ def without_empty(
         return x, present, weight, base
     keep = present | (weight != 0)
     if not np.any(keep & ~present):
-        raise BackgroundError(
-            "all background points have weight zero, one class alone is left: expected some weights above 0"
-        )
+        raise BackgroundError("all background points have weight zero, one class alone is left: add weights")
     return x[keep], present[keep], weight[keep], base
 
 

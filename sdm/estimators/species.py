@@ -131,9 +131,7 @@ class SpeciesEstimator(FittedSpecies):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
         params = self.get_params()
         if self.add_presences == "none" and params.get("entropy", 1) != 1:
-            raise ConflictError(
-                "add_presences='none' needs entropy=1: above it, the background must include the presences"
-            )
+            raise ConflictError("add_presences='none' needs entropy=1: otherwise add the presences")
         single = [name for name in LIMITS if name in params and not np.ndim(params[name])]
         self.check_numbers({name: LIMITS[name] for name in single}, _OPTIONAL)
         if "seed" in params:

@@ -113,9 +113,7 @@ class StructMaxent(SpeciesEstimator):
         self._data = data
         ordinary, growing = parse_families(self.families, data.size)
         if not ordinary and self.lam == np.inf:
-            raise ConflictError(
-                f"families={self.families!r}, lam=inf: no feature remains; add ordinary classes, 'auto'"
-            )
+            raise ConflictError(f"families={self.families!r}, lam=inf: no feature remains; add classes, or 'auto'")
         if self.entropy == "auto" and not ordinary:
             raise ConflictError("entropy='auto' needs ordinary feature classes: add 'auto' to the families")
         self.entropy_, self.order_search_ = self._plain(ordinary)._choose_entropy(data)

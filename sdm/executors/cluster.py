@@ -153,10 +153,7 @@ class ClusterExecutor(Executor):
             if fault := version_fault(f"{address} on {host}", versions, self._versions):
                 raise ClusterError(fault)
             if view_fault:
-                raise ClusterError(
-                    f"worker {address} on {host} {view_fault}: "
-                    "all machines of the cluster must have that folder under the same path"
-                )
+                raise ClusterError(f"worker {address} on {host} {view_fault}: use a folder that all machines share")
 
     def start(self) -> None:
         """Connect, and wait for the first worker: a queue may give the others much later."""
@@ -372,9 +369,7 @@ def read_address(text: str) -> str:
     if "://" in text:
         return text
     if not text.endswith(".json"):
-        raise OptionError(
-            f"--cluster {text}: expected an address such as tcp://host:8786, a scheduler file (.json), or slurm"
-        )
+        raise OptionError(f"--cluster {text}: expected an address (tcp://host:8786), a file (.json), or slurm")
     try:
         return str(json.loads(Path(text).read_text(encoding="utf-8"))["address"])
     except FileNotFoundError:

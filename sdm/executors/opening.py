@@ -64,8 +64,7 @@ def workers(wanted: Wanted) -> Iterator[Executor]:
             yield pool
         except BrokenExecutor as error:
             raise WorkerDied(
-                f"one of {wanted.processes} worker processes was killed, probably by a lack of memory: use --processes "
-                "1"
+                f"one of {wanted.processes} workers was killed, probably by a lack of memory: use --processes 1"
             ) from error
         finally:
             pool.kill()

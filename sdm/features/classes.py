@@ -195,7 +195,7 @@ class FeatureChoice:
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean '{near[0]}'? " if near else ""
             raise UnknownVariableError(
-                f"features name '{name}', which is not a variable: {hint}The variables are {', '.join(known)}"
+                f"features: '{name}' is not a variable: {hint}The variables are {', '.join(known)}"
             )
 
 

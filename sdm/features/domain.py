@@ -154,9 +154,7 @@ def _refuse_missing(x: Array, names: Sequence[str]) -> None:
     bad = [(name, count) for name, count in bad if count]
     if bad:
         listed = ", ".join(f"'{name}' has {count:,}" for name, count in bad)
-        raise BadValueError(
-            f"missing or infinite values: {listed} of {x.shape[0]:,} rows; drop or impute those rows first"
-        )
+        raise BadValueError(f"missing or infinite values: {listed} of {x.shape[0]:,} rows; drop or impute them")
 
 
 def _normalised(q0: Array) -> Array:

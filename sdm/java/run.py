@@ -175,7 +175,7 @@ def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, d
         return options
     if not command["skipifexists"]:
         raise OutputExistsError(
-            f"{folder} contains results of {there[0]}: use redoifexists to replace them, or skipifexists to keep them"
+            f"{folder} contains results of {there[0]}: add redoifexists to replace, or skipifexists"
         )
     done.lines += [f"{name}: skipped, because its results exist" for name in there]
     missing = [name for name in names if name not in there]

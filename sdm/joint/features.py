@@ -34,9 +34,7 @@ class SiteFeatures:
     def learn(cls, x: Array, encoder: Encoder, features: str, knots: Knots) -> "SiteFeatures":
         """Make the families over the sites; constant terms, and squares of variables with two values, are left out."""
         if (x == x[:1]).all():
-            raise NoFeatureError(
-                f"every variable is constant over the sites ({', '.join(encoder.names)}): add one that varies"
-            )
+            raise NoFeatureError(f"every variable is constant over the sites: {', '.join(encoder.names)}")
         letters = parse_classes(features, x.shape[0])
         coded = np.isin(encoder.names, encoder.categorical)
         lo, hi = np.where(coded, -np.inf, x.min(axis=0)), np.where(coded, np.inf, x.max(axis=0))

@@ -66,9 +66,7 @@ def _by_name(frame: Any, names: Sequence[str]) -> Array:
     columns = [str(name) for name in frame.columns]
     _refuse_twice(columns)
     if strange := [name for name in columns if name not in names]:
-        raise LabelError(
-            f"{name_list(map(repr, strange))} is not a species of the model: expected some of {name_list(names)}"
-        )
+        raise LabelError(f"{name_list(map(repr, strange))} is not a species of the model: {name_list(names)}")
     values = np.full((len(frame), len(names)), np.nan)
     values[:, [names.index(name) for name in columns]] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values

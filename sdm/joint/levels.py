@@ -59,10 +59,7 @@ class Levels:
                 "a site): name another column"
             )
         if len(names) * len(code) > NUMBERS:
-            raise DataError(
-                f"column '{column}' has {len(names):,} levels at {len(code):,} sites, too many for memory: name "
-                "another column"
-            )
+            raise DataError(f"column '{column}' has too many levels ({len(names):,}) for memory: name another column")
         return cls(tuple(map(str, names)), code)
 
     def columns(self, scale: float) -> Array:

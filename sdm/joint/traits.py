@@ -39,7 +39,7 @@ class Traits:
         if len(set(species.tolist())) < len(species):
             twice = next(name for name in species.tolist() if species.tolist().count(name) > 1)
             raise DuplicateNameError(
-                f"species '{twice}' occurs more than once in the table of traits: expected one row per species"
+                f"species '{twice}' occurs twice in the table of traits: expected one row per species"
             )
         columns: dict[str, Array] = {}
         for name in table.columns:
@@ -102,8 +102,7 @@ def _columns(name: str, column: Any) -> dict[str, Array]:
     classes = sorted(set(text.tolist()) - {""})
     if len(classes) > MOST_CLASSES:
         raise BadValueError(
-            f"trait '{name}' has {len(classes)} classes of text, expected numbers or at most {MOST_CLASSES} classes: "
-            "remove it"
+            f"trait '{name}' has {len(classes)} classes, expected numbers or at most {MOST_CLASSES} classes"
         )
     shown = classes[1:] if len(classes) == 2 else classes
     return {f"{name}={one}": np.where(text == "", np.nan, text == one) for one in shown}

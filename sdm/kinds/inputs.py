@@ -162,9 +162,7 @@ def chosen_options(model: FittedModel, given: Mapping[str, object], known: Seque
 def check_categories(model: FittedModel) -> None:
     """Raise if a variable of a model has categories of text, which layers cannot hold."""
     if text := list(model.encoder.labels):
-        raise VariableError(
-            f"variable '{text[0]}' of the model has categories of text, which layers cannot contain: use a table"
-        )
+        raise VariableError(f"variable '{text[0]}' of the model has categories of text: use a table, not layers")
 
 
 def open_for(model: FittedModel, own: LayerOptions) -> Stack:

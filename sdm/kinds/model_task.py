@@ -178,7 +178,7 @@ class ModelTask(ABC, Generic[ModelT]):
         if word not in self.extrapolates_with:
             expected = ", ".join(self.extrapolates_with)
             raise InapplicableError(
-                f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
+                f"predict.extrapolation={word} does not apply to {self.called}: expected {expected}"
             )
 
     def map_places(self, output: Path) -> list[Path]:

@@ -166,9 +166,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
     if how is None:
         return None
     if own.validation_background == "partition":
-        raise InapplicableError(
-            "test.validation_background=partition does not apply to sites, which have no background"
-        )
+        raise InapplicableError("test.validation_background=partition does not apply to sites: remove it")
     if how == "own":
         split = own_folds(_fold_labels(sites, own), noun="sites")
     else:
@@ -218,9 +216,7 @@ def _fold_labels(sites: SiteSample, own: TestOptions) -> np.ndarray:
     if sites.folds is None:
         raise ConflictError("test.split=own needs a column with the fold of every site: name it with test.fold_column")
     if missing := int(np.count_nonzero(sites.folds == "")):
-        raise BadValueError(
-            f"{missing:,} of {len(sites):,} sites have no fold in column '{own.fold_column}': fill the column"
-        )
+        raise BadValueError(f"{missing:,} of {len(sites):,} sites have no fold: fill column '{own.fold_column}'")
     pairs = np.unique(np.column_stack([sites.group, np.unique(sites.folds, return_inverse=True)[1]]), axis=0)
     if several := int(np.count_nonzero(np.unique(pairs[:, 0], return_counts=True)[1] > 1)):
         log.warning(

@@ -344,9 +344,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def narrow(self, prepared: PreparedT, name: str, variables: Sequence[str]) -> PreparedT:
         """Return the inputs with some of the variables of one model: its table, test data and layers."""
-        raise InapplicableError(
-            f"variables of {self.called} cannot be dropped: remove --drop-correlated and similar options"
-        )
+        raise InapplicableError(f"variables of {self.called} cannot be dropped: remove --drop-correlated and the like")
 
     def single_gains(
         self,

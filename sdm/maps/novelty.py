@@ -78,9 +78,7 @@ def check_measures(model: FittedModel, measures: Sequence[str]) -> None:
     if model.reference is None and set(measures) - {"clamping"}:
         raise IncompleteModelError(_unknown(model))
     if measures and not without_place(model.names):
-        raise IncompleteModelError(
-            "the model has spatial variables only, so that no environmental novelty can be measured"
-        )
+        raise IncompleteModelError("the model has spatial variables only: there is no environmental novelty to map")
 
 
 def novelty_places(measures: Sequence[str], beside: Path) -> dict[str, Path]:
@@ -312,7 +310,7 @@ def _one_band(model: FittedModel) -> int:
     band = 0 if len(model.bands) == 1 else presence_class(model.bands)
     if band is None or (model.reference is not None and model.reference.typical is None):
         raise InapplicableError(
-            f"novelty=limiting needs a model with one output, and this {model.called} has {len(model.bands)}: remove it"
+            f"novelty=limiting needs one output, and this {model.called} has {len(model.bands)}: remove it"
         )
     return band
 

@@ -63,9 +63,7 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
     frame, dropped = patch_frame(raster, species, min_patch)
     if not len(frame):
         least = f"of at least {min_patch:g} km²" if dropped else "above zero"
-        raise NoCellError(
-            f"{raster.name} has no patch {least}: use a smaller predict.min_patch or order of the entropy"
-        )
+        raise NoCellError(f"{raster.name} has no patch {least}: use a smaller predict.min_patch, or entropy order")
     write_geopackage(frame, path, "range")
     return {"area_km2": float(sum(frame["area_km2"])), "patches": len(frame)}, dropped
 

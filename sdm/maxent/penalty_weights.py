@@ -82,9 +82,7 @@ def penalty_weights(
 def check_multiplier(multiplier: float) -> None:
     """Raise for what penalties cannot be multiplied by."""
     if not (np.isfinite(multiplier) and multiplier > 0):
-        raise OptionError(
-            f"multiplier={multiplier!r}: expected a positive number; for no penalty use regularization='none'"
-        )
+        raise OptionError(f"multiplier={multiplier!r}: expected a positive number (or regularization='none')")
 
 
 def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:

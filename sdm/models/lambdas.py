@@ -110,9 +110,7 @@ def parse_lambdas(text: str, cumulative: Array | None = None) -> Model:
             else:
                 raise ValueError("it has other than four parts")
         except ValueError as error:
-            raise ModelFileError(
-                f"line {number} is '{line[:60]}' ({error}): expected 'name, weight, min, max'"
-            ) from None
+            raise ModelFileError(f"line {number} is '{line[:60]}' ({error}): expected name, weight, min, max") from None
     if absent := [name for name in CONSTANTS if name not in constants]:
         raise ModelFileError(f"the file has no line '{absent[0]}': expected a complete .lambdas of Java Maxent")
     return _model(features, constants, np.empty((0, 2)) if cumulative is None else cumulative)
@@ -307,7 +305,7 @@ def read_omission(path: Path) -> Array | None:
             raise ValueError("expected two columns of numbers")
     except (OSError, ValueError, IndexError, csv.Error, DataError) as error:
         raise ModelFileError(
-            f"the cumulative scale in {place.name} cannot be read ({error}): copy it again, or remove it"
+            f"{place.name} cannot be read as a cumulative scale ({error}): copy it again, or remove it"
         ) from None
     table = np.maximum.accumulate(table, axis=0)
     return table if table[0, 0] <= 0 else np.vstack([[0.0, 0.0], table])

@@ -43,9 +43,7 @@ class PresenceOf:
         """Return the presence class of a model of presence and absence; refuse one of other classes."""
         here = presence_class(model.labels)
         if here is None:
-            raise LabelError(
-                f"the classes are {', '.join(model.labels)}: expected presence and absence, such as 1 and 0"
-            )
+            raise LabelError(f"the classes are {', '.join(model.labels)}: expected presence and absence, as 1 and 0")
         return cls(model, here)
 
     @property

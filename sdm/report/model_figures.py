@@ -56,10 +56,7 @@ def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
         return
     bars, curves = importance_of(results), response_charts(results, {}, ("marginal",)) or effect_charts(results, {})
     if bars is None or not curves:
-        raise ConflictError(
-            "output.publication needs responses and importance: remove it, or output.curves=false and "
-            "test.importance=false"
-        )
+        raise ConflictError("output.publication needs output.curves and test.importance: remove it")
     from sdm.report.figures.composed import PIXELS, draw_publication
     from sdm.report.figures.maps.plan import Marks
 

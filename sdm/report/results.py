@@ -279,7 +279,7 @@ def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Result
         return _read(found[0], class_of)
     path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
-        raise ResultsError(f"{place} has no {path.name} in its folder: the HTML report needs the complete results folder")
+        raise ResultsError(f"{place} has no {path.name} in its folder: the HTML report needs all results")
     return _read(path, class_of)
 
 

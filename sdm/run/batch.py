@@ -89,9 +89,7 @@ def refuse_partial(target: Path) -> None:
     record = Journal(target).read()
     if record.planned:
         far = f"{record.finished:,} of {len(record.planned):,} species are finished"
-        raise RunExistsError(
-            f"{target} contains a run ({far}): use --resume to continue it, or --overwrite to start again"
-        )
+        raise RunExistsError(f"{target} contains a run ({far}): use --resume to continue, --overwrite to start again")
 
 
 def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, chosen: bool) -> BatchPlan | None:
@@ -105,8 +103,7 @@ def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, 
     files = (path for path in target.iterdir() if not path.name.startswith(".sdm-")) if target.is_dir() else ()
     if resume and not record.planned and any(files):
         raise RunExistsError(
-            f"{target} has no journal of a run over several species, which --resume needs: choose another folder, or "
-            "use --overwrite"
+            f"{target} has no run over several species for --resume: choose another folder, or --overwrite"
         )
     return BatchPlan(names, record, in_place=(resume or renewed) and bool(record.planned), renewed=renewed)
 

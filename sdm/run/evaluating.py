@@ -71,7 +71,7 @@ def evaluate_files(
     measuring = [field.name for field in fields(EvaluationOptions)]
     if strange := [name for name in given if name not in (*reading, *measuring)]:
         raise UnknownOptionError(
-            f"{strange[0]} is not an option of an evaluation: expected one of {', '.join(reading)}"
+            f"unknown option '{strange[0]}' of an evaluation: expected one of {', '.join(reading)}"
         )
     seed = given.get("seed")
     if isinstance(seed, int) and seed < 0:

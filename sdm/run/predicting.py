@@ -121,9 +121,7 @@ def predict_files(
     if settings.communities:
         raise InapplicableError("--communities needs a table of points, and layers were given: give a table of sites")
     if settings.values_from or (settings.known is None and any(place)):
-        raise InapplicableError(
-            "--layers, --x-column, --y-column and --crs need a table of points, and layers were given"
-        )
+        raise InapplicableError("--layers, --x-column, --y-column and --crs apply to a table of points: remove them")
     return _predict_map(task, loaded, partial(open_layers, layers), output, settings.area, wanted)
 
 

@@ -127,7 +127,5 @@ def load_job(place: str, token: str) -> Any:
     try:
         os.chdir(home)
     except OSError as error:
-        raise OutputError(
-            f"a worker has no access to {home}, where the run was started ({error.strerror}): use a shared folder"
-        ) from error
+        raise OutputError(f"a worker cannot open {home}, where the run was started ({error.strerror})") from error
     return job

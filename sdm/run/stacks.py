@@ -23,9 +23,7 @@ STACK_BESIDE = (*(f"richness_{how}{ending}" for how in HOW for ending in ENDINGS
 def refuse_one(options: RunOptions, species: int) -> None:
     """Raise if stacks are asked for of one species."""
     if options.output.stack and species < 2:
-        raise InapplicableError(
-            f"output.stack={options.output.stack_name} needs several species, and there is one: remove it"
-        )
+        raise InapplicableError(f"output.stack={options.output.stack_name} needs several species: remove it")
 
 
 def write_stacks(

@@ -54,9 +54,7 @@ class Archive:
         version = self.version + bool(optional)
         arrays = {**arrays, **(optional or {})}
         if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
-            raise OutputError(
-                f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}: use fewer features"
-            )
+            raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
         from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
         contents = {self.header: _json(self._header(version, fields, arrays))}
@@ -122,22 +120,16 @@ class Archive:
         header: Numbers = json.loads(_entry(archive, self.header, HEADER_LIMIT))
         if header.get("format") != self.format:
             format_found = header.get("format")
-            raise ModelFileError(
-                f"{path} is not a {self.title}: the format in its header is {format_found!r}, not '{self.format}'"
-            )
+            raise ModelFileError(f"{path} is not a {self.title}: its format is {format_found!r}, not '{self.format}'")
         if int(header["version"]) > self.newest:
             newer = f"{self.title.split()[0]} format {header['version']}"
-            raise ModelFileError(
-                f"{path} has {newer}, newer than {self.newest}, the last that this version reads: update sdm"
-            )
+            raise ModelFileError(f"{path} has {newer}, and this version reads up to {self.newest}: update sdm")
         arrays = {
             name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
             for name in (*names, *(name for name in optional if f"{name}.npy" in there))
         }
         if digest(header, arrays) != header["digest"]:
-            raise ModelFileError(
-                f"{path} was modified after it was written (its digest differs): copy it again, or fit again"
-            )
+            raise ModelFileError(f"{path} was modified after it was written: copy it again, or fit again")
         return header, arrays
 
 

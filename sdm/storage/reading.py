@@ -63,12 +63,8 @@ def open_zipped(archive: "ZipFile", name: str, source: str) -> Any:
         raise FileFormatError(f"file '{source}' is encrypted: unzip it with its password, and use the files in it")
     if entry.file_size > UNZIPPED_LIMIT or entry.file_size > max(64 << 20, 200 * entry.compress_size):
         size = f"{entry.file_size / 1e9:.1f} GB" if entry.file_size > 1e8 else f"{entry.file_size / 1e6:.0f} MB"
-        raise FileFormatError(
-            f"'{name}' in '{source}' unpacks to {size}: if that is correct, unzip it and use the table"
-        )
+        raise FileFormatError(f"'{name}' in '{source}' unpacks to {size}: if that is correct, unzip it first")
     try:
         return archive.open(name)
     except (NotImplementedError, RuntimeError, BadZipFile, OSError) as error:
-        raise FileFormatError(
-            f"'{name}' in '{source}' cannot be unpacked ({error}): unzip it and use the table"
-        ) from error
+        raise FileFormatError(f"'{name}' in '{source}' cannot be unpacked ({error}): unzip it first") from error

@@ -114,6 +114,4 @@ def refuse_obstacle(place: Path, folder: bool, ours: bool) -> None:
     if place.exists() and place.is_dir() != folder:
         raise OutputExistsError(f"{place} already exists: remove it, or choose another folder")
     if os.path.lexists(place) and not folder and not ours:
-        raise OutputExistsError(
-            f"{place} was not written by sdm and is not replaced: move it, or choose another folder"
-        )
+        raise OutputExistsError(f"{place} was not written by sdm and is kept: move it, or choose another folder")

@@ -81,9 +81,7 @@ def validate_path(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) ->
 
 def _make_folds(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> tuple[PathFold, ...]:
     if not paths or len(paths) != len(held):
-        raise MismatchError(
-            f"{len(paths)} paths and {len(held)} sets of held-out records: expected one of each per fold"
-        )
+        raise MismatchError(f"{len(paths)} paths and {len(held)} held-out sets: expected one of each per fold")
     folds = []
     for k, (path, records) in enumerate(zip(paths, held)):
         counts = np.asarray(records, dtype=np.float64)

@@ -59,7 +59,7 @@ def _of_columns(names: Sequence[str], X: Any) -> Array:
     known = column_names(X) if hasattr(X, "columns") else []
     if missing := [name for name in names if name not in known]:
         raise UnknownColumnError(
-            f"coordinates={tuple(names)!r}: X has no column '{missing[0]}'; it has {', '.join(known) or 'no names'}"
+            f"coordinates={tuple(names)!r}: X has no column '{missing[0]}', only {', '.join(known)}"
         )
     return np.column_stack([np.asarray(X[name], dtype=np.float64) for name in names])
 
@@ -88,9 +88,7 @@ def numeric_columns(X: Any, variables: Sequence[str | int] | None) -> Array:
     elif not of_rows:
         columns = [column for column in columns if column.dtype.kind in "biuf"]
     if not columns:
-        raise ColumnError(
-            f"X has no column of numbers to compare environments with; its columns are {', '.join(names)}"
-        )
+        raise ColumnError(f"X has no column of numbers for environments; its columns are {', '.join(names)}")
     return np.column_stack([column.astype(np.float64) for column in columns])
 
 

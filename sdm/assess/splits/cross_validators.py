@@ -64,9 +64,7 @@ class Splitter:
                 present = labels == classes[1]
                 return np.flatnonzero(present), np.flatnonzero(~present)
         if self.background == "full":
-            raise ConflictError(
-                "background='full' needs presences and background: y must have two values, such as 1 and 0"
-            )
+            raise ConflictError("background='full' needs presences and background: y must have two values")
         return np.arange(n), None
 
     def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:

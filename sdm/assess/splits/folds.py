@@ -135,6 +135,4 @@ def located(xy: Array, background_xy: Array, noun: str = "presences") -> None:
     """Refuse points without coordinates."""
     for name, part in ((noun, xy), ("background points", background_xy)):
         if missing := int(np.count_nonzero(~np.isfinite(part).all(axis=1))):
-            raise FoldsError(
-                f"{missing:,} of {len(part):,} {name} have no coordinates, which spatial folds need: use random folds"
-            )
+            raise FoldsError(f"{missing:,} of {len(part):,} {name} have no coordinates: use random folds")

@@ -50,7 +50,7 @@ def blocks(
     around = np.bincount(square[len(xy) :], minlength=n_squares)
     if np.count_nonzero(held) < k:
         raise FoldsError(
-            f"the {noun} are in {np.count_nonzero(held)} blocks of {size:g}, expected {k} or more: use a smaller size"
+            f"the {noun} are in {np.count_nonzero(held)} blocks of {size:g}, expected {k}: use a smaller size"
         )
     fold = _deal(held, around, k, np.random.default_rng(seed))[square]
     return replace(by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun), outlines=lines)
@@ -204,8 +204,7 @@ def buffered_leave_one_out(
         far = far[far != i]
         if far.size < 2:
             raise FoldsError(
-                f"{noun[:-1]} {i + 1} has {far.size} others farther than {radius:g} away, expected 2 for training: use "
-                "a smaller radius"
+                f"{noun[:-1]} {i + 1} has {far.size} others beyond {radius:g}, expected 2: use a smaller radius"
             )
         near = _distance(background_xy, place, geographic) <= radius
         if background == "full":

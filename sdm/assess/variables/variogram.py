@@ -115,9 +115,7 @@ def measure_autocorrelation(
     """
     places = np.unique(lonlat, axis=0)
     if len(places) < LEAST:
-        raise TooFewError(
-            f"{len(places)} places of {noun} are too few to estimate autocorrelation, expected {LEAST} or more: {SIDE}"
-        )
+        raise TooFewError(f"{len(places)} places of {noun} are too few, expected {LEAST} or more: {SIDE}")
     most = int((1 + np.sqrt(1 + 8 * PAIRS)) / 2)
     if len(lonlat) > most:
         some = np.sort(np.random.default_rng([seed, 17]).permutation(len(lonlat))[:most])
@@ -130,9 +128,7 @@ def measure_autocorrelation(
     first, second, apart = first[near], second[near], apart[near]
     bins, bin_distance, pairs = _bins(apart, REACH * extent)
     if len(pairs) < 3:
-        raise TooFewError(
-            f"{len(lonlat)} {noun} have too few pairs at different distances to estimate autocorrelation: {SIDE}"
-        )
+        raise TooFewError(f"{len(lonlat)} {noun} have too few pairs at different distances: {SIDE}")
     found = []
     for v, name in enumerate(names):
         column = np.asarray(values[:, v], dtype=np.float64)
@@ -233,9 +229,7 @@ def _suggest(found: tuple[Variogram, ...], points: int, extent: float, shortest:
     """Take the median of the ranges: the shortest distance without autocorrelation, at most a third of the extent."""
     varying = [one for one in found if one.state != "constant"]
     if not varying:
-        raise NoFeatureError(
-            f"no continuous variable varies at these places, so that no block size can be estimated: {SIDE}"
-        )
+        raise NoFeatureError(f"no continuous variable varies at these places: {SIDE}")
     ranges = [shortest if one.state == "none" else one.range_km for one in varying]
     size, cap = float(np.median(ranges)), CAP * extent
     notes = []

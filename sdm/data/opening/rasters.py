@@ -74,18 +74,12 @@ def _open(place: str, drivers: list[str]) -> DatasetReader:
     name = place_name(place)
     try:
         if "OVERVIEW_FILE" in data.tags(ns="OVERVIEWS"):
-            raise LayerError(
-                f"raster '{name}' refers to another file for its overviews or mask: write it again with gdal_translate "
-                "-of GTiff"
-            )
+            raise LayerError(f"raster '{name}' refers to another file: write it again with gdal_translate -of GTiff")
         for beside in [] if is_remote(place) else _overviews_and_masks(Path(place)):
             try:
                 _open(str(beside), ["GTiff"]).close()  # GDAL would open it in any format
             except (RasterioError, OSError):
-                raise LayerError(
-                    f"the overviews or the mask of raster '{name}' are in '{beside.name}', which is not a GeoTIFF: "
-                    "remove that file"
-                ) from None
+                raise LayerError(f"the overviews or mask '{beside.name}' are not a GeoTIFF: remove that file") from None
     except BaseException:
         data.close()
         raise

@@ -158,5 +158,5 @@ def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Geome
         return [mend_polygon(shape) for shape in shapes] if torn else shapes
     except (RuntimeError, ValueError) as problem:  # of pyproj
         raise StudyAreaError(
-            f"study area '{name}' cannot be transformed to the coordinate reference system of the layers: {problem}"
+            f"study area '{name}' cannot be transformed to the system of the layers: {problem}"
         ) from problem

@@ -64,8 +64,7 @@ class Summary:
         for layer, count in zip(stack.layers, self.count):
             if count == 0:
                 raise NoCellError(
-                    f"layer '{place_name(layer.path)}' has no valid cell among {stack.n_cells:,}: check its nodata "
-                    "value, or remove the layer"
+                    f"layer '{place_name(layer.path)}' has no valid cell: check its nodata value, or remove it"
                 )
         pairs = zip(stack.layers, self.ends)
         found = [Untagged.found_in(layer.name, ends, layer.dtype, dict(layer.classes)) for layer, ends in pairs]

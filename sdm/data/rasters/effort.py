@@ -62,9 +62,7 @@ def open_effort(path: str | Path, stack: Stack, *, nodata: NodataGiven = None, a
     effort = open_stack(path, nodata=nodata)
     name = place_name(str(path))
     if len(effort.layers) != 1:
-        raise LayerError(
-            f"bias raster '{name}' contains {len(effort.layers)} layers: expected one band of sampling effort"
-        )
+        raise LayerError(f"bias raster '{name}' has {len(effort.layers)} layers: expected one band of effort")
     grid = effort if effort.crs is not None else replace(effort, crs=stack.crs)
     difference = grid.difference(stack)
     if difference and not align:
@@ -122,7 +120,7 @@ def kernel_effort(
     at = np.argwhere(sites)
     if not len(at):
         raise UnusableRecordsError(
-            f"{name}: no record lies on a cell with data in all layers, so that no sampling effort can be estimated"
+            f"{name}: no record is on a cell with data in all layers, so effort cannot be estimated"
         )
     wide, high = cell_km(stack, np.arange(stack.height), "a kernel-density effort surface")
     if bandwidth != "auto" and not bandwidth > 0:

@@ -121,10 +121,7 @@ class Grid:
 
         ellipsoid = ProjectionCRS.from_wkt(self.crs.to_wkt()).ellipsoid
         if ellipsoid is None:
-            raise CrsError(
-                f"the coordinate reference system '{crs_name(self.crs)}' has no ellipsoid, which areas in km² need: "
-                "use another one"
-            )
+            raise CrsError(f"areas in km² need an ellipsoid, and '{crs_name(self.crs)}' has none: use another system")
         polar = ellipsoid.semi_minor_metre / ellipsoid.semi_major_metre
         return ellipsoid.semi_major_metre / 1000, float(np.sqrt(1.0 - polar**2))
 

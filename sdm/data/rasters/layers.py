@@ -151,10 +151,7 @@ def open_stack(
 def _placed(layers: str | Path | Sequence[str | Path], names: Sequence[str], **ways: Any) -> Stack:
     """Return a stack in which variables of place are among those asked for."""
     if not (others := without_place(names)):
-        raise VariableError(
-            "there are spatial variables only: expected one or more layers of the environment, which define the cells "
-            "with data"
-        )
+        raise VariableError("there are spatial variables only: add layers of the environment")
     return open_stack(layers, names=others, **ways).with_place(names)
 
 
@@ -189,9 +186,7 @@ def _find(
     for item in bands:
         if item.layer.name in taken:
             where = f"'{taken[item.layer.name]}' and '{item.layer.path}'"
-            raise DuplicateNameError(
-                f"two layers have the name '{item.layer.name}', in {where}: remove or rename one of them"
-            )
+            raise DuplicateNameError(f"two layers have the name '{item.layer.name}', in {where}: rename one")
         taken[item.layer.name] = item.layer.path
     if not bands:
         raise (

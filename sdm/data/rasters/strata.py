@@ -46,14 +46,12 @@ class ClassDivision:
         advice = "convert it to classes first, or use squares such as --strata grid:50km"
         odd = codes[codes != np.round(codes)]
         if odd.size:
-            raise BadValueError(
-                f"{self.source} contains values such as {odd[0]:g}, expected whole-number codes of classes: {advice}"
-            )
+            raise BadValueError(f"{self.source} has values such as {odd[0]:g}, expected codes of classes: {advice}")
         many = codes.size > MOST_CLASSES
         if many or (cells is not None and codes.size > 1 and cells < FEWEST_CELLS * codes.size):
             among = "" if many or cells is None else f" in {cells:,} cells"
             raise BadValueError(
-                f"{self.source} contains {codes.size:,} distinct values{among}, too many for strata: {advice}"
+                f"{self.source} has {codes.size:,} distinct values{among}, too many for strata: {advice}"
             )
 
 
@@ -100,15 +98,10 @@ def make_division(text: str, stack: Stack) -> Division:
     if text.lower().startswith(SQUARES):
         km = square_km(text)
         if stack.crs is None:
-            raise CrsError(
-                f"path.strata={text}: the layers have no coordinate reference system, so that a size in km cannot be "
-                "used"
-            )
+            raise CrsError(f"path.strata={text} needs a coordinate reference system of the layers")
         return SquareDivision(stack, km)
     if text not in stack.names:
-        raise OptionError(
-            f"path.strata={text!r}: expected squares such as grid:50km, or one of the layers {', '.join(stack.names)}"
-        )
+        raise OptionError(f"path.strata={text!r}: expected squares such as grid:50km, or {' or '.join(stack.names)}")
     return ClassDivision(text, stack.names.index(text))
 
 

@@ -77,7 +77,7 @@ class Condition:
         ('year', 'sex')
         """
         if len(text) > _LONGEST:
-            raise OptionError(f"a condition of {len(text):,} characters is too long: expected at most {_LONGEST:,}")
+            raise OptionError(f"a condition of {len(text):,} characters: expected at most {_LONGEST:,}")
         names: list[str] = []
 
         def empty(name: str) -> pd.Series:

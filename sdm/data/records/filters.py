@@ -90,7 +90,7 @@ class RecordFilters:
         if not kept.any():
             there = name_list([str(value) for value in pd.unique(table[name].dropna())])
             raise UnknownNameError(
-                f"no row of '{source}' has {name} {' or '.join(self.basis)}: the values are {there or 'blank'}"
+                f"no row of '{source}' has {name} {' or '.join(self.basis)}, only {there or 'blanks'}"
             )
         yield Drop(f"with another {name} than {' or '.join(self.basis)}", ~kept)
 

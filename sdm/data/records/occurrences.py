@@ -177,9 +177,7 @@ def read_occurrences(
     else:
         records = _read_text(TextTable(path), reading)
     if len(records) == 0:
-        raise NoRecordsError(
-            f"file '{path.name}' contains no usable record ({'; '.join(records.notes)}): expected one row per record"
-        )
+        raise NoRecordsError(f"file '{path.name}' contains no usable record ({'; '.join(records.notes)})")
     return records if crs is None else replace(records, crs=crs)
 
 

@@ -81,9 +81,7 @@ class Swd:
         place if their coordinates are the same, or, where a table has none, all their variables."""
         records = np.flatnonzero(~self.is_background)
         if not len(records):
-            raise NoRecordsError(
-                f"table '{Path(self.source).name}' contains no records of species: expected a target group"
-            )
+            raise NoRecordsError(f"table '{Path(self.source).name}' contains no records of species for a target group")
         at = pd.DataFrame({"x": self.x, "y": self.y})
         at = at if np.isfinite(at.to_numpy()[records]).all() else self.table
         first = records[~at.iloc[records].duplicated().to_numpy()]
@@ -134,9 +132,7 @@ def read_swd(
     if placed:  # they are the coordinates
         variables = without_place(variables or ())
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
-        raise VariableError(
-            f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}"
-        )
+        raise VariableError(f"table '{text.path.name}' has no variable '{absent[0]}', only {', '.join(rest)}")
     names, idle = list(variables or ()), list[str]()
     if variables is None:
         names, idle = _choose(rows, rest, (x, y), choice, like, categorical)

@@ -50,9 +50,7 @@ class Suspicion:
         """Read what the user wrote: names of flags, or ``all``."""
         for word in words:
             if word not in (*FLAGS, "all"):
-                raise OptionError(
-                    f"occurrences.drop_suspicious={word!r}: expected 'all', or some of {', '.join(FLAGS)}"
-                )
+                raise OptionError(f"occurrences.drop_suspicious={word!r}: expected 'all' or some of {', '.join(FLAGS)}")
         return cls(frozenset(FLAGS if "all" in words else words), names)
 
 

@@ -62,7 +62,7 @@ class TextTable:
             return None
         if len(main) > 1:
             raise FileFormatError(
-                f"file '{self.path.name}' contains several tables ({', '.join(main)}): unzip it, and use one of them"
+                f"file '{self.path.name}' contains several tables: unzip it, and use one ({', '.join(main)})"
             )
         return main[0]
 
@@ -86,9 +86,7 @@ class TextTable:
             if head.startswith(mark):
                 return encoding, codecs.getincrementaldecoder(encoding)().decode(head)
         if b"\0" in head or head.startswith(b"PK\x03\x04"):
-            raise FileFormatError(
-                f"file '{self.path.name}' is not a text file: expected a table such as CSV; save it as CSV first"
-            )
+            raise FileFormatError(f"file '{self.path.name}' is not a text file: save it as CSV first")
         try:
             return "utf-8", codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:

@@ -44,9 +44,7 @@ class Thinning:
     def check(self, names: tuple[str, ...]) -> None:
         """Raise OptionError for a variable that is not there."""
         if absent := [name for name in self.variables if name not in names]:
-            raise UnknownVariableError(
-                f"occurrences.thin_variables={absent[0]}: expected some of the layers {', '.join(names)}"
-            )
+            raise UnknownVariableError(f"occurrences.thin_variables={absent[0]}: expected some of {', '.join(names)}")
 
     def seed_of(self, species: str) -> list[int]:
         """Return the seed for one species, whichever others are thinned with it."""

@@ -72,9 +72,6 @@ def check_weights(weight: np.ndarray, source: str) -> None:
     with np.errstate(over="ignore"):
         finite = np.isfinite(weight.sum())
     if not finite:
-        raise BadValueError(
-            f"{source} has weights of up to {weight.max():g}, and their sum is too large: divide the weights by that "
-            "number"
-        )
+        raise BadValueError(f"{source} has weights of up to {weight.max():g}, and their sum is too large: scale them")
     if not (weight > 0).any():
         raise BadValueError(f"{source} has the weight 0 for every record: expected some above 0")

@@ -27,7 +27,7 @@ class ExactTreeOracle(TreeOracle):
             most = MOST_CLASSES if variable.categorical else MOST_VALUES
             if variable.values.size > most:
                 raise OptionError(
-                    f"variable '{variable.name}' has {variable.values.size:,} values: exact trees allow {most:,}"
+                    f"variable '{variable.name}' has {variable.values.size:,} values, exact trees allow {most:,}"
                 )
         super().__init__(domain, largest, bins=MOST_VALUES)
         self.name = f"exacttrees:{largest}"

@@ -68,10 +68,7 @@ def _where(model: ClassModel, class_column: str | None, proportions: Sequence[st
     if not class_column and not proportions:
         where = {name: model.meta[name] for name in ("class_column", "proportions") if model.meta.get(name)}
     if not where:
-        raise MissingInputError(
-            "the model file lacks the column of its classes: name it with --class-column, or name several with "
-            "--proportions"
-        )
+        raise MissingInputError("the model file lacks the column of its classes: add --class-column or --proportions")
     named = make_options({"classes.proportions": where.get("proportions")}).classes.proportions
     if named and (odd := set(named) ^ set(model.labels)):
         raise UnknownColumnError(

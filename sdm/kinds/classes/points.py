@@ -55,9 +55,7 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
         )
         points = Points(records)
     elif own.layer is not None:
-        raise InapplicableError(
-            f"occurrences.layer={own.layer!r} needs points and layers, and a table was given: remove it"
-        )
+        raise InapplicableError(f"occurrences.layer={own.layer!r} needs points with layers, not a table: remove it")
     else:
         points = _read_table(options, file, column)
         records = points.records
@@ -122,9 +120,7 @@ def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDA
     for column, value in select.items():
         name = column if column in header else first_of(header, [column_key(column)])
         if name is None:
-            raise UnknownColumnError(
-                f"classes.select: {source} has no column '{column}'; other columns are {name_list(header)}"
-            )
+            raise UnknownColumnError(f"classes.select: {source} has no column '{column}', only {name_list(header)}")
         keep &= as_text(table[name]) == value
         if not keep.any():
             raise UnknownNameError(f"classes.select: no record of {source} has '{value}' in column '{name}'")
@@ -140,10 +136,7 @@ def check_presence(records: Occurrences, column: str, source: str) -> None:
     instead = f"for classes use 'sdm classify --class-column {column}'"
     if len(values) > 2 and any(map(is_absence, values)) and all(name.isascii() and name.isdigit() for name in values):
         most = max(map(int, values))
-        raise OptionError(
-            f"column '{column}' of {source} contains counts from 0 to {most:,}: {expected}; replace counts above 0 by "
-            f"1 ({instead})"
-        )
+        raise OptionError(f"column '{column}' of {source} has counts up to {most:,}: {expected} ({instead})")
     quoted = name_list([f"'{name}'" for name in values], 5)
     what = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
     what += " only" if len(values) == 1 else ""

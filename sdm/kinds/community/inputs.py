@@ -182,7 +182,7 @@ def read_traits(place: str) -> pd.DataFrame:
     names = as_text(frame[text.header[0]])
     if (blank := np.flatnonzero(names == "")).size:
         raise BadValueError(
-            f"file '{path.name}', row {row[blank[0]]}: expected the name of a species first, got a blank"
+            f"file '{path.name}', row {row[blank[0]]}: expected a species in the first column, got a blank"
         )
     table = pd.DataFrame({name: frame[name] for name in text.header[1:]})
     return table.set_index(pd.Index([unquoted(name) for name in names]))

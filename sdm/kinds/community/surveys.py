@@ -113,9 +113,7 @@ def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[S
     found = locate(records, stack)
     kept = searched[found.record]
     if not kept.any():
-        raise UnusableRecordsError(
-            f"no site of '{name}' with a known label is on the layers: check the coordinates and --crs"
-        )
+        raise UnusableRecordsError(f"no site of '{name}' with a known label is on the layers: check --crs")
     cells, cell = np.unique(found.cell[kept], return_inverse=True)
     held = combined_labels(labels[found.record[kept]], cell, len(cells))
     species = int(np.isfinite(held).any(axis=0).sum())
@@ -243,9 +241,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOpt
     states = read_labels(labels.reindex(columns=list(model.species)), model.species, len(labels))
     some = (states >= 0).any(axis=1)
     if not some.any():
-        raise NoRecordsError(
-            f"no site of '{Path(file).name}' has a known label of a species of the model: expected 0 and 1"
-        )
+        raise NoRecordsError(f"no site of '{Path(file).name}' has a known label (0 or 1) of a species of the model")
     if not some.all():
         notices.append(f"{np.count_nonzero(~some):,} sites without a known label dropped")
     values, levels = model.encode(community.environment), community.sites.level

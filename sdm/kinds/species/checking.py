@@ -85,9 +85,7 @@ def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found:
         return None
     positive = sum(int(np.count_nonzero(effort.window(window) > 0)) for window in stack.windows())
     if not positive:
-        raise BackgroundError(
-            f"sampling effort '{effort.name}' is zero or missing in every cell: expected some above 0"
-        )
+        raise BackgroundError(f"sampling effort '{effort.name}' is zero or missing everywhere: expected some above 0")
     found.facts.append(f"{effort.name}: sampling effort in {positive:,} of {stack.n_cells:,} cells")
     if isinstance(effort, KernelEffort):
         found.facts.append(f"bandwidth {effort.bandwidth:.3g} km, {effort.n_sites:,} sites")

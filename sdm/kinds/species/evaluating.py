@@ -93,9 +93,7 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
     known = open_stack(truth)
     if (known.width, known.height) != (stack.width, stack.height):
         sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
-        raise GridError(
-            f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: use the truth on the grid of the layers"
-        )
+        raise GridError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: expected the same grid")
     cells = sample_background(stack, n=10_000, seed=seed)
     true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
     valid = np.isfinite(true)

@@ -168,9 +168,7 @@ class Reach:
 
     def __init__(self, grid: Grid, km: float) -> None:
         if grid.crs is None and km > 0:
-            raise CrsError(
-                f"dispersal needs distances, and the layers have no coordinate reference system: {ASSIGN_CRS}"
-            )
+            raise CrsError(f"dispersal needs a coordinate reference system of the layers: {ASSIGN_CRS}")
         self.grid, self.km = grid, km
         self.round = grid.crs is not None and grid.crs.is_geographic
         self.turn = 360.0 / abs(grid.transform.a) if self.round else np.inf  # columns once round the globe

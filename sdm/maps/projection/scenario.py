@@ -55,9 +55,7 @@ class ScenarioFiles:
         if twice := [
             word for names in (words, [one.title for one in models]) for word in names if names.count(word) > 1
         ]:
-            raise ScenarioError(
-                f"two models are of '{twice[0]}': distinguish them by a field, as in 'runs/{{multiplier}}/sp.npz'"
-            )
+            raise ScenarioError(f"two models are of '{twice[0]}': add a field, as in 'runs/{{multiplier}}/sp.npz'")
         groups = [one.environment for one in models]
         endings = ["change", *dict.fromkeys(rule for one in models for rule in one.cutoffs)]
         taken = ["scenario", *(name for one in MEASURES.values() for name in one)]

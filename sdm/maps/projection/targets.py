@@ -143,8 +143,5 @@ class ProjectedTargets(ProjectedModel):
     def cutoffs(self) -> dict[str, float | None]:
         """The one rule, which has no cutoff."""
         if wrong := [word for word in self.rules if word != self.rule]:
-            raise InapplicableError(
-                f"threshold={wrong[0]} does not apply to a {self.model.called}, which predicts presence itself: remove "
-                "it"
-            )
+            raise InapplicableError(f"threshold={wrong[0]} does not apply to a {self.model.called}: remove it")
         return {self.rule: None}

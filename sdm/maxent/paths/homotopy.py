@@ -57,15 +57,12 @@ def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
     copies = np.ones_like(prior) if m is None else np.array(m, dtype=np.float64)
     if prior.ndim != 1 or not prior.size or prior.shape != observed.shape or prior.shape != copies.shape:
         raise MismatchError(
-            f"prior, observed shares and multiplicities have shapes {prior.shape}, {observed.shape} and "
-            f"{copies.shape}: expected one shape"
+            f"prior, shares and copies have shapes {prior.shape}, {observed.shape}, {copies.shape}: expected one"
         )
     for name, values in (("prior", prior), ("multiplicity", copies)):
         bad = int(np.count_nonzero(~(values > 0) | ~np.isfinite(values)))
         if bad:
-            raise BadValueError(
-                f"{bad:,} of {values.size:,} atoms have a {name} that is not a positive number: remove them"
-            )
+            raise BadValueError(f"{bad:,} of {values.size:,} atoms have a {name} that is not positive: remove them")
     bad = int(np.count_nonzero(~(observed >= 0) | ~np.isfinite(observed)))
     if bad:
         raise BadValueError(f"{bad:,} of {observed.size:,} observed shares are missing or negative: expected 0 or more")

@@ -97,10 +97,7 @@ class CertifiedPath:
         t = float(multiplier)
         smallest = self.knots[-1].multiplier
         if not t >= smallest * (1 - 1e-12):
-            raise OptionError(
-                f"multiplier={multiplier!r}: expected at least {smallest:.4g}, the end of the path; or follow it "
-                "further"
-            )
+            raise OptionError(f"multiplier={multiplier!r}: expected at least {smallest:.4g}, the end of the path")
         if t >= self.knots[0].multiplier:
             return self.knots[0], self.knots[0].gap
         k = int(np.searchsorted(-self.multipliers, -t, side="right"))

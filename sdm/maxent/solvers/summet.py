@@ -24,13 +24,9 @@ def _solve(
 ) -> Solution:
     name = "summet" if bound == SELECTIVE else "plummet"
     if problem.entropy.alpha != 1.0:
-        raise ConflictError(
-            f"solver='{name}' needs Shannon's entropy, not entropy={problem.entropy.alpha:g}: use solver='newton'"
-        )
+        raise ConflictError(f"solver='{name}' needs entropy=1, not {problem.entropy.alpha:g}: use solver='newton'")
     if problem.penalty.separable_above(problem.mu) is None:
-        raise ConflictError(
-            f"solver='{name}' does not apply to this penalty, which is not a sum over weights: use solver='newton'"
-        )
+        raise ConflictError(f"solver='{name}' needs a penalty that is a sum over weights: use solver='newton'")
     if not problem.penalty.by_weight:
         return _solve_ball(problem, bound, start, tolerance, max_iterations)
     # Features for SUMMET lie in [0, 1] as they are. For PLUMMET they are divided by the largest row sum.

@@ -63,9 +63,7 @@ def _at(place: Path) -> list[ProjectedModel]:
     inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
     files = files or [path for path in inside if path.parent.name != GROUP]  # its species are beside it
     if not files:
-        raise ResultsError(
-            f"{place} contains no model: expected results of 'sdm fit', or a model file (.npz, .lambdas)"
-        )
+        raise ResultsError(f"{place} contains no model: expected results of 'sdm fit', or a model (.npz, .lambdas)")
     return [one for path in files for one in _at(path)]
 
 

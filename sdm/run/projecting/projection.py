@@ -129,10 +129,7 @@ def _check_dispersal(opened: Opened, dispersal: str | float) -> None:
     if dispersal == "unlimited":
         return
     if opened.reference is None:
-        raise ConflictError(
-            f"project.dispersal={dispersal} starts from the present range: add the layers of the present with "
-            "--reference"
-        )
+        raise ConflictError(f"project.dispersal={dispersal} needs the layers of the present: add --reference")
     if isinstance(dispersal, float):
         Reach(Ground(opened.grid).grid, dispersal)
 

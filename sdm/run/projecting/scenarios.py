@@ -101,9 +101,7 @@ def _by_pattern(pattern: str) -> list[Scenario]:
     for place, values in matches(pattern):
         groups.setdefault(tuple(values[name] for name in known), []).append(place)
     if not known:
-        raise ScenarioError(
-            f"pattern '{pattern}' has no field but {{{VARIABLE}}}: add a field that differs between scenarios"
-        )
+        raise ScenarioError(f"pattern '{pattern}' has no field but {{{VARIABLE}}}: add one that differs")
     out = []
     for key, there in groups.items():
         if len(there) > 1 and VARIABLE not in names:
@@ -155,10 +153,7 @@ def _by_table(path: Path) -> list[Scenario]:
     keys = {column_key(name): name for name in reversed(text.header)}
     where = next((keys[key] for key in _PLACES if key in keys), None)
     if where is None:
-        raise ColumnError(
-            f"table '{path.name}' has no column of layers: expected one of {', '.join(_PLACES)}; it has "
-            f"{', '.join(text.header)}"
-        )
+        raise ColumnError(f"table '{path.name}' has no column {' or '.join(_PLACES)}, only {', '.join(text.header)}")
     called = next((keys[key] for key in _TITLES if key in keys), None)
     fields = [name for name in text.header if name not in (where, called)]
     out = []

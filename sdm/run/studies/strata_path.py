@@ -185,9 +185,7 @@ def strata_options(options: RunOptions) -> RunOptions:
     elif Path(strata).is_file():
         files, strata = [*files, strata], Path(strata).stem
     elif not files:
-        raise MissingInputError(
-            f"path.strata={strata!r} is not a file: expected a raster of categories, or layers after the records"
-        )
+        raise MissingInputError(f"path.strata={strata!r} is not a file: expected a raster, or layers after the records")
     classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
     chosen = [*options.layers.variables, *(classes[-1:] if options.layers.variables and not squares else [])]
     # Nothing is drawn for strata; clusters of the environment are found on background points.

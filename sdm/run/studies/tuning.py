@@ -62,9 +62,7 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
             hint = ": add --model structural" if name == "lam" else ""
             raise InapplicableError(f"tune.{several} does not apply to a {fit.model} model{hint}")
     if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
-        raise OptionError(
-            f"tune.feature_sets={priced[0]!r}: expected classes only, with multipliers in tune.multipliers"
-        )
+        raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes; multipliers go to tune.multipliers")
     # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
     if has_growing(fit.feature_text) and not parse_families(fit.feature_text, 1)[0]:
         del lists["multiplier"]

@@ -185,7 +185,7 @@ def test_nothing_but_absences(tmp_path):
         (b"\n  \n\n", "is empty"),
         (b"species,lon,lat\n", "has a header but no record"),
         (b"species,lon,lat\n\n\n", "has a header but no record"),
-        (b"name,place\noak,here\n", "no coordinate columns: expected names such as decimalLongitude.*it has name, place"),
+        (b"name,place\noak,here\n", "no coordinate columns: expected names such as decimalLong.*it has name, place"),
         (b"species,lon,lat\nc,west,2\na,1,2\n\nb,3,north\n", "row 5, column 'lat': 'north' is not a number"),
         (b"species;lon;lat\na;1,5;y\nb;x;2\n", "row 3, column 'lon': 'x' is not a number"),
         (b"species,lon,lat\na,1,2\n\na, b,1,2\nb,1,x\n", "row 4, more fields than the 3 of the header"),

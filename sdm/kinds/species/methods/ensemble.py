@@ -27,9 +27,7 @@ class EnsembleMethod(SharedMethod):
     def check_alone(self, options: RunOptions, species: Collection[str]) -> None:
         """Raise if features of place have no axes to belong to."""
         if options.fit.spatial and len(species) < 2:
-            raise ConflictError(
-                "fit.spatial needs a group of species: remove it, or add the axes of a group with --axes group.npz"
-            )
+            raise ConflictError("fit.spatial needs a group of species: remove it, or add --axes group.npz")
 
     def estimator(
         self, options: RunOptions, categorical: Sequence[str], placed: Sequence[OnAxes] = ()

@@ -59,17 +59,12 @@ class SpeciesMethod:
             name for name in FitOptions.model_fields if name.startswith("beta_") and getattr(fit, name) is not None
         ]
         if numbers and fit.beta not in (None, *TABULATED):
-            raise ConflictError(
-                f"fit.{numbers[0]} changes a table of Maxent, which fit.beta={fit.beta!r} does not use: remove one of "
-                "them"
-            )
+            raise ConflictError(f"fit.{numbers[0]} has no effect with fit.beta={fit.beta!r}: remove one of them")
         for name in ("multiplier", "regularization"):
             if getattr(fit, name) == "auto":
                 raise InapplicableError(f"fit.{name}='auto' applies to classes only: remove it, or use 'sdm tune'")
         if has_growing(fit.features):
-            raise ConflictError(
-                f"fit.features={fit.features!r}: trees and monomials need --model structural --families …"
-            )
+            raise ConflictError(f"fit.features={fit.features!r}: trees and monomials need fit.model=structural")
 
     def check_tuning(self) -> None:
         """Raise if settings cannot be chosen for one species by itself."""
