@@ -39,8 +39,8 @@ GOOD = "occurrences: {file: one.csv}\nlayers: {files: layers}\noutput: {folder: 
         ("fit: {multiplier: yes}", ["fit.multiplier=True"]),
         ("fit: {multiplier: .inf}", ["fit.multiplier=inf: expected 'auto' or a finite number"]),
         ("fit: {features: xyz}", ["fit.features='xyz'", "no feature class", "'lqh'"]),
-        ("fit: 3", ["fit=3: expected options in it"]),
-        ("fit: [1, 2]", ["fit=[1, 2]: expected options in it"]),
+        ("fit: 3", ["fit=3: expected a section of options"]),
+        ("fit: [1, 2]", ["fit=[1, 2]: expected a section of options"]),
         ("background: {points: many}", ["background.points='many': expected a whole number or 'all'"]),
         ("test: {percent: 95}", ["test.percent=95: expected a number of at most 90"]),
         ("test: {folds: 1}", ["at least 2 folds"]),
@@ -62,7 +62,7 @@ def test_one_mistake(tmp_path: Path, text: str, parts) -> None:
 @pytest.mark.parametrize("command", ["classify", "joint"])
 def test_a_kind_that_is_not_that_of_the_command(world, tmp_path: Path, command: str) -> None:
     said = fail(command, world.survey, world.layers, "--kind", "species", "-o", tmp_path / "out", code=2)
-    assert said == f"kind='species' does not apply to 'sdm {command}': leave it out"
+    assert said == f"kind='species' does not apply to 'sdm {command}': remove it"
 
 
 def test_several_mistakes_are_listed_at_once(refused) -> None:
@@ -120,10 +120,10 @@ def test_files_in_a_run_file_are_looked_for_beside_it(refused, own) -> None:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--beta", "theorem8"), "is for regularization='smoothed_l1'"),
-        (("--add-presences", "none", "--entropy", "1.5"), "is for entropy=1"),
+        (("--beta", "theorem8"), "needs regularization='smoothed_l1'"),
+        (("--add-presences", "none", "--entropy", "1.5"), "needs entropy=1"),
         (("--response", "presence", "--beta", "theorem8"), "not to classes"),
-        (("--regularization", "lp", "--solver", "summet"), "not a sum over single weights: use solver='newton'"),
+        (("--regularization", "lp", "--solver", "summet"), "excludes 'lp': use solver='newton'"),
         (("--response", "presence", "--regularization", "mahalanobis"), "that penalty is for species"),
     ],
 )

@@ -51,7 +51,7 @@ def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
 )
 def test_an_option_of_another_study_is_refused(world, tmp_path: Path, command: str, words: tuple, owner: str) -> None:
     said = fail(*command.split(), world.records, world.layers, *words, "-o", tmp_path / "no", code=2)
-    assert f"{words[0]} is an option of '{owner}', which 'sdm {command}' does not use: leave it out" in said
+    assert f"{words[0]} is an option of 'sdm {owner}', not of 'sdm {command}': remove it" in said
     assert not (tmp_path / "no").exists()
 
 
@@ -136,13 +136,13 @@ def test_simulate_species_that_share_axes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--size", 5), "size is 5"),
-        (("--layers", 99), "layers is 99"),
-        (("--species", 0), "species is 0"),
+        (("--size", 5), "--size 5: expected"),
+        (("--layers", 99), "--layers 99: expected"),
+        (("--species", 0), "--species 0: expected"),
         (("--crs", "nonsense"), "nonsense"),
         (("--size", 40, "--records", 100000), "records"),
-        (("--species", 9, "--shared-axes", 7), "shared_axes is 7, the landscape has 6 continuous layers"),
-        (("--shared-axes", 2), "shared_axes is 2, there is 1 species"),
+        (("--species", 9, "--shared-axes", 7), "--shared-axes 7: expected at most the 6 continuous layers"),
+        (("--shared-axes", 2), "--shared-axes 2: there is 1 species"),
         (("--species", 9, "--shared-axes", 2, "--interaction"), "interaction"),
     ],
 )

@@ -101,7 +101,7 @@ def test_options_that_do_not_apply_are_refused(file: Path, world, tmp_path: Path
 
 def test_a_group_is_not_evaluated_as_a_whole(file: Path, world) -> None:
     said = fail("evaluate", file, "--presences", world.records, "--layers", world.layers, code=2)
-    assert "measures the model of one species" in said
+    assert "needs the model of one species" in said
 
 
 def test_a_damaged_file_is_told(file: Path, model: GroupModel, tmp_path: Path) -> None:

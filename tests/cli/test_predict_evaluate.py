@@ -85,7 +85,7 @@ def test_predict_does_not_overwrite_and_needs_a_place(fit, world, tmp_path: Path
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").touch()
     for folder in (tmp_path / "folder", ".", "/"):
-        assert "is a folder: give the name" in fail("predict", fit.model, world.layers, "-o", folder)
+        assert "is a folder: add the name" in fail("predict", fit.model, world.layers, "-o", folder)
     assert "does not exist" in fail("predict", fit.model, world.layers, "-o", tmp_path / "none" / "map.tif")
 
 

@@ -204,7 +204,7 @@ def test_bad_targets_are_one_sentence(y, message):
         ({"tolerance": -1}, "tolerance=-1"),
         ({"entropy": 3}, "entropy=3"),
         ({"features": "xyz"}, "is not a feature class"),
-        ({"features": "trees:4", "beta": "maxent"}, "two numbers of at least 0"),
+        ({"features": "trees:4", "beta": "maxent"}, "expected numbers from 0"),
         ({"features": "trees:4", "lam": 0, "beta": 0}, "not both 0"),
         ({"features": "trees:4", "lam": "much"}, "lam='much'"),
         ({"features": "trees:4", "folds": 1}, "2 or more"),

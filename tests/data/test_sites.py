@@ -165,7 +165,7 @@ def test_true_and_false_are_1_and_0(tmp_path: Path) -> None:
             "a,b\n1,5\n0,6\n",
             {"wanted": NamedColumns(species=["c"])},
             OptionError,
-            "no species column 'c'.*its columns are a, b",
+            "has no species 'c'.*its columns are a, b",
         ),
         ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(environment=["c"])}, OptionError, "'c' matches no column"),
         ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(categorical=["c"])}, OptionError, "layers.categorical=c"),

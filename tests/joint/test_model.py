@@ -429,8 +429,8 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
     for damaged, said in (
         (content[:-30], "damaged"),
         (b"hello", "not a readable joint model"),
-        (rewritten(content, format="sdm-model"), "its header says 'sdm-model'"),
-        (rewritten(content, version=99), "has joint format 99, this program reads up to 4"),
+        (rewritten(content, format="sdm-model"), "its format is 'sdm-model'"),
+        (rewritten(content, version=99), "has joint format 99, and this version reads up to 4"),
         (rewritten(content, scale=2.0), "was modified after it was written"),
     ):
         path.write_bytes(damaged)

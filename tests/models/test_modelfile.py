@@ -237,7 +237,7 @@ def test_edited_weights_are_noticed(content, tmp_path):
 
 def test_a_newer_version_says_to_update(content, tmp_path):
     path = rewrite(content, tmp_path / "i.npz", header={"version": Model.archive.newest + 1}, sign=True)
-    refused(path, f"format {Model.archive.newest + 1}, this program reads up to {Model.archive.newest}: update sdm")
+    refused(path, f"format {Model.archive.newest + 1}, and this version reads up to {Model.archive.newest}: update sdm")
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_what_is_wrong_with_effort_is_a_problem(made: Simulation, tmp_path: Path
     layer = made.folder / "layers" / "temperature.tif"
     for change, expected in (
         (lambda band: band * 0 - 1, "negative effort"),
-        (lambda band: band * 0, "zero or missing in every cell"),
+        (lambda band: band * 0, "zero or missing everywhere"),
     ):
         bad = change_raster(layer, tmp_path / "effort.tif", change, nodata=-9999.0)
         problems = check(made, bias=str(bad)).problems

@@ -149,9 +149,7 @@ def test_a_split_that_cannot_work_is_refused_before_a_fit(tmp_path: Path, monkey
     frame["site"] = np.arange(40) // 14
     frame[list(SPECIES)] = np.tile((np.arange(40) < 28).astype(int)[:, None], len(SPECIES))
     options = options_for(write_community(tmp_path, frame), folds=3)
-    with pytest.raises(
-        DataError, match=r"no species has presences and absences at its training sites: change or .* --folds"
-    ):
+    with pytest.raises(DataError, match=r"no species has presences and absences for training: change or .* --folds"):
         fit(options)
 
 

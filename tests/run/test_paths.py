@@ -269,7 +269,7 @@ def test_sizes_of_squares_are_read_with_their_units() -> None:
 
 
 def test_a_continuous_layer_is_no_layer_of_classes(world) -> None:
-    with pytest.raises(DataError, match=r"expected whole-number codes of classes.*grid:50km"):
+    with pytest.raises(DataError, match=r"expected codes of classes.*grid:50km"):
         follow(world.options(strata="temperature"))
 
 

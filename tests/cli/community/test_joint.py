@@ -307,7 +307,7 @@ def test_names_that_clash_with_variables(world, tmp_path: Path) -> None:
         (("--learner", "svm"), "joint.learner='svm'"),
         (("--cost", "-1"), "joint.cost"),
         (("--environment", "frost"), "'frost' matches no column of 'sites.csv'"),
-        (("--species", "bear"), "no species column 'bear'"),
+        (("--species", "bear"), "has no species 'bear'"),
         (("--split", "block", "--folds", "3"), "--block-size"),
     ],
 )

@@ -195,7 +195,7 @@ def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> No
     assert any("1 sites without a value of every variable dropped" in note for note in found["notices"])
     strangers = frame.rename(columns={name: f"{name}let" for name in SPECIES})
     said = fail(*words, write_community(tmp_path, strangers))
-    assert "none of the model's species (owl, vole, fox, hen)" in said
+    assert "none of the species of the model (owl, vole, fox, hen)" in said
     said = fail(*words, write_community(tmp_path, frame.drop(columns="rain")))
     assert "has no column 'rain', a variable of the model: add it, or give layers with --layers" in said
     assert "'fox' has 3 in row" in fail(*words, write_community(tmp_path, frame.assign(fox=3)))

@@ -28,7 +28,7 @@ def test_every_replicate_has_a_model_and_a_map(folder):
     maps = [read(folder / "run" / "replicates" / f"{NAME}_{k}.tif") for k in (1, 2)]
     assert np.abs(maps[0] - maps[1]).max() > 0
     np.testing.assert_allclose(np.ma.mean(maps, axis=0), read(folder / "run" / f"{NAME}_mean.tif"), atol=1e-6)
-    assert "add --uncertainty" in fail(
+    assert "needs --uncertainty: add it" in fail(
         "fit", SAMPLE / "occurrences.csv", SAMPLE / "layers", *QUICK, "--replicate-maps", "-o", folder / "no", code=2
     )
 

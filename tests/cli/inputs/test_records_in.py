@@ -189,7 +189,7 @@ def test_species_that_filters_leave_nothing_of_are_named(world, tmp_path: Path) 
     words = (tmp_path / "both.csv", world.layers, *BARE, "--years", "1970-")
     prepared = inputs_of(*words)
     assert list(prepared.tables) == [second]
-    assert [text for text in prepared.notices if first in text] == [f"1 species without any row left: {first}"]
+    assert [text for text in prepared.notices if first in text] == [f"1 species without any remaining row: {first}"]
     said = refusal(DataError, *words, "--species", first)
     assert f"{first}: none of 60 records can be used (60 not from 1970–): change the filters" in said
 

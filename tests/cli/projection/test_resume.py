@@ -58,7 +58,7 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 def kept(said: str) -> list[str]:
     """The scenarios that were not computed again."""
-    return [line.split(" (")[0] for line in said.splitlines() if line.endswith("kept, for nothing has changed")]
+    return [line.split(" (")[0] for line in said.splitlines() if line.endswith("kept, because nothing has changed")]
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def test_species_are_mapped_in_their_region_and_nowhere_else(world, batch: Path,
             table = {row["variable"] for row in rows(path.with_name(f"{path.stem}_importance.csv"))}
             assert "place" in table
             page = path.with_suffix(".html").read_text()
-            assert "The model knows where it is" in page
+            assert "The model has spatial features" in page
 
 
 def test_pages_say_whose_certificate_it_is_and_the_group_how_it_was_made(batch: Path) -> None:

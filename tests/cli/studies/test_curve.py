@@ -90,11 +90,11 @@ def test_sets_by_their_words() -> None:
     [
         (("--sets", "lq:zero"), 2, "a positive multiplier after the colon"),
         (("--sets", "x"), 2, "no feature class"),
-        (("--sets", "l,L"), 2, "got one of them twice"),
+        (("--sets", "l,L"), 2, "and one occurs twice"),
         (("--sizes", "5,500"), 1, "sizes from 5 to 500, expected 2 to 42"),
         (("--strengths", "0"), 2, "curve.strengths"),
         (("--prices", "0"), 2, "curve.strengths"),
-        (("--buffer", 20), 2, "add --study-area buffer"),
+        (("--buffer", 20), 2, "needs --study-area buffer"),
         (("--response", "present"), 2, "does not apply to"),
         (("--kind", "community"), 2, "kind='community' does not apply to"),
         (("--held-out", "100"), 2, "curve.held_out"),

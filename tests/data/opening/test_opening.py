@@ -165,7 +165,7 @@ def test_overviews_and_masks_in_other_files_are_refused(world):
     for beside in ("b.tif.msk.OVR", "b.tif.msk", "b.tif.oVr"):  # of an overview too
         for text in (virtual(source(f"/vsicurl/{site.address}/outside.tif")), ERS):
             (folder / beside).write_text(text)
-            with pytest.raises(DataError, match=f"are in '{beside}', which is not a GeoTIFF"):
+            with pytest.raises(DataError, match=f"'{beside}' are not a GeoTIFF"):
                 open_local(folder / "b.tif")
         (folder / beside).unlink()
     assert not site.asked

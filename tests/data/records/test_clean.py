@@ -270,5 +270,5 @@ def test_grassland_records(shared):
     _, ledger = clean(found, stack, remove_duplicates=False)
     assert pd.DataFrame(ledger.rows())["read"].tolist() == [1059]
     assert ledger.counts["presence"]["kept"] == 1059
-    with pytest.raises(DataError, match="give their CRS with --crs"):
+    with pytest.raises(DataError, match="name their system with --crs"):
         clean(read_occurrences(shared / "grassland" / "occurrence_PO.csv"), stack)

@@ -178,7 +178,7 @@ def test_species_that_filters_leave_without_a_row_are_named(tmp_path):
     path.write_text("species,x,y,year\nA,1,2,1990\nB,1,2,1950\nC,1,2,1950\nA,1,2,1950\n", encoding="utf-8")
     notes = read_occurrences(path, rules=RowRules(RecordFilters(years=(1970, None)))).notes
     assert "2 species without any remaining row: B, C" in notes
-    assert not any("any row left" in note for note in read_occurrences(path).notes)
+    assert not any("any remaining row" in note for note in read_occurrences(path).notes)
 
 
 def test_a_sample_without_a_species_is_no_species(tmp_path):
