@@ -107,8 +107,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     loaded = load_yaml(path, "a run file; 'sdm init' writes one")
     loaded = {} if loaded is None else loaded
     if not isinstance(loaded, dict):
-        kind = type(loaded).__name__
-        raise RunFileError(f"{path} contains a {kind}, expected sections such as 'occurrences:' and 'layers:'")
+        raise RunFileError(f"{path} has no sections: expected 'occurrences:', 'layers:' and others")
     options = {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
     fit = loaded.get("fit")
     if isinstance(fit, dict) and "price_folds" in fit:  # written by a run of an earlier version

@@ -131,7 +131,7 @@ def test_a_picture_is_not_a_table(world, fit) -> None:
 def test_absences_only(world, tmp_path: Path) -> None:
     body = [(*point, 0) for point in points(world)]
     path = write_table(tmp_path / "records.csv", [*HEAD, "presence"], body)
-    assert "absences only" in refused(path, world.layers)
+    assert "only absences" in refused(path, world.layers)
 
 
 # Layers

@@ -227,7 +227,7 @@ def test_check_sees_what_fit_would_only_meet_in_the_middle(own, tmp_path: Path) 
     result = sdm("check", own.records, own.layers, *QUICK)
     assert result.exit_code == 1
     assert "'elevation.tif' cannot be" in result.stdout
-    assert "no feature class" in fail("check", own.records, own.layers, "--fc", "xyz", code=2)
+    assert "not a feature class" in fail("check", own.records, own.layers, "--fc", "xyz", code=2)
     assert "no occurrence file" in sdm("check", "--seed", 2).stdout
 
 

@@ -130,7 +130,7 @@ def test_study_area(tmp_path, stack):
 
 
 def test_number_must_make_sense(stack):
-    with pytest.raises(OptionError, match="background.points=0"):
+    with pytest.raises(OptionError, match=r"background\.points=0"):
         sample_background(stack, n=0)
 
 

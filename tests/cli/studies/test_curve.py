@@ -89,7 +89,7 @@ def test_sets_by_their_words() -> None:
     ("words", "code", "part"),
     [
         (("--sets", "lq:zero"), 2, "a positive multiplier after the colon"),
-        (("--sets", "x"), 2, "no feature class"),
+        (("--sets", "x"), 2, "not a feature class"),
         (("--sets", "l,L"), 2, "and one occurs twice"),
         (("--sizes", "5,500"), 1, "sizes from 5 to 500, expected 2 to 42"),
         (("--strengths", "0"), 2, "curve.strengths"),
