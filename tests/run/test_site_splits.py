@@ -206,7 +206,7 @@ def test_a_fold_without_a_species_to_learn_or_a_label_is_refused(stack: Stack) -
     sites = sample("community", stack)
     north = sites.folds == "north"
     only = pd.DataFrame({"a": north.astype(float), "b": np.ones(100)})
-    with pytest.raises(DataError, match="fold north: no species has presences and absences at its training sites: ch"):
+    with pytest.raises(DataError, match="fold north: no species has presences and absences for training: change"):
         split_sites(replace(sites, target=only), make_options(SPLITS["own"]))
     blank = sites.target.astype(float).mask(pd.Series(north), axis=0)
     with pytest.raises(DataError, match="fold north: every label is missing at its test sites: change or remove --"):
