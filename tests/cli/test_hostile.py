@@ -309,7 +309,7 @@ def test_numbers_that_make_no_sense(world, fit, models, tmp_path: Path) -> None:
     sites = models["page"].parent / "sites.csv"
     words = ("joint", sites, "--environment", "heat,rain", "-o", tmp_path / "out")
     message = fail(*words, "--cost", "1e300", code=2)
-    assert "joint.cost='1e300': 'cv' or a number of at most 1e+12" in message.replace("expected ", "")
+    assert "--cost 1e300: 'cv' or a number of at most 1e+12" in message.replace("expected ", "")
     evaluate = ("evaluate", fit.model, "--presences", world.survey, "--layers", world.layers)
     result = sdm(*evaluate, "--seed", -1)
     assert result.exit_code == 2

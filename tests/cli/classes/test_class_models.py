@@ -155,11 +155,11 @@ def test_nothing_is_overwritten_unasked(run: Path, world, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "code", "part"),
     [
-        (("--scale", "cloglog"), 2, "--scale does not apply to a class model: leave it out"),
+        (("--scale", "cloglog"), 2, "--scale does not apply to a class model: remove it"),
         (
             ("--threshold", "10p"),
             2,
-            "--threshold is for presence and absence, and the classes are bare, forest, meadow",
+            "--threshold needs presence and absence, and the classes are bare, forest, meadow",
         ),
         (("--study-area", "missing.gpkg"), 1, "does not exist"),
     ],
@@ -284,7 +284,7 @@ def test_one_species_of_a_survey(world, tmp_path: Path) -> None:
     alone = [(row["longitude"], row["latitude"], row["presence"]) for row in survey if row["species"] == first]
     without = model_answer(*words, write_points(tmp_path / "alone.csv", alone, "presence"))
     assert without["confusion"] == found["confusion"]
-    assert "no record has 'Nemo'" in fail(*words, world.survey, "--select", "species=Nemo", code=2)
+    assert "has 'Nemo' in column 'species'" in fail(*words, world.survey, "--select", "species=Nemo", code=2)
 
 
 def test_points_of_use_and_others(run: Path, world, fresh: Path, tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_a_model_of_python_says_that_it_knows_no_column(tmp_path: Path) -> None:
     assert "lacks the column of its classes" in fail(*words, code=2)
     found = model_answer(*words, "--class-column", "kind")
     assert found["accuracy"] == pytest.approx(fitted.score(frame[["heat", "soil"]], frame["kind"]))
-    assert "categories of text, which layers cannot hold" in fail(
+    assert "categories of text: use a table" in fail(
         "predict", tmp_path / "kind.npz", tmp_path, "-o", tmp_path / "map.tif"
     )
 

@@ -295,7 +295,7 @@ def test_what_is_no_number_is_a_dash(world, tmp_path):
 def test_columns_to_select_by_are_listed(world, plots, tmp_path):
     words = ("classify", world.survey, world.layers, "--class-column", "presence", "--select", "taxon=a")
     message = fail(*words, "-o", tmp_path / "out", code=2)
-    assert message.endswith("besides class and coordinates it has species")
+    assert message.endswith("no column 'taxon', only species")
 
 
 def test_presence_and_absence_of_one_species(world, tmp_path):
@@ -307,7 +307,7 @@ def test_presence_and_absence_of_one_species(world, tmp_path):
     found = model_answer(*words, "--select", f"species={species}", "-o", tmp_path / "one")
     assert found["classes"] == ["0", "1"]
     assert 0 < found["sites"] <= sum(row["species"] == species for row in survey)
-    assert "no record has 'Nemo'" in fail(*words, "--select", "species=Nemo", "-o", tmp_path / "none", code=2)
+    assert "has 'Nemo' in column 'species'" in fail(*words, "--select", "species=Nemo", "-o", tmp_path / "none", code=2)
 
 
 def test_trees(world, plots, tmp_path):

@@ -80,7 +80,7 @@ def test_a_run_file_says_it_too(world, species: str, tmp_path: Path) -> None:
         (("--background-points", 500), "does not apply to a class model"),
         (("--preset", "best"), "does not apply to a class model"),
         (("--model", "committee"), "needs a background, and classes have none"),
-        (("--species", "Nemo"), "species 'Nemo' is not in presence_absence.csv; there are Virtualis"),
+        (("--species", "Nemo"), "species 'Nemo' is not in presence_absence.csv, which has Virtualis"),
         (("--no-overwrite", "--folds", 1), "folds"),
     ],
 )
@@ -93,7 +93,7 @@ def test_what_it_does_not_take(world, tmp_path: Path, words, says: str) -> None:
 def test_other_commands_refuse_it(world, tmp_path: Path) -> None:
     words = (world.survey, world.layers, "--response", "presence", "-o", tmp_path / "x")
     for command in (("curve", "learning"), ("path",)):
-        assert "response='presence' does not apply to a model of one species" in fail(*command, *words, code=2)
+        assert "--response presence does not apply to a model of one species" in fail(*command, *words, code=2)
     assert not (tmp_path / "x").exists()
 
 
@@ -200,7 +200,7 @@ def test_without_a_species_column_it_is_the_file(world, two, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("column", "says"),
     [
-        ("species", "holds 'Virtualis montanus' and 'Virtualis silvestris': --response expects two values, presence"),
+        ("species", "contains 'Virtualis montanus' and 'Virtualis silvestris': --response expects two values, presence"),
         ("longitude", "--response expects two values, presence and absence"),
         ("count", "has counts up to 3: --response expects two values, presence and absence, such as 1 and 0"),
         ("kind", "holds 3 values ('bog', 'fen', 'mire'): --response expects two"),

@@ -261,7 +261,7 @@ def spoiled(tmp_path: Path, **columns) -> Path:
 def test_a_species_in_no_site_or_in_every_site(tmp_path: Path) -> None:
     out = ("-o", tmp_path / "out")
     said = fail("joint", spoiled(tmp_path, ghost=0), *OWN, *out)
-    assert said == "species 'ghost' occurs in no site, expected presences and absences: leave such columns out"
+    assert said == "species 'ghost' occurs in no site, expected presences and absences: remove such columns"
     assert "'weed' occurs in every site" in fail("joint", spoiled(tmp_path, weed=1), *OWN, *out)
     assert "'weed' has 2 in row" in fail("joint", spoiled(tmp_path, weed=2), *OWN, "--species", "owl,weed", *out)
     assert not (tmp_path / "out").exists()
@@ -274,7 +274,7 @@ def test_a_graph_with_a_cycle_or_strangers(tmp_path: Path) -> None:
     said = fail(*words, code=2)
     assert "the edge 'fox' – 'owl' closes a cycle" in said
     write_table(edges, ("a", "b"), [("owl", "bear")])
-    assert "'bear' is no species; there are owl, vole, fox, hen" in fail(*words, code=2)
+    assert "'bear' is not a species; the species are owl, vole, fox, hen" in fail(*words, code=2)
     assert "or a table of edges" in fail("joint", path, *OWN, "--graph", "ring", "-o", tmp_path / "out", code=2)
 
 
@@ -303,9 +303,9 @@ def test_names_that_clash_with_variables(world, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--rm", "2"), "fit.multiplier=2.0 does not apply to a joint model"),
-        (("--learner", "svm"), "joint.learner='svm'"),
-        (("--cost", "-1"), "joint.cost"),
+        (("--rm", "2"), "--multiplier 2.0 does not apply to a joint model"),
+        (("--learner", "svm"), "--learner svm"),
+        (("--cost", "-1"), "--cost -1: expected"),
         (("--environment", "frost"), "'frost' matches no column of 'sites.csv'"),
         (("--species", "bear"), "has no species 'bear'"),
         (("--split", "block", "--folds", "3"), "--block-size"),
@@ -343,7 +343,7 @@ def test_check_looks_at_joint_runs(world, tmp_path: Path) -> None:
     assert "7 folds, divided by: random" in sdm(*words[:-1], 7).output
     write_table(tmp_path / "edges.csv", ["a", "b"], [["owl", "fox"], ["owl", "bear"]])
     graph = sdm("check", sites, "--graph", tmp_path / "edges.csv").output
-    assert "'bear' is no species" in graph
+    assert "'bear' is not a species" in graph
     assert "does not apply to a joint model" in sdm("check", sites, "--joint", "--jackknife").output
     good = succeed("check", world.survey, world.layers, "--categorical", "landcover", "--joint", "-o", tmp_path / "o")
     assert "150 usable sites" in good.output

@@ -105,8 +105,8 @@ def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("-o", "map.tif"), "give a folder for them, as in -o map"),
-        (("-o", "out", "--scale", "raw"), "--scale does not apply to a joint model: leave it out"),
+        (("-o", "map.tif"), "name a folder, as in -o map"),
+        (("-o", "out", "--scale", "raw"), "--scale does not apply to a joint model: remove it"),
         (("-o", "out", "--threshold", "0.5"), "--threshold does not apply to a joint model"),
     ],
 )
@@ -185,7 +185,7 @@ def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> No
     fewer = model_answer(*words, write_community(tmp_path, frame.drop(columns=["hen", "fox"])))
     assert fewer["species"]["hen"] is None
     assert fewer["species"]["owl"] > 0.5
-    assert "species of the model that are not in the table, and not measured: fox, hen" in fewer["notices"]
+    assert "species of the model that the table lacks, not measured: fox, hen" in fewer["notices"]
     holes = frame.copy()
     holes.loc[:4, list(SPECIES)] = np.nan
     holes.loc[5, "heat"] = np.nan
@@ -207,7 +207,7 @@ def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("option", ["--class-column", "--absences", "--species", "--seed", "--proportions", "--select"])
 def test_options_of_other_models(tables: Path, option) -> None:
     words = ("evaluate", tables / "out" / "joint.npz", "--sites", tables / "sites.csv")
-    assert f"{option} does not apply to a joint model: leave it out" in fail(*words, option, "1", code=2)
+    assert f"{option} does not apply to a joint model: remove it" in fail(*words, option, "1", code=2)
 
 
 def test_sites_off_the_layers(run: Path, world, tmp_path: Path) -> None:

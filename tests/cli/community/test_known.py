@@ -126,7 +126,7 @@ def test_a_few_possible_communities_per_row(folder: Path, tmp_path: Path) -> Non
         listed = [{name for name, there in zip(fitted.species, labels) if there} for labels in best.labels]
         assert [set(filter(None, text.split("; "))) for text in own["species"]] == listed
         assert all(("owl" in names) == (row == 2) for names in listed) or k > 1
-    assert "for a table" in fail("predict", model, folder / "layers", "--communities", "-o", tmp_path / "x", code=2)
+    assert "needs a table" in fail("predict", model, folder / "layers", "--communities", "-o", tmp_path / "x", code=2)
 
 
 def test_surveys_of_no_use(folder: Path, fit, tmp_path: Path) -> None:

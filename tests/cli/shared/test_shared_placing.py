@@ -81,9 +81,9 @@ def test_every_species_has_the_variables_of_the_group_where_there_are_more_layer
     ("more", "said", "code"),
     [
         (("--spatial",), "no spatial features: remove --spatial", 2),
-        (("--strength", 2), "fit.strength is that of the group", 2),
-        (("--own", 1), "fit.own is that of the group", 2),
-        (("--features", "h"), "fit.features is that of the group", 2),
+        (("--strength", 2), "--strength was set in the group", 2),
+        (("--own", 1), "--own was set in the group", 2),
+        (("--features", "h"), "--features was set in the group", 2),
         (("--drop-vif", 5), "need the same variables", 2),
         (("--exclude", "temperature"), "need variables that the layers do not have: temperature", 1),
         (("--axes", "nothing.npz"), "'nothing.npz' does not exist", 1),

@@ -157,7 +157,7 @@ def test_path_and_curves_have_fewer_variables_and_strata_none(redundant, tmp_pat
     curve = ("curve", "sensitivity", *words, "--sets", "l", "--strengths", "1", "--partitions", 2, "--drop-vif", 5)
     assert any("drop_vif 5: " in notice for notice in as_json(*curve, "-o", tmp_path / "curve")["notices"])
     strata = fail("path", *words, "--strata", "landcover", "--drop-vif", 5, "-o", tmp_path / "strata", code=2)
-    assert "layers.drop_vif=5.0 does not apply to strata, which have no variables" in strata
+    assert "--drop-vif 5.0 does not apply to strata, which have no variables" in strata
 
 
 @pytest.mark.thorough
@@ -191,7 +191,7 @@ def test_communities(redundant, tmp_path: Path) -> None:
     assert any("used the held-out records" in note for note in answer["notes"])
     assert (tmp_path / "out" / "variables.csv").exists()
     said = fail(*words, "--reduce", "-o", tmp_path / "no", code=2)
-    assert "layers.reduce=True does not apply to a joint model (a joint model has no permutation importance" in said
+    assert "--reduce does not apply to a joint model (a joint model has no permutation importance" in said
 
 
 def test_tables_of_samples(redundant, tmp_path: Path) -> None:
@@ -219,11 +219,11 @@ def test_check_says_what_it_can_without_fitting(redundant, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--drop-correlated", 1), "layers.drop_correlated"),
-        (("--drop-correlated", 0), "layers.drop_correlated"),
-        (("--drop-vif", 0.5), "layers.drop_vif"),
-        (("--reduce-to", 8), "layers.reduce_to=8: there are 8 variables, expected a smaller number"),
-        (("--reduce-to", 0), "layers.reduce_to"),
+        (("--drop-correlated", 1), "--drop-correlated 1: expected"),
+        (("--drop-correlated", 0), "--drop-correlated 0: expected"),
+        (("--drop-vif", 0.5), "--drop-vif 0.5: expected"),
+        (("--reduce-to", 8), "--reduce-to 8: expected fewer than the 8 variables"),
+        (("--reduce-to", 0), "--reduce-to 0: expected"),
     ],
 )
 def test_numbers_that_make_no_sense(redundant, tmp_path: Path, words, said) -> None:

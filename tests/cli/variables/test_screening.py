@@ -99,7 +99,7 @@ def test_other_limits_and_no_group(world) -> None:
 
 def test_options_that_do_not_act_here_are_refused(redundant) -> None:
     said = fail("variables", redundant.records, redundant.layers, *CATEGORICAL, "--reduce", code=2)
-    assert "layers.reduce needs the folds of a run" in said
+    assert "--reduce needs the folds of a run" in said
 
 
 def test_folds_of_a_run_file_are_no_matter(redundant, tmp_path: Path) -> None:
