@@ -20,7 +20,6 @@ $(VENV)/.base: pyproject.toml $(CONSTRAINTS)
 	$(PIP) install --upgrade pip
 	$(PIP) install -c $(CONSTRAINTS) -e .
 	@$(BIN)/python -m tools.option_reference  # pages of `sdm help`, which a wheel has too
-	@$(BIN)/python -m tools.message_reference
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base
@@ -106,7 +105,6 @@ format: $(VENV)/.test  ## format the code
 docs: $(VENV)/.docs  ## write the pages made from the code (not in git), and build the site
 	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.option_reference
-	$(BIN)/python -m tools.message_reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Site: site/index.html (open it in a browser; for the search: python3 -m http.server -d site)"
 

@@ -1,4 +1,4 @@
-"""The packages: every folder of `sdm`, every folder of `cli` as `sdm_cli`; and the pages of `sdm help` that are made
+"""The packages: every folder of `sdm`, every folder of `cli` as `sdm_cli`; and the page of `sdm help` that is made
 from the code. Everything else is in pyproject.toml."""
 
 import os
@@ -11,7 +11,7 @@ from setuptools.command.build_py import build_py
 
 
 class BuildWithPages(build_py):
-    """Copies the packages, and writes the references of options and of messages among the pages of documentation."""
+    """Copies the packages, and writes the reference of options among the pages of documentation."""
 
     def run(self) -> None:
         """Build; of an editable installation, make writes them."""
@@ -21,9 +21,8 @@ class BuildWithPages(build_py):
         built = Path(self.build_lib).resolve()
         paths = os.pathsep.join(filter(None, [str(built), os.environ.get("PYTHONPATH")]))
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}  # the wheel has sources alone
-        for tool in ("option_reference", "message_reference"):
-            command = [sys.executable, "-m", f"tools.{tool}", str(built / "sdm_cli" / "guide" / "reference")]
-            subprocess.run(command, check=True, env=environment)  # noqa: S603
+        command = [sys.executable, "-m", "tools.option_reference", str(built / "sdm_cli" / "guide" / "reference")]
+        subprocess.run(command, check=True, env=environment)  # noqa: S603
 
 
 commands = ["sdm_cli" + name.removeprefix("cli") for name in find_packages(include=["cli", "cli.*"])]

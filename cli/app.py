@@ -154,5 +154,5 @@ def _explain(error: Any) -> int:
         print(error.format_message())
         return 0
     hint = f" (see {context.command_path} --help)" if context is not None else ""
-    print(f"error: {plain(error.format_message().rstrip('.'))}{hint}", file=sys.stderr)
+    print(f"error: {plain(error.format_message().rstrip('.'))}{hint} [E002]", file=sys.stderr)
     return int(error.exit_code)

@@ -16,7 +16,7 @@ import typer
 
 from sdm import _jit
 from sdm._version import __version__
-from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets, shortage
+from sdm.errors import OptionError, OutputError, SdmError, code_of, hide_address, hide_secrets, shortage
 from sdm.progress.stages import SHORT, Stage, Stages, duration_text
 from sdm.storage.files import to_json
 from sdm_cli.exit_codes import CUT_OFF, exit_code
@@ -51,6 +51,7 @@ class Console:
                 stream.reconfigure(errors="backslashreplace")
         self.command, self.quiet, self.verbose, self.as_json, self.debug = command, quiet, verbose, as_json, debug
         self.log_path, self.file = log_file, None  # type: Path | None, LogFile | None
+        self.reworded: Callable[[str], str] = str  # messages, with options as they were typed
         self.handler = _Lines()
         self.handler.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
         self.log = logging.getLogger("sdm")
@@ -88,7 +89,7 @@ class Console:
     def warn(self, texts: Iterable[str]) -> None:
         """Print warnings."""
         for text in texts:
-            self.log.warning("warning: %s", text)
+            self.log.warning("warning: %s", self.reworded(text))
 
     def answer(self, **answer: Any) -> None:
         """Print the machine-readable result, if it was asked for; its fields are those of `sdm.run.outcome`."""
@@ -190,17 +191,18 @@ class Console:
             raise
         except Exception as error:
             scarce = shortage(error)
-            self._fail(scarce or _sentence(error), 2 if isinstance(error, OptionError) and scarce is None else 1)
+            message, code = scarce or self.reworded(_sentence(error)), code_of(error)
+            self._fail(message, code, 2 if isinstance(error, OptionError) and scarce is None else 1)
 
-    def _fail(self, message: str, code: int = 1) -> NoReturn:
+    def _fail(self, message: str, code: str, exit_with: int) -> NoReturn:
         if self.debug:
             self._last_word(traceback.format_exc().rstrip("\n"), hide_secrets)
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
-                self.answer(error=message)
+                self.answer(error=message, code=code)
         shown = message if len(message) <= LONGEST else f"{message[:LONGEST]}… ({len(message):,} characters)"
-        self._last_word(f"error: {' '.join(shown.split(chr(10)))}")
-        raise typer.Exit(code) from None
+        self._last_word(f"error: {' '.join(shown.split(chr(10)))} [{code}]")
+        raise typer.Exit(exit_with) from None
 
     def _last_word(self, text: str, shown: Callable[[str], str] = plain) -> None:
         if self.file is not None:

@@ -25,13 +25,13 @@ class LogFile(logging.Handler):
         super().__init__(logging.DEBUG)
         self.path, self._warn, self._writing = path, warn, threading.Lock()
         if kind := special(path):
-            raise OptionError(f"--log-file {path} is {kind}: give the name of a file")
+            raise OptionError(f"--log-file {path} is {kind}: use the name of a file")
         try:
             self.new = not path.exists()
             if path.is_dir():
-                raise OptionError(f"--log-file {path} is a folder: give the name of a file in it")
+                raise OptionError(f"--log-file {path} is a folder: add the name of a file")
             if not path.parent.is_dir():
-                raise OptionError(f"--log-file {path}: there is no folder {path.parent}; make it, or choose another")
+                raise OptionError(f"--log-file {path}: the folder {path.parent} does not exist")
             self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             begin = os.read(self._file, 80)
         except OSError as error:
@@ -39,7 +39,7 @@ class LogFile(logging.Handler):
             raise OptionError(f"--log-file {path} cannot be written ({reason}): choose another place") from error
         if begin and not _OURS.match(begin):
             os.close(self._file)
-            raise OptionError(f"--log-file {path} exists and is no log of sdm: choose another name")
+            raise OptionError(f"--log-file {path} exists and is not a log of sdm: choose another name")
 
     def refuse_inside(self, output: Path) -> None:
         """Raise OptionError if the log is in the folder of results, which is replaced as a whole."""
@@ -49,7 +49,7 @@ class LogFile(logging.Handler):
         self.close()
         if self.new:
             self.path.unlink(missing_ok=True)
-        raise OptionError(f"--log-file {self.path} lies in the results ({output}): choose a place outside of them")
+        raise OptionError(f"--log-file {self.path} is in the results ({output}): choose a place outside them")
 
     def line(self, text: str) -> None:
         """Write a text with the time before each line."""

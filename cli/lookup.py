@@ -1,4 +1,4 @@
-"""Options and terms of the glossary by name, for `sdm help NAME`."""
+"""Options, terms of the glossary and error codes by name, for `sdm help NAME`."""
 
 import re
 import textwrap
@@ -23,6 +23,12 @@ def look_up(name: str, glossary: Path) -> list[str]:
     wrapper = textwrap.TextWrapper(WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     whole = [f"{title}\n{wrapper.fill(text)}\n" for _, title, text in exact]
     return whole + [f"{title}: {first_sentence(text)}" for _, title, text in others]
+
+
+def error_entry(code: str, page: Path) -> str:
+    """Return the entry of an error code, such as E013; an empty text if there is none."""
+    entries = page.read_text(encoding="utf-8").split("\n## ")[1:]
+    return next((f"## {entry.strip()}\n" for entry in entries if entry.startswith(f"{code.upper()}: ")), "")
 
 
 def _options() -> Iterator[Entry]:

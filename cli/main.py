@@ -45,14 +45,14 @@ def main() -> None:
     except BrokenPipeError:
         code = CUT_OFF
     except OSError as error:
-        code = _say(f"error: standard output cannot be written ({error.strerror or error})")
+        code = _say(f"error: standard output cannot be written ({error.strerror or error}) [E060]")
     except Exception as error:
-        from sdm.errors import shortage
+        from sdm.errors import code_of, shortage
 
         reason = shortage(error)
         if reason is None:
             raise
-        code = _say(f"error: {reason}")
+        code = _say(f"error: {reason} [{code_of(error)}]")
     finally:
         _on_ctrl_c(_leave)
     _discard_rest()

@@ -2,14 +2,14 @@
 
 import inspect
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sdm.errors import OptionError
+from sdm.errors import MissingInputError
 from sdm.options.applies import STUDIES, applies, refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
@@ -130,8 +130,9 @@ def with_run_options(
         del values["help_all"]
         typed = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
         given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
+        console.reworded = partial(as_typed, leaves=_typed(chosen, given, values))
         if not given and not any(values.values()):
-            raise OptionError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
+            raise MissingInputError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
         if console.command != "check":  # which may be asked about any command
             words = [f"--{leaf.shown.replace('_', '-')}" for leaf in chosen if leaf.dotted in given]
             refuse_other_studies(words, sections, f"sdm {console.command}")
@@ -139,6 +140,38 @@ def with_run_options(
 
     settings = {"token_normalize_func": normalize, "obj": {"short": dict.fromkeys(more) | panels}}
     return with_console(_signed(command, function, parameters), name=name, settings=settings)
+
+
+def _typed(leaves: Collection[Leaf], given: Given, values: Mapping[str, Any]) -> dict[str, Leaf]:
+    """Return the options to call by their flags in messages: all, or beside a run file those that were typed."""
+    from_file = any(isinstance(words, list) and _is_run_file(words[:1]) for words in values.values())
+    return {leaf.dotted: leaf for leaf in leaves if leaf.dotted in given or not from_file}
+
+
+def _is_run_file(words: Sequence[str]) -> bool:
+    return bool(words) and words[0].lower().endswith((".yaml", ".yml"))
+
+
+def as_typed(text: str, leaves: Mapping[str, Leaf]) -> str:
+    """Return a message with flags in place of the dotted names of options: `--folds 5` for `test.folds=5`."""
+
+    def flag(match: re.Match[str]) -> str:
+        leaf, value = leaves.get(match[1]), match[2]
+        if leaf is None or (value is None and not leaf.section):
+            return match[0]
+        word = leaf.shown.replace("_", "-")
+        if leaf.flag and value is not None:
+            return f"--no-{word}" if value.lower() == "false" else f"--{word}"
+        shown = value if value is None or re.search(r"\s", value) else re.sub(r"[\[\]']", "", value)
+        return f"--{word}" if value is None else f"--{word} {shown}"
+
+    return _OPTION.sub(flag, text)
+
+
+_OPTION = re.compile(
+    rf"(?<![\w./-])({'|'.join(sorted((leaf.dotted for leaf in leaves()), key=len, reverse=True))})(?![\w.])"
+    r"(?:=('(?:[^'\\]|\\.)*'|\[[^\]]*\]|[^\s,:;()]+))?"
+)
 
 
 def _signed(
@@ -245,7 +278,7 @@ def from_words(words: list[str] | None, given: Given, meant: str = "layers.files
 
     sources: list[Given] = []
     words = list(words or [])
-    if words and words[0].lower().endswith((".yaml", ".yml")):
+    if _is_run_file(words):
         sources.append(read_yaml(words.pop(0)))
     elif words and meant == "layers.files" and "classes.raster" not in given:
         sources.append({"occurrences.file": words.pop(0)})

@@ -2,7 +2,7 @@
 
 import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 HIDDEN = "***"
 """What stands for a secret."""
@@ -46,8 +46,15 @@ def name_list(names: Iterable[object], most: int = 12, between: str = ", ") -> s
 
 
 class SdmError(Exception):
-    """A mistake that the user can mend; the command line prints it in one line, without a traceback. Its text shows no
-    secret of an address. All errors of the package that are about data, options or files are of this class.
+    """A mistake in the data, options or files of the user.
+
+    The command line prints it in one line with its code, without a traceback. `sdm help E010` explains a code. The text
+    hides the secrets of addresses.
+
+    Attributes
+    ----------
+    code : str
+        The code of the error, such as E010. Codes do not change between versions.
 
     Examples
     --------
@@ -55,42 +62,221 @@ class SdmError(Exception):
     >>> try:
     ...     Maxent("lq").fit([[1.0], [2.0]], [1, 1])
     ... except SdmError as error:
-    ...     print(error)
-    y has no background: one class alone ([1]) is among its labels; expected 1 for presences and 0 for background
+    ...     print(error.code, error)
+    E020 y has no background: one class alone ([1]) is among its labels; expected 1 for presences and 0 for background
     """
 
-    def __init__(self, *parts: object) -> None:
+    code = "E010"
+
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        super().__init_subclass__()
+        if code is not None:
+            cls.code = code
+
+    def __init__(self, *parts: object, code: str | None = None) -> None:
         super().__init__(*(hide_secrets(part) if isinstance(part, str) else part for part in parts))
+        if code is not None:
+            self.code = code
 
 
-class DataError(SdmError, ValueError):
-    """Occurrences, layers or a table that cannot be used as they are."""
+class OptionError(SdmError, ValueError, code="E001"):
+    """An option has a value that is not valid."""
 
 
-class BadRowsError(DataError):
-    """A file with more rows that cannot be read than may be left out."""
+class UnknownOptionError(OptionError, code="E002"):
+    """A command, an option or a topic is unknown, or an argument is missing."""
 
 
-class OptionError(SdmError, ValueError):
-    """An option with a value that makes no sense."""
+class ConflictError(OptionError, code="E003"):
+    """Options contradict each other, or one needs another."""
 
 
-class ModelFileError(SdmError):
-    """A model file that is damaged, is not ours, or was written by a newer version."""
+class InapplicableError(OptionError, code="E004"):
+    """An option does not apply to this model or command."""
 
 
-class OutputError(SdmError):
-    """A result that cannot be written: it exists already, or the folder does not let us."""
+class MissingInputError(OptionError, code="E005"):
+    """An input or the output folder is missing."""
 
 
-class ClusterError(SdmError):
-    """A cluster that cannot do the work: it is not there, or its machines differ from this one."""
+class RunFileError(OptionError, code="E006"):
+    """The run file cannot be read."""
 
 
-class SchedulerLost(ClusterError):
-    """A cluster that was there and is not any more; what it had not done can be done again."""
+class UnknownNameError(OptionError, code="E007"):
+    """A species, scenario, map or measure of this name does not exist."""
 
 
+class DataError(SdmError, ValueError, code="E010"):
+    """The data cannot be used as they are."""
+
+
+class MissingFileError(DataError, code="E011"):
+    """A file or folder does not exist."""
+
+
+class FileFormatError(DataError, code="E012"):
+    """A file is damaged, or has an unexpected format."""
+
+
+class ColumnError(DataError, code="E013"):
+    """A column is missing."""
+
+
+class UnknownColumnError(OptionError, code="E013"):
+    """An option names a column that is missing."""
+
+
+class NoRecordsError(DataError, code="E014"):
+    """A table has no usable row."""
+
+
+class BadValueError(DataError, code="E015"):
+    """A table holds a value that is not valid."""
+
+
+class NumberTypeError(BadValueError, TypeError, code="E015"):
+    """A value in a column of numbers is neither a number nor a text."""
+
+
+class BadRowsError(DataError, code="E016"):
+    """Too many rows of a table cannot be read."""
+
+
+class UnusableRecordsError(DataError, code="E017"):
+    """None of the records of a species can be used."""
+
+
+class DuplicateNameError(DataError, code="E018"):
+    """Two columns, layers, sites or scenarios have the same name."""
+
+
+class TooFewError(DataError, code="E019"):
+    """There are too few records, sites or points."""
+
+
+class LabelError(DataError, code="E020"):
+    """Presences, absences or classes are not as expected."""
+
+
+class MismatchError(DataError, code="E021"):
+    """Tables or arrays do not match each other."""
+
+
+class LayerError(DataError, code="E030"):
+    """A layer cannot be read."""
+
+
+class GridError(DataError, code="E031"):
+    """Layers have different grids."""
+
+
+class NoCellError(DataError, code="E032"):
+    """No cell has a value in every layer."""
+
+
+class CrsError(DataError, code="E033"):
+    """The coordinate reference system is missing or unknown."""
+
+
+class UnknownCrsError(OptionError, code="E033"):
+    """An option names an unknown coordinate reference system."""
+
+
+class UntaggedNodata(DataError, code="E034"):
+    """A number may stand for missing values."""
+
+
+class VariableError(DataError, code="E035"):
+    """A variable is missing."""
+
+
+class UnknownVariableError(OptionError, code="E035"):
+    """An option names a variable that does not exist."""
+
+
+class StudyAreaError(DataError, code="E036"):
+    """The study area cannot be used."""
+
+
+class UnseenCategoryError(DataError, code="E037"):
+    """A category does not occur in the training data."""
+
+
+class RegionError(DataError, code="E038"):
+    """A model with spatial features is used outside its region."""
+
+
+class FoldsError(DataError, code="E040"):
+    """The folds cannot be made."""
+
+
+class NoFeatureError(DataError, code="E041"):
+    """No feature can be fitted."""
+
+
+class BackgroundError(DataError, code="E042"):
+    """The background is empty or too small."""
+
+
+class SdmNotFittedError(DataError, AttributeError, code="E043"):
+    """The estimator is not fitted."""
+
+
+class ModelFileError(SdmError, code="E050"):
+    """The model file is damaged, of another program, or of a newer version."""
+
+
+class IncompleteModelError(DataError, code="E051"):
+    """The model file lacks information."""
+
+
+class ResultsError(DataError, code="E052"):
+    """Results are missing or damaged."""
+
+
+class OutputError(SdmError, code="E060"):
+    """A file cannot be written."""
+
+
+class OutputExistsError(OutputError, code="E061"):
+    """The output exists already."""
+
+
+class RunExistsError(OutputError, code="E062"):
+    """The output folder contains another run."""
+
+
+class RunEnded(OutputError, code="E062"):
+    """The run of a worker has ended: the worker writes nothing more."""
+
+
+class WorkerDied(SdmError, code="E070"):
+    """A worker process was killed."""
+
+
+class ClusterError(SdmError, code="E071"):
+    """The cluster cannot be used."""
+
+
+class SchedulerLost(ClusterError, code="E072"):
+    """The connection to the cluster was lost."""
+
+
+class MissingPackageError(DataError, code="E073"):
+    """An optional package is not installed."""
+
+
+class ScenarioError(OptionError, code="E008"):
+    """The scenarios are ambiguous."""
+
+
+class ScenarioFilesError(DataError, code="E008"):
+    """The files of the scenarios are ambiguous."""
+
+
+DISK_FULL, UNEXPECTED = "E063", "E099"
+"""The codes of a full disk, and of a fault of the program."""
 NO_MEMORY = "not enough memory: use fewer background points or features, smaller layers, or a higher limit (ulimit -v)"
 TOO_MANY_FILES = "too many open files: raise the limit of open files of this process, for instance with ulimit -n 1024"
 _NO_MEMORY_TEXT = re.compile(
@@ -103,11 +289,37 @@ def shortage(error: BaseException | None) -> str | None:
 
     Threads and libraries need memory too, and fail with errors of other classes.
     """
-    while error is not None:
-        code, text = getattr(error, "errno", None), "" if isinstance(error, SdmError) else str(error)
-        if isinstance(error, MemoryError) or code == errno.ENOMEM or _NO_MEMORY_TEXT.search(text):
+    for one in _chain(error):
+        number, text = getattr(one, "errno", None), "" if isinstance(one, SdmError) else str(one)
+        if isinstance(one, MemoryError) or number == errno.ENOMEM or _NO_MEMORY_TEXT.search(text):
             return NO_MEMORY
-        if code == errno.EMFILE or "Too many open files" in text:
+        if number == errno.EMFILE or "Too many open files" in text:
             return TOO_MANY_FILES
-        error = error.__cause__ or error.__context__
     return None
+
+
+def code_of(error: Exception) -> str:
+    """Return the code of an error, also of one that the system or a library raised."""
+    if shortage(error):
+        return WorkerDied.code
+    if any(getattr(one, "errno", None) == errno.ENOSPC for one in _chain(error)):
+        return DISK_FULL
+    unknown = OutputError.code if isinstance(error, OSError) else UNEXPECTED
+    return error.code if isinstance(error, SdmError) else unknown
+
+
+def expect_one_of(name: str, value: object, known: Iterable[object]) -> None:
+    """Raise OptionError unless a value is one of the known words."""
+    if value not in (words := list(known)):
+        raise OptionError(f"{name}={value!r}: expected one of {name_list(words)}")
+
+
+def with_code(error: SdmError) -> str:
+    """Return the text of an error with its code, as the command line prints it."""
+    return f"{error} [{error.code}]"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -136,11 +136,11 @@ assert "pyarrow" not in sys.modules
 def test_without_a_writable_cache_it_works_all_the_same(tmp_path):
     """A read-only home, a container: no cache then, and no crash."""
     blocked = tmp_path / "file"
-    blocked.write_text("in the way")
+    blocked.write_text("already exists")
     done = run(KERNEL, SDM_CACHE_DIR=str(blocked))
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[1. 5.] 0"
-    assert blocked.read_text() == "in the way"
+    assert blocked.read_text() == "already exists"
 
 
 def test_the_cache_lies_where_it_is_told_to(tmp_path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdm.errors import OptionError
+from sdm.errors import InapplicableError, with_code
 from sdm_cli.console import Console, command_line
 from sdm_cli.help_text import PlainCommand, PlainGroup
 from sdm_cli.options import INPUTS, Given, Inputs, from_words, with_run_options
@@ -158,7 +158,7 @@ def do_run(
     """
     for name, value in chosen.items():
         if given.get(name, value) != value:
-            raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
+            raise InapplicableError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': remove it")
     options = from_words(inputs, {**given, **chosen})
     if run is None:
         from sdm.run.run import run as fit_all
@@ -181,7 +181,7 @@ def do_run(
         warn(result.projection.warnings)
         console.lines([*result.projection.lines, f"scenarios: {result.projection.folder}"])
     for model in result.failed:
-        reason = str(model.error)
+        reason = f"{model.error} [{model.code}]"
         console.log.error("error: %s", reason if reason.startswith(model.name) else f"{model.name}: {reason}")
     console.lines(result.lines)
     if len(result.models) > 1:
@@ -248,14 +248,15 @@ def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -
             at = f"{best.presences} presences" if kind == "learning" else f"multiplier {best.multiplier:g}"
             lines.append(f"  {label:<10} least loss {best.loss:.4f} nats, AUC {best.auc:.4f}, at {at}")
         lines += [f"  written     {result.folder / name}" for name in result.files[species]]
-    for species, reason in result.failures.items():
-        console.log.error("error: %s: %s", species, reason)
+    for species, error in result.failures.items():
+        console.log.error("error: %s: %s", species, with_code(error))
     models: list[Numbers] = []
     for name, points in result.points.items():
         files = {Path(file).suffix[1:]: file for file in result.files[name]}
         numbers = {"points": [asdict(point) for point in points]}
         models.append({"name": name, "kind": kind, "numbers": numbers, "files": files})
-    models += [{"name": name, "kind": kind, "error": reason} for name, reason in result.failures.items()]
+    for name, error in result.failures.items():
+        models.append({"name": name, "kind": kind, "error": str(error), "code": error.code})
     console.result(lines, result.notices, result.warnings, folder=str(result.folder), models=models)
     if result.failures:
         raise typer.Exit(1)
@@ -283,6 +284,7 @@ def check(
     from sdm.run.checking import check_run
 
     found = check_run(from_words(inputs, {**given, **({"kind": "community"} if joint else {})}))
+    found.problems, found.warnings = ([*map(console.reworded, texts)] for texts in (found.problems, found.warnings))
     console.lines([*(f"ok       {line}" for line in found.facts), *(f"warning  {line}" for line in found.warnings)])
     for line in found.problems:
         console.say(f"problem  {line}")

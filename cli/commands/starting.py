@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 import shutil
 import sys
 from functools import partial
@@ -75,14 +76,11 @@ def _names() -> list[str]:
 
 def _refuse_taken(place: Path) -> None:
     """Raise OutputError if this folder contains a name of the sample data."""
-    from sdm.errors import OutputError
+    from sdm.errors import OutputExistsError
 
     taken = [name for name in _names() if (place / name).exists()]
     if taken:
-        raise OutputError(
-            f"this folder has {taken[0]} already, which the sample data would replace: name a new folder, "
-            "as in 'sdm example first'"
-        )
+        raise OutputExistsError(f"{taken[0]} exists already: name a new folder, as in 'sdm example first'")
 
 
 @with_console
@@ -137,6 +135,7 @@ def simulate(
     given = {name: value for name, value in locals().items() if name != "console"}
     from sdm.simulate.world import simulate as make
 
+    console.reworded = lambda text: re.sub(r"^(\w+)=", lambda name: f"--{name[1].replace('_', '-')} ", text)
     with console.progress(folder) as progress:
         made = make(**given, progress=progress)
     layers_folder, results = made.folder / "layers", made.folder / "results"
@@ -220,20 +219,21 @@ def title(page: Path) -> str:
 def help(
     console: Console,
     topic: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A page, an option or a term. Default: list all pages.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A page, an option, a term or an error code. Default: list all pages."),
     ] = None,
 ) -> None:
-    """Show a page of the documentation, an option, or a term of the glossary.
+    """Show a page of the documentation, an option, a term of the glossary, or an error code.
 
     Examples:
 
       sdm help
       sdm help bias
       sdm help multiplier
-      sdm help glossary
+      sdm help E013
     """
-    from sdm.errors import OptionError
-    from sdm_cli.lookup import look_up
+    from sdm.errors import UnknownOptionError
+    from sdm_cli.lookup import error_entry, look_up
 
     pages = topics()
     if topic is None:
@@ -242,14 +242,15 @@ def help(
         console.say("\nFor a page, an option or a term: sdm help NAME. For the options of a command: sdm fit --help")
         return
     name = topic.lower().removesuffix(".md").replace("-", "_")
-    if name not in pages:
+    entry = error_entry(topic, pages["errors"])
+    if name not in pages and not entry:
         if found := look_up(topic, pages["glossary"]):
             console.lines(found)
             return
         near = difflib.get_close_matches(name, pages, 3)
         like = f"did you mean {' or '.join(near)}?" if near else "'sdm help' lists all pages"
-        raise OptionError(f"there is no page, option or term {topic!r}: {like}")
-    text = pages[name].read_text(encoding="utf-8")
+        raise UnknownOptionError(f"there is no page, option or term {topic!r}: {like}")
+    text = entry or pages[name].read_text(encoding="utf-8")
     if sys.stdout is None or not sys.stdout.isatty():
         console.say(text)
         return

@@ -38,7 +38,7 @@ def info(
         console.result(lines, models=[{"name": model.stem, "kind": loaded.kind, "numbers": numbers}])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         kind = type(error).__name__
-        raise ModelFileError(f"{model} says of itself what no fit writes ({kind}): copy or fit it again") from error
+        raise ModelFileError(f"{model} contains invalid values ({kind}): copy it again, or fit again") from error
 
 
 @partial(with_console, common=BRIEF)

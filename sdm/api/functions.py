@@ -14,7 +14,7 @@ from sdm.api.model_run import ModelRun
 from sdm.api.projection import ProjectionRun
 from sdm.api.run import Run
 from sdm.api.saving import PrivateFolder, save_results
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, OptionError
 from sdm.options.applies import refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options, plain_values, read_yaml
@@ -338,7 +338,7 @@ def _fitted(
     chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
     output = chosen.output.folder
     if chosen.output.resume and private.has_inputs:
-        raise OptionError("resume=True needs records and layers in files: save them, and give their paths")
+        raise ConflictError("resume=True needs records and layers in files: save them, and use their paths")
     with _place_of_results(private, output, chosen.output.overwrite) as place:
         chosen = chosen.with_values(output={"folder": str(place)})
         work(chosen, command=_call(verb, records, layers, options), progress=progress)

@@ -12,7 +12,7 @@ from rasterio.io import DatasetReader
 from rasterio.transform import Affine
 
 from sdm.api.saving import CellAxes
-from sdm.errors import DataError, OptionError
+from sdm.errors import DuplicateNameError, LayerError, UnknownCrsError, name_list
 from sdm.storage.files import safe_names
 from sdm.types import Numbers
 
@@ -35,7 +35,7 @@ def is_dataset(value: object) -> bool:
 def dataset_place(source: DatasetReader) -> str | None:
     """Return the file that an open dataset shows as it is; None where it is in memory, or warped on the way."""
     if source.closed:
-        raise DataError(f"dataset {source.name} is closed: open it again")
+        raise LayerError(f"dataset {source.name} is closed: open it again")
     if isinstance(source, rasterio.vrt.WarpedVRT) or source.mode != "r" or source.name.startswith("/vsimem"):
         return None
     return str(source.name)
@@ -77,7 +77,7 @@ def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxe
             grid = grid @ Affine.translation(0, part.sizes[down]) @ Affine.scale(1, -1)
         dtype = np.dtype({"bool": "uint8", "float16": "float32"}.get(part.dtype.name, part.dtype))
         if dtype.kind not in "iuf":
-            raise DataError(f"variable '{name}' holds values of type {dtype}: expected numbers")
+            raise LayerError(f"variable '{name}' contains values of type {dtype}: expected numbers")
         dtype = np.dtype("float64") if dtype.itemsize > 8 else dtype
         height, width = part.shape
         profile = _profile(width, height, str(dtype), known, grid)
@@ -90,7 +90,7 @@ def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxe
                 out.write(np.asarray(part.isel({down: rows}).values, dtype=dtype), 1, window=window)
         names.append(name)
     if not names:
-        raise DataError("the xarray Dataset has no variable with dimensions y and x: expected one per layer")
+        raise LayerError("the xarray Dataset has no variable with dimensions y and x: expected one per layer")
     return names
 
 
@@ -99,7 +99,7 @@ def _free_names(names: list[str], folder: Path) -> list[str]:
     places = safe_names(names)
     for name in names:
         if names.count(name) > 1 or (folder / f"{places[name]}.tif").exists():
-            raise DataError(f"two layers are called '{name}': leave out one of them, or give it another name")
+            raise DuplicateNameError(f"two layers have the name '{name}': remove or rename one of them")
     return [places[name] for name in names]
 
 
@@ -118,13 +118,12 @@ def _layers(data: Any) -> Iterator[tuple[str, Any]]:
         if None in sides and hasattr(data, "data_vars"):
             continue  # such as the coordinate system of rioxarray
         if len(more) > 1 or None in sides:
-            raise DataError(
-                f"variable '{name}' has the dimensions {', '.join(map(str, array.dims))}: expected y and x, and one "
-                "more at most"
+            raise LayerError(
+                f"variable '{name}' has the dimensions {name_list(array.dims)}: expected y, x and at most one more"
             )
         if not more:
             if not name:
-                raise DataError("the DataArray has no name: give it that of its variable, as in array.rename('bio1')")
+                raise LayerError("the DataArray has no name: name it, as in array.rename('bio1')")
             yield name, array
             continue
         labels = array[more[0]].values if more[0] in array.coords else np.arange(1, array.sizes[more[0]] + 1)
@@ -150,7 +149,7 @@ def _sides(array: Any, name: str) -> tuple[Any, Any]:
     down, across = _side(array.dims, DOWN), _side(array.dims, ACROSS)
     for dim in (down, across):
         if array.sizes[dim] < 2:
-            raise DataError(f"variable '{name}' has {array.sizes[dim]} cell along '{dim}': expected two or more")
+            raise LayerError(f"variable '{name}' has {array.sizes[dim]} cell along '{dim}': expected two or more")
     return down, across
 
 
@@ -159,18 +158,14 @@ def _transform(array: Any, across: Any, down: Any, name: str) -> Affine:
     stored = _stored_transform(array)
     if across not in array.coords or down not in array.coords:
         if stored is None:
-            raise DataError(
-                f"variable '{name}' has no coordinates along '{down}' and '{across}': add those of its cells"
-            )
+            raise LayerError(f"variable '{name}' has no coordinates along '{down}' and '{across}': add them")
         return stored
     steps, starts = [], []
     for dim in (across, down):
         at = np.asarray(array[dim].values, dtype=np.float64)
         step = float(at[-1] - at[0]) / (at.size - 1)
         if step == 0 or not np.allclose(np.diff(at), step, rtol=0, atol=_UNEVEN * abs(step)):
-            raise DataError(
-                f"variable '{name}' has uneven steps along '{dim}': expected cells of one size; resample it"
-            )
+            raise LayerError(f"variable '{name}' has uneven steps along '{dim}': resample it to cells of one size")
         steps.append(step)
         starts.append(float(at[0]) - step / 2)
     found = Affine(steps[0], 0.0, starts[0], 0.0, steps[1], starts[1])
@@ -206,9 +201,7 @@ def _crs(array: Any, data: Any, given: object, name: str) -> CRS | None:
     try:
         return CRS.from_user_input(text)
     except (CRSError, ValueError, TypeError) as problem:
-        raise OptionError(
-            f"the coordinate system of '{name}' is not known ({str(text)[:60]}): give layers_crs"
-        ) from problem
+        raise UnknownCrsError(f"unknown coordinate system of '{name}' ({str(text)[:60]}): add layers_crs") from problem
 
 
 def _nodata(array: Any, dtype: np.dtype[Any]) -> float | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.api.grids import dataset_place, is_dataset, is_xarray, write_dataset, write_xarray
 from sdm.api.saving import PrivateFolder
-from sdm.errors import DataError
+from sdm.errors import DataError, NoRecordsError
 from sdm.options.reading import WHERE, plain_values
 from sdm.storage.files import has_parquet, safe_name
 from sdm.types import Numbers
@@ -105,7 +105,7 @@ def _write_table(frame: "pd.DataFrame", path: Path) -> Path:
     if getattr(frame.columns, "nlevels", 1) > 1:
         raise DataError("the DataFrame has columns of several levels: expected one name per column")
     if not len(frame):
-        raise DataError("the DataFrame has no rows: expected one per record")
+        raise NoRecordsError("the DataFrame has no rows: expected one per record")
     frame.to_csv(path, index=any(frame.index.names), lineterminator="\n")
     return path
 
@@ -118,7 +118,7 @@ def _write_shapes(frame: Any, path: Path) -> Path:
     if isinstance(frame, geopandas.GeoSeries):
         frame = frame.to_frame("geometry")
     if not len(frame):
-        raise DataError("the GeoDataFrame has no rows: expected one per record")
+        raise NoRecordsError("the GeoDataFrame has no rows: expected one per record")
     other = [name for name in frame.columns[frame.dtypes == "geometry"] if name != frame.geometry.name]
     frame = (frame.reset_index() if any(frame.index.names) else frame).drop(columns=other)
     frame = frame.rename(columns=str)

@@ -11,7 +11,7 @@ from sdm.api.inputs import ObjectFiles
 from sdm.api.rasters import Map, RasterMap, as_map, choose_raster, named_rasters, read_raster, stacked
 from sdm.api.saving import PrivateFolder
 from sdm.data.vectors import read_vector
-from sdm.errors import DataError, OptionError
+from sdm.errors import InapplicableError, OptionError, ResultsError, UnknownNameError
 from sdm.maps.several import PRESENT
 from sdm.report.results import Results
 from sdm.types import Numbers
@@ -58,7 +58,7 @@ def _of_presence(found: RasterMap, results: Results) -> RasterMap:
 def fitted_model(results: Results) -> "FittedModel":
     """Return the model of some results; raise where its file is not there."""
     if results.model is None:
-        raise DataError(f"{results.folder} has no model file in it: make the results again")
+        raise ResultsError(f"{results.folder} contains no model file: run the command again")
     return results.model
 
 
@@ -69,7 +69,7 @@ def predict_model(results: Results, data: Any, scale: str | None, layers_crs: ob
     model = fitted_model(results)
     if isinstance(data, pd.DataFrame) or (hasattr(data, "keys") and not hasattr(data, "dims")):
         if ways:
-            raise OptionError(f"{next(iter(ways))} does not apply to predictions for a table: leave it out")
+            raise InapplicableError(f"{next(iter(ways))} does not apply to predictions for a table: remove it")
         if scale not in (None, *model.scales):
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(model.scales)}")
         values = model.values(data, scale)
@@ -119,7 +119,7 @@ def cutoff_value(results: Results, threshold: str | float) -> float:
     rules = results.tree("thresholds")
     row = rules.get(threshold)
     if not isinstance(row, dict) or results.scale not in row:
-        raise OptionError(f"threshold={threshold!r}: expected a number, or one of {', '.join(rules)}")
+        raise UnknownNameError(f"threshold={threshold!r}: expected a number, or one of {', '.join(rules)}")
     return float(row[results.scale])
 
 
@@ -130,7 +130,7 @@ def polygons_above(found: RasterMap, cutoff: float, species: str) -> "geopandas.
     from sdm.maps.ranges import write_range
 
     if found.values.ndim != 2:
-        raise OptionError(f"the map of {species} has {len(found.bands)} bands: expected that of one species")
+        raise OptionError(f"the map of {species} has {len(found.bands)} bands: expected the map of one species")
     with TemporaryDirectory(prefix="sdm-") as folder:
         place = Path(folder) / "range.tif"
         with rasterio.open(place, "w", **{**found.profile, "dtype": "uint8", "nodata": None}) as out:

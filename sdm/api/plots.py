@@ -9,7 +9,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from sdm.api.mapping import place_of_map, raster_places
-from sdm.errors import DataError, OptionError
+from sdm.errors import ResultsError, UnknownNameError
 from sdm.report import charts, stored_charts
 from sdm.report.charts import LineChart
 from sdm.report.figures.assessment import plot_stored_folds, plot_stored_tuning
@@ -50,14 +50,14 @@ class Plots:
         """Draw the response to one variable."""
         known = self._curve_charts()
         if variable not in known:
-            raise OptionError(f"there is no response curve of '{variable}': expected one of {', '.join(known)}")
+            raise UnknownNameError(f"there is no response curve of '{variable}': expected one of {', '.join(known)}")
         return plot_curve(known[variable], ax)
 
     def curves(self, variables: Sequence[str] | None = None) -> AnyArray:
         """Draw the response to every variable, or to those named, side by side; return an array of axes."""
         names = list(self._curve_charts() if variables is None else variables)
         if not names:
-            raise DataError(f"there are no response curves of {self._results.title}: fit without curves=False")
+            raise ResultsError(f"there are no response curves of {self._results.title}: fit without curves=False")
         across = min(ACROSS, len(names))
         down = -(-len(names) // across)
         figure = pyplot.figure(figsize=(2.4 * across, 1.9 * down), layout="constrained")
@@ -82,7 +82,7 @@ class Plots:
         known = charts.jackknife_charts(rows_of(self._results.tree("importance").get("jackknife")))
         if measure not in known:
             listed = f"expected one of {', '.join(known)}" if known else "fit with jackknife=True"
-            raise OptionError(f"there is no jackknife by '{measure}' of {self._results.title}: {listed}")
+            raise UnknownNameError(f"there is no jackknife by '{measure}' of {self._results.title}: {listed}")
         axes = plot_bars(known[measure], ax, legend=False)  # it would lie on the bars
         axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, fontsize=7, frameon=False)
         return axes
@@ -114,7 +114,7 @@ class Plots:
         """Draw a measure against the multiplier for all settings that `sdm.tune` tried; the chosen one is ringed."""
         rows = self._rows("tune")
         if by is not None and by not in rows[0]:
-            raise OptionError(f"there is no measure '{by}' of the tuning: expected one of {', '.join(rows[0])}")
+            raise UnknownNameError(f"there is no measure '{by}' of the tuning: expected one of {', '.join(rows[0])}")
         return plot_stored_tuning(self._results, by, ax)
 
     def _curve_charts(self) -> Mapping[str, CurveChart]:
@@ -125,12 +125,12 @@ class Plots:
         rows = self._results.table(key)
         if not rows:
             hint = HINTS.get(key, "models of this kind do not have it, or the results are of an earlier version")
-            raise DataError(f"there is no table '{key}' of {self._results.title}: {hint}")
+            raise ResultsError(f"there is no table '{key}' of {self._results.title}: {hint}")
         return rows
 
     def _need(self, rows: Sequence[object], subject: str, without: str) -> None:
         if not rows:
-            raise DataError(f"there is no {subject} of {self._results.title}: the run was made with {without}")
+            raise ResultsError(f"there is no {subject} of {self._results.title}: the run was made with {without}")
 
 
 def draw_raster(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sdm.api.rasters import Map, RasterMap, as_map, choose_raster, named_rasters, read_raster, stacked
 from sdm.api.saving import SavedParts, save_results
 from sdm.api.tables import read_table
-from sdm.errors import DataError, OptionError, name_list
+from sdm.errors import OptionError, ResultsError, UnknownNameError, name_list
 from sdm.kinds.registry import read_results
 from sdm.report.charts import SCALES, TOP
 from sdm.report.projection import StoredCase, StoredProjection, find_projections
@@ -99,7 +99,7 @@ class ProjectedSpecies:
 
     def _place(self, scenario: str, name: str | None) -> Path:
         """Return the file of a map of a scenario; suitability unless it is named."""
-        none = f"there is no map of scenario '{scenario}': make the projection again"
+        none = f"there is no map of scenario '{scenario}': run the projection again"
         return choose_raster(self._rasters(scenario), name, f"'{scenario}'", none)
 
     def _rasters(self, scenario: str) -> dict[str, Path]:
@@ -108,7 +108,7 @@ class ProjectedSpecies:
             if case.title == scenario:
                 return named_rasters(self._results.folder, case.tree("files"))
         known = ", ".join(case.title for case in self._stored.cases)
-        raise OptionError(f"there is no scenario '{scenario}': expected one of {known}")
+        raise UnknownNameError(f"there is no scenario '{scenario}': expected one of {known}")
 
     def __repr__(self) -> str:
         return f"<sdm.ProjectedSpecies {self.name!r} in {len(self.scenarios)} scenarios>"
@@ -142,12 +142,12 @@ class ProjectionRun(SavedParts[ProjectedSpecies]):
     def _parts(self) -> dict[str, ProjectedSpecies]:
         found = [ProjectedSpecies(read_results(path)) for path in find_projections(self.folder)]
         if not found:
-            raise DataError(f"{self.folder} has no projection in it: expected an output folder of 'sdm project'")
+            raise ResultsError(f"{self.folder} contains no projection: expected an output folder of 'sdm project'")
         return {one.name: one for one in found}
 
     def __getitem__(self, name: str) -> ProjectedSpecies:
         if name not in self._parts:
-            raise OptionError(f"there is no species {name!r} in the projection: it has {', '.join(self._parts)}")
+            raise UnknownNameError(f"there is no species {name!r} in the projection: it has {', '.join(self._parts)}")
         return self._parts[name]
 
     @property

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdm.api.saving import CellAxes
 from sdm.data.opening.rasters import open_local
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError, ResultsError, UnknownNameError
 from sdm.types import Numbers
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def read_raster(path: Path, name: str = "") -> RasterMap:
             bands = tuple(text or str(k) for k, text in enumerate(source.descriptions, start=1))
             tags = source.tags()
     except rasterio.errors.RasterioError as error:
-        raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
+        raise ResultsError(f"{path} cannot be read as a raster ({error}): run the command again") from error
     single = len(values) == 1
     return RasterMap(values[0] if single else values, profile, name or path.stem, () if single else bands, tags)
 
@@ -141,9 +141,9 @@ def named_rasters(folder: Path, files: Numbers, before: str = "") -> dict[str, P
 def choose_raster(places: Mapping[str, Path], name: str | None, whose: str, none: str) -> Path:
     """Return the raster that is named, or else the first; `none` is what to say where there are no rasters."""
     if not places:
-        raise DataError(none)
+        raise ResultsError(none)
     if name not in (None, *places):
-        raise OptionError(f"there is no map '{name}' of {whose}: expected one of {', '.join(places)}")
+        raise UnknownNameError(f"there is no map '{name}' of {whose}: expected one of {', '.join(places)}")
     return places[name or next(iter(places))]
 
 
@@ -153,6 +153,6 @@ def stacked(maps: Sequence[RasterMap], names: Sequence[str], name: str = "") -> 
     for one in maps:
         same = [one.profile[key] == first.profile[key] for key in ("transform", "width", "height")]
         if not all(same) or one.values.ndim != 2:
-            raise OptionError("the maps do not share one grid, or have several bands: take them one by one")
+            raise OptionError("the maps have different grids, or several bands: use them one by one")
     values = np.stack([one.values for one in maps])
     return RasterMap(values, {**first.profile, "count": len(maps)}, name, tuple(names), first.tags)

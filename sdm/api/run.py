@@ -10,7 +10,7 @@ from sdm.api.model_run import ModelRun
 from sdm.api.rasters import RasterMap, stacked
 from sdm.api.saving import PrivateFolder, SavedParts, save_results
 from sdm.api.tables import read_table, together
-from sdm.errors import DataError, OptionError, name_list
+from sdm.errors import OptionError, ResultsError, UnknownNameError, name_list
 from sdm.kinds.registry import read_results, results_class
 from sdm.models.file import ENDINGS, load_model
 from sdm.report.results import Results, find_results
@@ -77,7 +77,7 @@ class Run(ModelRun, SavedParts[ModelRun]):
         if name not in self._parts:
             reason = self.failed.get(name)
             names = name_list(map(repr, self._parts))
-            raise OptionError(
+            raise UnknownNameError(
                 f"{name!r} could not be fitted: {reason}"
                 if reason
                 else f"the run has no model {name!r}: it has {names}"
@@ -127,7 +127,7 @@ class Run(ModelRun, SavedParts[ModelRun]):
 
         place = self.folder / "scenarios"
         if not place.is_dir():
-            raise DataError("the run had no scenarios: give some with scenarios=, or use sdm.project(run, …)")
+            raise ResultsError("the run had no scenarios: add some with scenarios=, or use sdm.project(run, …)")
         return ProjectionRun(place, self._private)
 
     def to_folder(self, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -183,7 +183,7 @@ def load(place: str | Path) -> Run:
 
     place = Path(place)
     if find_projections(place):
-        raise DataError(f"{place} has projections in it: use sdm.load_projection")
+        raise ResultsError(f"{place} contains projections: use sdm.load_projection")
     run = Run(place)
     if not place.is_dir():
         bare = place.suffix in ENDINGS and place.is_file() and not place.with_suffix(".json").is_file()

@@ -23,7 +23,7 @@ from sdm.assess.measures.presence_only import (
 )
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.table import SampleTable
-from sdm.errors import DataError
+from sdm.errors import BackgroundError
 from sdm.estimators.species import SpeciesEstimator
 from sdm.models.species import Model
 from sdm.types import Array, Index, Row
@@ -192,9 +192,8 @@ class PresenceOnly(Assessor):
     def draw(self, table: SampleTable, rng: np.random.Generator) -> Index:
         """Draw as many background points as there are presences, by their base weights where they have any."""
         if table.n_background < table.n_presences:
-            raise DataError(
-                f"{table.n_background:,} background points to draw {table.n_presences:,} null records from: "
-                "expected at least as many"
+            raise BackgroundError(
+                f"{table.n_background:,} background points are too few for {table.n_presences:,} null records"
             )
         chance = None if table.weights is None else table.weights / table.weights.sum()
         return rng.choice(table.n_background, table.n_presences, replace=False, p=chance)

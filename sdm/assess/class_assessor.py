@@ -12,7 +12,7 @@ from sdm.assess.measures.classes import measure_classes
 from sdm.assess.splits.folds import Fold, Split
 from sdm.conditional.targets import scale_proportions
 from sdm.data.site_sample import ClassSample
-from sdm.errors import DataError
+from sdm.errors import FoldsError, LabelError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.classes import for_variables
 from sdm.models.classes import ClassModel, label_text
@@ -159,7 +159,7 @@ class Classes(Assessor):
     def quality(self, fitted: ConditionalMaxent, test: ClassSample) -> Callable[[list[Array]], float]:
         """Return the log loss of held-out sites, with its sign changed."""
         if len(test) < 2:
-            raise DataError("a fold holds one site, where nothing can be shuffled: use folds of more, as --folds 5")
+            raise FoldsError("a fold has one site, which cannot be permuted: use larger folds, as in --folds 5")
         model, targets = fitted.model_, targets_of(test, fitted.model_.classes)
         return lambda columns: -measure_classes(model.column_distributions(columns), targets).log_loss
 
@@ -186,7 +186,7 @@ def targets_of(sample: ClassSample, classes: Sequence[Label]) -> Array:
         return scale_proportions(sample.target.to_numpy())
     place = {label: c for c, label in enumerate(classes)}
     if strange := sorted({label_text(label) for label in sample.target.tolist() if label not in place}):
-        raise DataError(f"class '{strange[0]}' is not among those that the model was fitted to: leave its sites out")
+        raise LabelError(f"class '{strange[0]}' is not among the classes of the model: remove its sites")
     codes = np.array([place[label] for label in sample.target.tolist()], dtype=np.int64)
     return np.eye(len(place))[codes].T.copy()
 

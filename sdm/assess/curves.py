@@ -12,7 +12,7 @@ from sdm.assess.assessor import averages
 from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.folds import Fold, Split
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError, TooFewError
 from sdm.estimators.species import SpeciesEstimator
 from sdm.types import Index, Progress
 
@@ -101,9 +101,7 @@ def _sizes(split: Split, sizes: Sequence[int] | None, default: Callable[[int], l
     most = min(fold.train.size for fold in split.folds)
     chosen = default(most) if sizes is None else sorted({int(size) for size in sizes})
     if chosen[0] < 2 or chosen[-1] > most:
-        raise DataError(
-            f"sizes from {chosen[0]} to {chosen[-1]}, expected 2 to {most}, what the smallest partition trains on"
-        )
+        raise TooFewError(f"sizes from {chosen[0]} to {chosen[-1]}: expected 2 to {most}, the smallest training set")
     return chosen
 
 

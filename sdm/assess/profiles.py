@@ -132,7 +132,7 @@ def surface(
 ) -> Surface:
     """Vary two variables at a time, with a grid of points, the others held at the mean of `rows`, the presences."""
     if u == v:
-        raise OptionError(f"a surface needs two variables, got '{model.names[u]}' twice")
+        raise OptionError(f"a surface needs two variables, and '{model.names[u]}' occurs twice")
     x, y = response_grid(model, u, points), response_grid(model, v, points)
     columns = [np.full(x.size * y.size, value) for value in typical(model, rows)]
     columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
@@ -154,8 +154,8 @@ def band(profiles: Sequence[Profile]) -> Band:
     for other in profiles[1:]:
         if (other.variable, other.kind) != (first.variable, first.kind) or not np.array_equal(other.x, first.x):
             raise OptionError(
-                f"the profiles of '{first.variable}' ({first.kind}) and '{other.variable}' ({other.kind}) are not at "
-                "the same values: draw them at the same x"
+                f"the profiles of '{first.variable}' ({first.kind}) and '{other.variable}' ({other.kind}) have "
+                "different values of x: compute them at the same x"
             )
     spread = summarise([profile.y for profile in profiles])
     lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdm.assess.importance import Contribution, used_variables
 from sdm.data.place import variable_groups
-from sdm.errors import OptionError
+from sdm.errors import ConflictError
 from sdm.maxent.penalty import CODE_L1
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.coordinate import SELECTIVE, best_changes
@@ -37,10 +37,7 @@ def contribution_by_steps(problem: Problem, rounds: int = ROUNDS, tolerance: flo
         End when 20 rounds gain less than this, in nats.
     """
     if problem.entropy.alpha != 1.0 or problem.penalty.code != CODE_L1:
-        raise OptionError(
-            "contribution by steps is that of Java Maxent, with Shannon's entropy and an l1 penalty: "
-            "use test.contribution=shares"
-        )
+        raise ConflictError("test.contribution=steps needs Shannon's entropy and an l1 penalty: use shares")
     walk, before = Walk(problem), np.inf
     for k in range(rounds):
         if k and k % _TOGETHER == 0:

@@ -13,7 +13,7 @@ from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import aicc_weights
 from sdm.assess.splits.folds import Divisible, Fold, Split, at_least
 from sdm.assess.validation import CrossValidation, gather_folds
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, DataError, MissingInputError, OptionError, expect_one_of
 from sdm.estimators.params import Parameters
 from sdm.features.classes import capitals
 from sdm.types import Numbers, Progress, Row
@@ -49,7 +49,7 @@ def setting_grid(**choices: Iterable[Any]) -> list[Setting]:
     listed = {name: list(values) for name, values in choices.items()}
     for name, values in listed.items():
         if not values:
-            raise OptionError(f"{name} has no value to try: give at least one")
+            raise MissingInputError(f"{name} has no value to try: add at least one")
     return [dict(zip(listed, values)) for values in itertools.product(*listed.values())]
 
 
@@ -120,7 +120,7 @@ def search_settings(
     differ in it alone are fitted from the largest down, each from the one before.
     """
     if not settings:
-        raise OptionError("there is no setting to try: give at least one")
+        raise MissingInputError("there is no setting to try: add at least one")
     for setting in settings:
         base.changed(**setting)  # an unknown option is refused before any work
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
@@ -170,8 +170,7 @@ def choose_row(
     folds of the search), the one with the fewest coefficients.
     """
     names = [by] if isinstance(by, str) else list(by)
-    if rule not in RULES:
-        raise OptionError(f"rule={rule!r}: expected one of {', '.join(RULES)}")
+    expect_one_of("rule", rule, RULES)
     scores = np.array([[_cost(row, name, higher) for name in names] for row in rows])
     known = np.flatnonzero(~np.isnan(scores).any(axis=1))
     if not known.size:
@@ -183,7 +182,7 @@ def choose_row(
         return best
     spread = f"{names[0].removesuffix('.avg')}.sd"
     if spread not in rows[best]:
-        raise OptionError(f"rule=one_se needs an average over folds such as loss.val.avg, got {names[0]}")
+        raise ConflictError(f"rule=one_se needs an average over folds such as loss.val.avg, not {names[0]}")
     error = rows[best][spread] / np.sqrt(folds)
     limit = scores[best, 0] + (error if np.isfinite(error) else 0.0)
     near = [int(k) for k in order if scores[k, 0] <= limit]

@@ -76,5 +76,5 @@ def validate_fold(
         if start is not None and fitted.solution_.status != CONVERGED:
             fitted = assessor.fit(train, estimator.for_fold(fold.name))
     except DataError as error:
-        raise DataError(f"fold {fold.name}: {error}") from error
+        raise DataError(f"fold {fold.name}: {error}", code=error.code) from error
     return *assessor.measure_fold(fitted, train, test), fitted.model_ if keep_model else None

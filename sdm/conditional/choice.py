@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.site_folds import fold_numbers
-from sdm.errors import DataError
+from sdm.errors import TooFewError
 from sdm.maxent.entropy import ClassEntropy, floored_log_loss
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.progress.telling import StepCount
@@ -135,9 +135,7 @@ def _held_out(targets: Array, group: Index, folds: int, seed: int) -> list[NDArr
             if held.any() and not held.all():
                 out.append(held)
     if not out:
-        raise DataError(
-            "no site can be held out to choose the multiplier by, as every class is at one site: give --multiplier"
-        )
+        raise TooFewError("every class is at one site only, so that the multiplier cannot be chosen: set --multiplier")
     return out
 
 

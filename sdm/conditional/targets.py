@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError
+from sdm.errors import BadValueError, LabelError, MismatchError
 from sdm.types import AnyArray, Array, Index, Label
 
 
@@ -20,17 +20,14 @@ def read_targets(y: Any, rows: int, least: int = 2) -> tuple[tuple[Label, ...], 
     """
     values = np.asarray(y)
     if values.ndim not in (1, 2) or values.shape[0] != rows:
-        raise DataError(
-            f"y has shape {values.shape}, expected one label, or one row of proportions, for each of the {rows:,} rows"
-        )
+        raise MismatchError(f"y has shape {values.shape}, expected a label or proportions for each of {rows:,} rows")
     if values.ndim == 2:
         columns = [str(name) for name in y.columns] if hasattr(y, "columns") else list(range(values.shape[1]))
         return _proportions(values, columns)
     missing = np.array([_missing(label) for label in values.tolist()], dtype=bool)
     if missing.any():
-        raise DataError(
-            f"{int(missing.sum()):,} of {rows:,} labels are missing, the first in row {int(np.argmax(missing)) + 1}: "
-            "leave these rows out"
+        raise LabelError(
+            f"{int(missing.sum()):,} of {rows:,} labels are missing, the first in row {int(np.argmax(missing)) + 1}"
         )
     if values.dtype.kind == "O" and len({isinstance(label, str) for label in values.tolist()}) > 1:
         values = values.astype(str)
@@ -39,7 +36,7 @@ def read_targets(y: Any, rows: int, least: int = 2) -> tuple[tuple[Label, ...], 
     check_classes(classes)
     if counts.min() < least:
         rare = classes[int(np.argmin(counts))]
-        raise DataError(f"class '{rare}' has one record: expected at least two of every class; leave it out or join it")
+        raise LabelError(f"class '{rare}' has one record: expected at least two of every class; remove or merge it")
     return classes, np.eye(len(classes))[code.ravel()].T.copy()
 
 
@@ -47,12 +44,12 @@ def check_classes(classes: Sequence[Label]) -> None:
     """Raise for fewer than two classes, and for names that a person would take for one."""
     if len(classes) < 2:
         listed = f"only '{classes[0]}'" if classes else "none"
-        raise DataError(f"there are {len(classes)} classes ({listed}): expected at least two to tell apart")
+        raise LabelError(f"there are {len(classes)} classes ({listed}): expected at least two")
     seen: dict[str, Label] = {}
     for label in classes:
         folded = " ".join(str(label).casefold().split())
         if folded in seen:
-            raise DataError(f"classes '{seen[folded]}' and '{label}' differ in case or spaces only: give them one name")
+            raise LabelError(f"classes '{seen[folded]}' and '{label}' differ in case or spaces only: use one name")
         seen[folded] = label
 
 
@@ -67,7 +64,7 @@ def _proportions(values: AnyArray, columns: Sequence[Label]) -> tuple[tuple[Labe
     shares = scale_proportions(values)
     empty = np.flatnonzero(shares.sum(axis=1) == 0)
     if empty.size:
-        raise DataError(f"class '{columns[int(empty[0])]}' is at no site: leave its column out")
+        raise LabelError(f"class '{columns[int(empty[0])]}' is at no site: remove its column")
     return tuple(columns), shares
 
 
@@ -79,19 +76,19 @@ def scale_proportions(values: AnyArray, rows: NDArray[np.int64] | None = None) -
     try:
         shares = values.astype(np.float64).T.copy()
     except (TypeError, ValueError) as error:
-        raise DataError(f"proportions must be numbers ({error}): expected one column per class") from None
+        raise BadValueError(f"proportions must be numbers ({error}): expected one column per class") from None
     number = np.arange(shares.shape[1]) + 1 if rows is None else rows
     if not np.all(np.isfinite(shares)) or np.any(shares < 0):
         bad = np.flatnonzero(~(np.isfinite(shares) & (shares >= 0)).all(axis=0))
-        raise DataError(
+        raise BadValueError(
             f"{bad.size:,} rows have proportions that are missing or negative, the first is row {number[bad[0]]}: "
             "expected numbers of at least 0"
         )
     total = shares.sum(axis=0)
     if np.any(total == 0):
-        raise DataError(
-            f"{int((total == 0).sum()):,} rows have no class at all, the first is row {number[np.argmin(total)]}: "
-            "leave out sites whose proportions are all zero"
+        raise BadValueError(
+            f"{int((total == 0).sum()):,} rows have no class, the first is row {number[np.argmin(total)]}: remove "
+            "sites whose proportions are all zero"
         )
     return np.asarray(shares / total)
 
@@ -102,9 +99,9 @@ def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
         return None
     weights = np.asarray(weight, dtype=np.float64)
     if weights.shape != (rows,):
-        raise DataError(f"sample_weight has shape {weights.shape}, expected one weight for each of {rows:,} rows")
+        raise MismatchError(f"sample_weight has shape {weights.shape}, expected one weight for each of {rows:,} rows")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
-        raise DataError("the sites' weights must be numbers of at least zero, and not all zero (sample_weight)")
+        raise BadValueError("the weights of sites (sample_weight) must be at least 0, and not all 0")
     return weights
 
 
@@ -112,5 +109,5 @@ def numbered(groups: ArrayLike, rows: int) -> Index:
     """Check groups, and number them."""
     values = np.asarray(groups)
     if values.shape != (rows,):
-        raise DataError(f"groups has shape {values.shape}, expected one value for each of {rows:,} rows")
+        raise MismatchError(f"groups has shape {values.shape}, expected one value for each of {rows:,} rows")
     return np.unique(values, return_inverse=True)[1].ravel()

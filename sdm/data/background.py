@@ -23,7 +23,7 @@ from sdm.data.records.clean import finish_cleaning, locate
 from sdm.data.records.frames import take_rows
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.untagged import refuse_values
-from sdm.errors import DataError, OptionError
+from sdm.errors import BackgroundError, OptionError
 
 if TYPE_CHECKING:
     from sdm.data.rasters.effort import Effort
@@ -100,7 +100,7 @@ class Background:
             return
         where = "in the study area" if study_area is not None else "with a weight above 0"
         among = "" if self.summary is None else f" of the {self.summary.n_valid:,} valid cells"
-        raise DataError(f"no valid cell {where}: check that it covers some{among}")
+        raise BackgroundError(f"no valid cell {where}: check that it covers some{among}")
 
 
 def sample_background(stack: Stack, *, study_area: StudyArea | None = None, **options: Any) -> Background:
@@ -131,7 +131,7 @@ def sample_backgrounds(
     (`Located.cells`).
     """
     if n != "all" and n < 1:
-        raise OptionError(f"the number of background points is {n}: expected 1 or more, or 'all'")
+        raise OptionError(f"background.points={n}: expected 1 or more, or 'all'")
     for area in study_areas:
         if area is not None:
             area.check(stack)
@@ -311,7 +311,7 @@ def background_from_points(
     ledger.check("background")
     kept = points_by_species["background"]
     dropped = ledger.describe("background")
-    notices = (*ledger.notices("background points"), *([f"background points left out: {dropped}"] if dropped else ()))
+    notices = (*ledger.notices("background points"), *([f"background points dropped: {dropped}"] if dropped else ()))
     weighting = Weighting(treatment=None if effort is None else "prior")
     strength = None if effort is None else effort.at(kept.rows, kept.cols)
     area = np.ones(len(kept))

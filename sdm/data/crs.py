@@ -6,7 +6,7 @@ import numpy as np
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import CrsError, UnknownCrsError
 from sdm.types import Array
 
 WGS84 = "EPSG:4326"
@@ -16,7 +16,7 @@ DEGREE_KM = float(np.deg2rad(EARTH_KM))
 
 def crs_name(crs: CRS | None) -> str:
     """Return a short name of a reference system."""
-    return "no known CRS" if crs is None else crs.to_string()[:60]
+    return "no known coordinate reference system" if crs is None else crs.to_string()[:60]
 
 
 def same_crs(one: CRS | None, other: CRS | None) -> bool:
@@ -38,9 +38,7 @@ def reproject(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[n
         new_x, new_y = Transformer.from_crs(one.to_wkt(), two.to_wkt(), always_xy=True).transform(x, y)
     except (ProjError, CRSError) as problem:
         names = f"from '{crs_name(one)}' to '{crs_name(two)}'"
-        raise DataError(
-            f"coordinates cannot be brought {names}: give records and layers systems that PROJ knows (--crs)"
-        ) from problem
+        raise CrsError(f"coordinates cannot be transformed {names}: check --crs and the layers") from problem
     return np.asarray(new_x, dtype=np.float64), np.asarray(new_y, dtype=np.float64)
 
 
@@ -49,8 +47,8 @@ def as_crs(crs: Any) -> CRS:
     try:
         return CRS.from_user_input(crs)
     except (CRSError, ValueError, TypeError) as problem:
-        raise OptionError(
-            f"crs '{str(crs)[:80]}' is not known: expected for instance EPSG:4326, a PROJ string or WKT"
+        raise UnknownCrsError(
+            f"unknown crs '{str(crs)[:80]}': expected an EPSG code, a PROJ string or WKT"
         ) from problem
 
 

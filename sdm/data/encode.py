@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import (
+    BadValueError,
+    ColumnError,
+    DataError,
+    MismatchError,
+    NumberTypeError,
+    UnknownColumnError,
+    name_list,
+)
 from sdm.types import AnyArray, Array
-
-
-class NumberTypeError(DataError, TypeError):
-    """A value in a column of numbers that is neither a number nor a text."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,11 @@ class Encoder:
         if framed:
             missing = [name for name in self.names if name not in columns]
             if missing:
-                raise DataError(f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(columns)}")
+                raise ColumnError(
+                    f"the table has no column {name_list(map(repr, missing))}; it has {', '.join(columns)}"
+                )
         elif len(columns) != len(self.names):
-            raise DataError(
+            raise MismatchError(
                 f"the table has {len(columns)} columns, expected {len(self.names)} ({', '.join(self.names)}): "
                 "give one row per point and one column per variable"
             )
@@ -91,26 +97,26 @@ def as_table(table: Any) -> Any:
     if hasattr(table, "columns"):
         return table
     if hasattr(table, "tocsr"):
-        raise DataError("X is a sparse matrix, expected a dense table: give X.toarray()")
+        raise MismatchError("X is a sparse matrix, expected a dense table: give X.toarray()")
     if isinstance(table, Mapping):
         shapes = {str(name): np.shape(column) for name, column in table.items()}
         if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
             got = ", ".join(f"'{name}' {shape}" for name, shape in shapes.items())
-            raise DataError(f"the columns have the shapes {got}: expected one value per point in each of them")
+            raise MismatchError(f"the columns have the shapes {got}: expected one value per point in each of them")
         return table
     try:
         rows = np.asarray(table)
         if rows.dtype.kind == "U":  # numbers among text, missing ones too, would be text
             rows = np.asarray(table, dtype=object)
     except ValueError:  # numpy's word for rows of different lengths
-        raise DataError("the rows of X have different lengths: give each point one value per variable") from None
+        raise MismatchError("the rows of X have different lengths: give each point one value per variable") from None
     if rows.ndim != 2:
-        raise DataError(
+        raise MismatchError(
             f"X has {rows.ndim} dimensions, expected a table of two. Reshape your data: one row per point and one "
             "column per variable"
         )
     if rows.dtype.kind == "c":
-        raise DataError("Complex data not supported: X has complex numbers, expected real ones")
+        raise BadValueError("Complex data not supported: X has complex numbers, expected real ones")
     return rows
 
 
@@ -134,7 +140,7 @@ def _name_of(column: str | int, names: list[str]) -> str:
         return names[column]
     if column in names:
         return str(column)
-    raise OptionError(f"categorical={column!r}: no such column; there are {', '.join(names)}")
+    raise UnknownColumnError(f"categorical={column!r}: no such column; the columns are {', '.join(names)}")
 
 
 def _numeric(values: AnyArray) -> bool:
@@ -164,7 +170,7 @@ def _number(value: Any, row: int, name: str) -> float:
     try:
         return np.nan if _missing(value) else float(value)
     except ValueError:
-        raise DataError(_no_number(value, row, name)) from None
+        raise BadValueError(_no_number(value, row, name)) from None
     except TypeError:  # neither a number nor a text
         raise NumberTypeError(f"{_no_number(value, row, name)} (argument must be a string or a number)") from None
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, OptionError
 
 TRUST = "none"
-EXPECTED = "expected a number, several with commas between, variable=number, or 'none' (only what the files say)"
+EXPECTED = "expected a number, several numbers with commas, variable=number, or 'none' (only the values in the files)"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class NodataCodes:
             entries.append((name.strip() if equals else "*", _number(text.strip(), word)))
         everywhere = {value for name, value in entries if name == "*"}
         if None in everywhere and len(everywhere) > 1:
-            raise OptionError(f"nodata={','.join(words)}: 'none' means that there is no other value: give one of them")
+            raise ConflictError(f"layers.nodata={','.join(words)}: 'none' excludes other values")
         return cls(tuple(entries))
 
     def of(self, name: str) -> tuple[float, ...]:
@@ -62,5 +62,5 @@ def _number(text: str, word: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
-        raise OptionError(f"nodata={word}: {EXPECTED}") from None
+        raise OptionError(f"layers.nodata={word}: {EXPECTED}") from None
     return math.nan if math.isnan(value) else value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.errors import DataError
+from sdm.errors import DuplicateNameError, IncompleteModelError, RegionError
 from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:  # models ask for names alone
@@ -20,10 +20,10 @@ if TYPE_CHECKING:  # models ask for names alone
 PLACE = ("place_x", "place_y")
 PLACE_ROW = "place"  # both of them, where a table has one row per variable
 PLACE_WARNING = (
-    "The model knows where it is: it has smooth functions of place among its features, and maps the region that it was "
-    "fitted in. It is not for other places or times"
+    "The model has spatial features (smooth functions of the coordinates): its map is valid in the training region "
+    "only, not at other places or times"
 )
-ELSEWHERE = "the model has features of place: it maps the region that it was fitted in, and no other"
+ELSEWHERE = "the model has spatial features, which are valid in the training region only"
 TABLE_MARGIN = 0.05  # of each side of the box around the points of a table, which are some of a region's
 
 Box = tuple[float, float, float, float]  # left, bottom, right and top
@@ -62,9 +62,9 @@ def refuse_place_names(names: Sequence[str], what: str, source: str, *, row: boo
     """Raise if layers or columns (`what`) have the names of variables of place; with `row`, if one is called as both
     together are."""
     if taken := [name for name in names if name in PLACE or (row and name == PLACE_ROW)]:
-        raise DataError(
-            f"{what} '{taken[0]}'{f' of {source}' if source else ''} has a name that stands for where a place is "
-            "(--spatial): give it another name"
+        raise DuplicateNameError(
+            f"{what} '{taken[0]}'{f' of {source}' if source else ''} has a name that is reserved for spatial features "
+            "(--spatial): rename it"
         )
 
 
@@ -128,7 +128,7 @@ class Region:
                 raise ValueError("a box without an inside")
             return cls((left, bottom, right, top), str(known["crs"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError("the model does not say which region it was fitted in: its file is damaged") from error
+            raise IncompleteModelError("the model file lacks the region of the fit: fit the model again") from error
 
     @property
     def text(self) -> str:
@@ -153,9 +153,9 @@ class Region:
         except RasterioError:
             return  # one that this version of PROJ cannot read: the box still tells
         if not same_crs(own, grid.crs):
-            raise DataError(
-                f"{ELSEWHERE}; the layers are in {crs_name(grid.crs)}, those of the fit were in {crs_name(own)}: give "
-                "layers in the same coordinates"
+            raise RegionError(
+                f"{ELSEWHERE}; the layers are in {crs_name(grid.crs)}, and the training layers were in "
+                f"{crs_name(own)}: use layers in the same coordinate reference system"
             )
 
     def check(self, grid: "Grid", inside: Box | None = None) -> None:
@@ -166,9 +166,9 @@ class Region:
         cell = (abs(grid.transform.a), abs(grid.transform.e)) * 2
         beyond = [own - at if k < 2 else at - own for k, (own, at) in enumerate(zip(self.box, asked))]
         if any(more > size * (1 + 1e-6) for more, size in zip(beyond, cell)):
-            raise DataError(
-                f"{ELSEWHERE}; the layers lie at {_said(asked)}, the fit was at {_said(self.box)}: give layers of that "
-                "region, or a --study-area within it"
+            raise RegionError(
+                f"{ELSEWHERE}; the extent of the layers is {_said(asked)}, and of the training region "
+                f"{_said(self.box)}: use layers of that region, or a --study-area within it"
             )
 
     def beyond(self, x: Array, y: Array) -> np.ndarray:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError
+from sdm.errors import FoldsError
 from sdm.types import Array, Index
 
 # Names of columns, without case, spaces and punctuation; the first that a file has wins.
@@ -88,9 +88,9 @@ def training_rows(
         sites = rng.permutation(np.flatnonzero(site_class == c))
         train[sites[: max(0, min(round(sites.size * percent / 100), sites.size - LEAST))]] = False
     if percent and train.all():
-        raise DataError(
-            f"{percent:g} % of {site_class.size:,} sites sets none aside for testing, as {LEAST} of every class stay: "
-            "give a larger --test-percent, or --folds"
+        raise FoldsError(
+            f"{percent:g} % of {site_class.size:,} sites leaves no site for testing: use a larger --test-percent, or "
+            "--folds"
         )
     return train[member]
 
@@ -101,9 +101,9 @@ def check_folds(folds: int, group: Index) -> None:
     if folds > sites:
         visits = more = ""
         if sites < group.size:
-            visits = f" ({group.size:,} visits, and those to one name or place stay together)"
-            more = ", or name the sites by another --site-column"
-        raise DataError(f"there are {sites:,} sites{visits} for {folds:,} folds: use --folds {sites} at most{more}")
+            visits = f" ({group.size:,} visits, and visits to the same site stay together)"
+            more = ", or use another --site-column"
+        raise FoldsError(f"there are {sites:,} sites{visits} for {folds:,} folds: use --folds {sites} at most{more}")
 
 
 def check_training(
@@ -117,9 +117,9 @@ def check_training(
     for name, present in zip(classes, targets > 0):
         count, left = int(present.sum()), int(present[train].sum())
         if left < least:
-            rather = f", or the class, with --least {count + 1}" if labels and len(classes) > 2 else ""
+            rather = f", or drop the class with --least {count + 1}" if labels and len(classes) > 2 else ""
             where = f"fold {fold}: " if fold else ""
-            raise DataError(
-                f"{where}of {count:,} records of class '{name}' {left} would be left to train on, expected at least "
-                f"{least}: leave out {option}{rather}"
+            raise FoldsError(
+                f"{where}{left} of {count:,} records of class '{name}' remain for training, expected at least {least}: "
+                f"remove {option}{rather}"
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdm.data.records.frames import take_rows
 from sdm.data.site_folds import check_training
-from sdm.errors import DataError
+from sdm.errors import FoldsError
 from sdm.types import Array, Index
 
 
@@ -71,11 +71,9 @@ class CommunitySample(SiteSample):
         labels = self.target.to_numpy(dtype=np.float64)
         whose, known = f"fold {fold}" if fold else "the test", labels[train]
         if not ((known == 1).any(axis=0) & (known == 0).any(axis=0)).any():
-            raise DataError(
-                f"{whose}: no species has presences and absences at its training sites: change or leave out {option}"
-            )
+            raise FoldsError(f"{whose}: no species has presences and absences for training: change or remove {option}")
         if np.isnan(labels[test]).all():
-            raise DataError(f"{whose}: every label is missing at its test sites: change or leave out {option}")
+            raise FoldsError(f"{whose}: every label is missing at its test sites: change or remove {option}")
 
 
 @dataclass(frozen=True)

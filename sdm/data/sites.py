@@ -24,7 +24,17 @@ from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.site_folds import SITE, site_groups
 from sdm.data.variables import matching, not_a_variable, numbers_rows
-from sdm.errors import DataError, OptionError, name_list
+from sdm.errors import (
+    ColumnError,
+    ConflictError,
+    DuplicateNameError,
+    MismatchError,
+    MissingFileError,
+    NoRecordsError,
+    UnknownColumnError,
+    UnknownVariableError,
+    name_list,
+)
 
 _ROW = "\0row"
 
@@ -106,9 +116,10 @@ def read_site_table(
     fold, level = (_labelling(name, first, second) for name in (wanted.fold, wanted.level))
     x, y = _coordinates(first, second)
     if layers and not labels_only and not (np.isfinite(x) & np.isfinite(y)).any():
-        raise DataError(
-            f"table '{first.name}' has no coordinates to look layers up at: looked for longitude and latitude, x, y, "
-            f"easting and northing; it has {', '.join(first.frame.columns)}; name them with --x-column and --y-column"
+        raise ColumnError(
+            f"table '{first.name}' has no coordinates to read layers at: expected columns such as longitude and "
+            f"latitude, x and y, or easting and northing; it has {', '.join(first.frame.columns)}; name them with "
+            "--x-column and --y-column"
         )
     rows = first.rows if second is None else first.rows.joined(second.rows)
     keep = rows.sift()
@@ -147,9 +158,9 @@ class _Table:
     def read(cls, path: str | Path, wanted: NamedColumns, rules: RowRules) -> _Table:
         path = Path(path)
         if not path.is_file():
-            raise DataError(f"file '{path}' does not exist: expected a table of sites")
+            raise MissingFileError(f"file '{path}' does not exist: expected a table of sites")
         if path.stat().st_size == 0:
-            raise DataError(f"file '{path.name}' is empty: expected a header and one row per site")
+            raise NoRecordsError(f"file '{path.name}' is empty: expected a header and one row per site")
         text = TextTable(path)
         rows = FileRows.read(text, set(), rules=rules)
         header = [str(name) for name in rows.frame.columns]
@@ -159,7 +170,7 @@ class _Table:
         site = first_of(header, SITE) if wanted.site is None else _same(wanted.site, header)
         keep, later = rows.sift(), RowRules(RecordFilters(keep_absences=True), rules.most_bad)
         if not keep.any():
-            raise DataError(f"file '{path.name}' holds no site of use ({'; '.join(rows.notes)})")
+            raise NoRecordsError(f"file '{path.name}' contains no usable site ({'; '.join(rows.notes)})")
         blank, nowhere = np.full(len(keep), "", dtype=object), np.full(len(keep), np.nan)
         xs, ys = (nowhere if name is None else to_numbers(rows.frame[name])[0] for name in (x, y))
         frame = rows.frame if keep.all() else rows.frame[keep].reset_index(drop=True)
@@ -197,9 +208,7 @@ class _Table:
             return self
         keys = [self.site] if self.site else [name for name in (self.x, self.y) if name]
         if not keys:
-            raise DataError(
-                f"table '{self.name}' has one row per species and site, and no column that tells sites apart"
-            )
+            raise ColumnError(f"table '{self.name}' has no column that identifies the sites: add --site-column")
         frame = self.frame.assign(**{_ROW: self.row})
         words = frame[presence].astype("str").str.strip().str.lower()
         frame[presence] = np.where(words.isin(ABSENT), 0.0, np.where(frame[presence].isna(), np.nan, 1.0))
@@ -207,7 +216,7 @@ class _Table:
         labels.columns = [str(name) for name in labels.columns]
         rest = frame.drop(columns=[species, presence]).groupby(keys, sort=False).first()
         if twice := [name for name in labels.columns if name in rest.columns]:
-            raise DataError(f"'{twice[0]}' is both a species and a column of '{self.name}': rename one of the two")
+            raise DuplicateNameError(f"'{twice[0]}' is both a species and a column of '{self.name}': rename one")
         out = rest.join(labels).reset_index()
         note = f"one row per species and site: {len(frame):,} rows are {len(out):,} sites"
         row = out.pop(_ROW).to_numpy()
@@ -218,21 +227,21 @@ class _Table:
         key = self._key(other, wanted)
         if key is None:
             if len(self.frame) != len(other.frame):
-                raise DataError(
-                    f"'{self.name}' has {len(self.frame):,} sites, '{other.name}' has {len(other.frame):,} rows: name "
-                    "a column that tells sites apart in both with --site-column"
+                raise MismatchError(
+                    f"'{self.name}' has {len(self.frame):,} sites, and '{other.name}' has {len(other.frame):,} rows: "
+                    "name a column that identifies the site in both with --site-column"
                 )
             return replace(other, notes=(*other.notes, f"'{other.name}' joined row by row"))
         ours, theirs = as_text(self.frame[key]), as_text(other.frame[key])
         place = pd.Index(theirs)
         if not place.is_unique:
             twice = place[place.duplicated(keep="last")][0]
-            raise DataError(f"site '{twice}' is more than once in '{other.name}': expected one row per site")
+            raise DuplicateNameError(f"site '{twice}' occurs twice in '{other.name}': expected one row per site")
         at = place.get_indexer(ours)
         if (at < 0).all():
-            raise DataError(
-                f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first is '{ours[0]}' "
-                f"in one and '{theirs[0]}' in the other"
+            raise MismatchError(
+                f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first site is "
+                f"'{ours[0]}' in one and '{theirs[0]}' in the other"
             )
         frame = other.frame.set_axis(place).reindex(ours).reset_index(drop=True)
         note = f"'{other.name}' joined by column '{key}'"
@@ -248,8 +257,8 @@ class _Table:
                 for part in (self, other)
             )
             if ours != theirs:
-                raise OptionError(
-                    f"the column of sites is '{ours}' in '{self.name}' and '{theirs}' in '{other.name}': rename one"
+                raise UnknownColumnError(
+                    f"the column of sites is '{ours}' in one table and '{theirs}' in the other: rename one"
                 )
             return ours
         return self.site if self.site is not None and self.site == other.site else None
@@ -277,7 +286,7 @@ def _check_columns(tables: Sequence[_Table], wanted: NamedColumns) -> None:
     for option, name in (("--x-column", wanted.x), ("--y-column", wanted.y), ("--site-column", wanted.site)):
         if name is not None and not any(_same(name, header) for header in headers):
             has = "; ".join(f"'{table.name}' has {', '.join(header)}" for table, header in zip(tables, headers))
-            raise OptionError(f"{option} '{name}' is no column: {has}")
+            raise UnknownColumnError(f"{option} '{name}': no table has such a column; {has}")
 
 
 def _flags(column: pd.Series) -> pd.Series:
@@ -303,25 +312,22 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
         species = [name for name in free if name in (table.pivoted or free) and table.is_species(name)]
         if wanted.presence_above is not None and not table.pivoted:
             if only_table:
-                raise OptionError(
-                    "presence_above needs to know which columns are counts or cover of species: name them with "
-                    "--species"
-                )
+                raise ConflictError("joint.presence_above needs the columns of counts or cover: add --species")
             species = [
                 name
                 for name in free
                 if pd.api.types.is_numeric_dtype(table.frame[name]) and table.frame[name].min() >= 0
             ]
         if not species:
-            raise DataError(
-                f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
-                "--species (counts and cover too, with --presence-above 0); it has "
+            raise ColumnError(
+                f"table '{table.name}' has no columns of species (with 0, 1 and blanks only): name them with --species "
+                "(columns of counts and cover also need --presence-above 0); it has "
                 f"{', '.join(map(str, table.frame.columns))}"
             )
         if only_table and len(species) == len(columns):
-            raise DataError(
-                f"table '{table.name}' has species only ({name_list(species)}): name the columns that are the "
-                "environment with --environment, or give a table of it, or layers, after the sites"
+            raise ColumnError(
+                f"table '{table.name}' contains species only ({name_list(species)}): name the columns of the "
+                "environment with --environment, or give a table of the environment, or layers, after the sites"
             )
         return species
     out: list[str] = []
@@ -331,7 +337,9 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
             exact = [name for name in columns if name == part]
             matches = exact or [name for name in columns if fnmatchcase(name, part) or name.startswith(part)]
             if not matches:
-                raise OptionError(f"no species column '{part}' in '{table.name}': it has {', '.join(columns)}")
+                raise UnknownColumnError(
+                    f"'{table.name}' has no species '{part}': its columns are {', '.join(columns)}"
+                )
             out += [name for name in matches if name not in out]
     return out
 
@@ -344,22 +352,20 @@ def _unused_columns(
     named = {*species, *wanted.environment, *wanted.categorical}
     free = [name for name in table.free_columns(wanted) if name not in named]
     blank = [name for name in free if table.frame[name].isna().all()]
-    notes = [f"column '{name}' is blank at every site: it has no labels, and is left out" for name in blank]
+    notes = [f"column '{name}' is blank at every site and was dropped" for name in blank]
     free = [name for name in free if name not in blank]
     left = [name for name in free if name in table.pivoted or (not table.pivoted and table.is_species(name))]
     if left and not wanted.environment:
-        kind = "other species of the table" if table.pivoted else "columns of nothing but 0, 1 and blanks"
-        how = "" if not only_table or table.pivoted else ", or with --environment if they are no species"
-        notes.append(
-            f"{kind} that were not asked for, left out: {name_list(left)}; name them with --species to use them{how}"
-        )
+        kind = "other species of the table" if table.pivoted else "columns with only 0, 1 and blanks"
+        how = "" if not only_table or table.pivoted else ", or with --environment if they are not species"
+        notes.append(f"{kind} were dropped: {name_list(left)}; name them with --species to use them{how}")
     counts = [name for name in free if name not in table.pivoted and _is_count(table.frame[name])]
     if counts and not wanted.environment:
-        done = "taken as environment" if only_table else "not used"
-        least = "" if not only_table else "; or name the columns that are the environment with --environment"
+        done = "used as environment" if only_table else "not used"
+        least = "" if not only_table else "; otherwise name the columns of the environment with --environment"
         notes.append(
-            f"columns of whole numbers from 0 on, {done}: {name_list(counts)}; if they are counts of species, name "
-            f"them with --species and add --presence-above 0{least}"
+            f"columns of whole numbers from 0 on, {done}: {name_list(counts)}; for counts of species, use --species "
+            f"with these names and --presence-above 0{least}"
         )
     return [*blank, *left], notes
 
@@ -376,19 +382,19 @@ def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) 
         names = [name for name in free if name not in idle]
     for name in wanted.categorical:
         if name not in names and name not in wanted.exclude:
-            raise OptionError(f"categorical '{name}' is no column of the environment: there are {', '.join(names)}")
+            raise UnknownVariableError(f"layers.categorical={name}: expected some of {', '.join(names)}")
     for name in names:
         column = _flags(table.frame[name])
         if name in wanted.categorical:
             chosen[name] = column.to_numpy() if pd.api.types.is_numeric_dtype(column) else column.to_numpy(dtype=object)
         elif not wanted.environment and pd.to_numeric(column, errors="coerce").isna().all():
-            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
+            notes.append(f"column '{name}' contains no numbers and was dropped: use --categorical {name} for classes")
         else:
             chosen[name] = table.rows.numbers(column)
     if not chosen:
-        raise DataError(
-            f"table '{table.name}' has no column for the environment: name some with --environment, or give a table of "
-            "it, or layers, after the sites"
+        raise ColumnError(
+            f"table '{table.name}' has no column of the environment: name some with --environment, or give a table of "
+            "the environment, or layers, after the sites"
         )
     return pd.DataFrame(chosen), notes
 
@@ -409,7 +415,7 @@ def _expanded(table: _Table, wanted: NamedColumns) -> tuple[NamedColumns, list[s
     exclude = [name for word in wanted.exclude for name in matching(word, columns, "exclude", "column", table.name)]
     if wanted.environment and not set(environment) - set(exclude):
         asked = ",".join([*wanted.environment, *(f"not {word}" for word in wanted.exclude)])
-        raise OptionError(f"layers.variables={asked} leaves no column of '{table.name}' to use: name others")
+        raise UnknownVariableError(f"layers.variables={asked} leaves no column of '{table.name}': name other columns")
     return replace(wanted, environment=environment, exclude=exclude), notes
 
 

@@ -11,7 +11,7 @@ from sdm.data.encode import Encoder
 from sdm.data.place import Region
 from sdm.data.records.columns import row_count
 from sdm.data.records.frames import pd, take_rows
-from sdm.errors import DataError
+from sdm.errors import BadValueError, ColumnError, NoRecordsError, VariableError
 from sdm.types import Numbers
 
 if TYPE_CHECKING:  # a table is made of these, and needs none of their code
@@ -127,12 +127,12 @@ class SampleTable:
         for v in np.flatnonzero(gaps.any(axis=0)):
             missing = gaps[:, v]
             if missing.all():
-                raise DataError(
-                    f"{self.species}: no presence has a value of '{self.names[v]}': leave that variable out"
+                raise VariableError(
+                    f"{self.species}: no presence has a value of '{self.names[v]}': add it to --exclude"
                 )
             presence[missing, v] = rng.choice(presence[~missing, v], int(missing.sum()))
         rows, many = int(gaps.any(axis=1).sum()), int(gaps.sum())
-        said = f"{rows:,} presences lack {many:,} values in all: those of other presences stand in for them, at random"
+        said = f"{rows:,} presences lack {many:,} values, which are imputed with values of other presences at random"
         return replace(self, presence=presence, notes=(*self.notes, said))
 
     def recode(self, levels: Mapping[str, Sequence[str]]) -> "SampleTable":
@@ -197,9 +197,7 @@ class SampleTable:
             other = swd.take(swd.is_background)
         source, names = Path(swd.source).name, tuple(swd.table.columns)
         if absent := [name for name in names if name not in other.table.columns]:
-            raise DataError(
-                f"background '{Path(other.source).name}' has no column '{absent[0]}', as the presences have"
-            )
+            raise ColumnError(f"background '{Path(other.source).name}' lacks the column '{absent[0]}' of the presences")
         whole = pd.concat([presences.table, other.table[list(names)]], ignore_index=True)
         encoder = Encoder.learn(whole, swd.categorical)
         both = encoder.encode(whole)
@@ -212,7 +210,7 @@ class SampleTable:
         use = complete & sampled
         for kind, usable in (("presence", use[is_presence]), ("background point", use[~is_presence])):
             if not usable.any():
-                raise DataError(f"{species}: no {kind} with a value for every variable in '{source}'")
+                raise NoRecordsError(f"{species}: no {kind} has a value for every variable in '{source}'")
         lost = int(np.count_nonzero(~use)) - unseen
         faults = {"without a value for every variable": lost, "where the sampling effort is zero or missing": unseen}
         if presences.weight is not None:
@@ -235,7 +233,7 @@ class SampleTable:
             folds=_complete_labels(presences.fold, source),
             background_folds=None if other.fold is None or np.any(other.fold == "") else other.fold,
             levels=encoder.labels,
-            notes=tuple(f"{row_count(count)} {fault} left out" for fault, count in faults.items() if count),
+            notes=tuple(f"{row_count(count)} {fault} dropped" for fault, count in faults.items() if count),
         )
 
 
@@ -245,7 +243,7 @@ def _sampled(presences: "Swd", background: "Swd") -> np.ndarray:
         return np.ones(len(presences.species) + len(background.species), dtype=bool)
     effort = np.concatenate([presences.effort, background.effort])
     if np.any(effort < 0):
-        raise DataError(f"{np.count_nonzero(effort < 0):,} rows have negative sampling effort: expected 0 or more")
+        raise BadValueError(f"{np.count_nonzero(effort < 0):,} rows have negative sampling effort: expected 0 or more")
     return np.asarray(np.isfinite(effort) & (effort > 0))
 
 
@@ -260,5 +258,5 @@ def _effort_weights(presences: "Swd", background: "Swd") -> tuple[np.ndarray | N
 def _complete_labels(fold: np.ndarray | None, source: str) -> np.ndarray | None:
     """Return the labels of records' folds; each record must have one."""
     if fold is not None and (missing := int(np.count_nonzero(fold == ""))):
-        raise DataError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: give each of them one")
+        raise BadValueError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: fill the column")
     return fold

@@ -25,7 +25,7 @@ import numpy as np
 
 from sdm.data.nodata import NodataCodes
 from sdm.data.records.frames import pd
-from sdm.errors import DataError
+from sdm.errors import UntaggedNodata
 
 SURE = frozenset({-32768.0, -32767.0, -2147483648.0, -2147483647.0, 2147483647.0, 2147483648.0, 4294967295.0,
                   4294967296.0})  # fmt: skip
@@ -36,10 +36,6 @@ PLENTY = 0.01  # of the cells: a sure code in this share of them needs no distan
 MANY, FEWEST = 0.005, 5  # share and number of cells of a possible code
 EDGE = 0.05  # or its share of the cells at the border
 ENDS = 4  # codes that are looked for in one variable
-
-
-class UntaggedNodata(DataError):
-    """Layers or a table with a number that looks like "no data", and nothing that says so."""
 
 
 def is_sure_code(value: float) -> bool:
@@ -176,7 +172,7 @@ def refuse_untagged(found: Sequence[Untagged], *, of: str, places: str, sampled:
     first = max(found, key=lambda one: one.cells / one.total)
     share = first.cells / first.total
     percent = f"{100 * share:.2g} %" if share < 0.995 else "nearly all" if first.cells < first.total else "all"
-    looked = " looked at" if sampled else ""
+    looked = " in a sample" if sampled else ""
     among = f"its other values are {first.low:g} to {first.high:g}" if first.low <= first.high else "it has no other"
     same = [one.variable for one in found if one is not first and one.text == first.text]
     rest = [f"'{one.variable}' ({one.text})" for one in found if one.text != first.text]
@@ -187,8 +183,8 @@ def refuse_untagged(found: Sequence[Untagged], *, of: str, places: str, sampled:
     typed = ",".join(dict.fromkeys(named))
     raise UntaggedNodata(
         f"{of} '{first.variable}' has the value {first.text} in {percent} of its {places} ({first.cells:,} of "
-        f"{first.total:,}{looked}), {among}, and nothing in the file says that it means 'no data'{more}: use --nodata "
-        f"{typed} to leave such {places} out, or --nodata none if it is a true value"
+        f"{first.total:,}{looked}), {among}, and the file does not declare it as nodata{more}: use --nodata {typed} to "
+        "treat it as missing, or --nodata none if it is a true value"
     )
 
 
@@ -230,7 +226,7 @@ def blank_codes(table: Any, codes: NodataCodes) -> tuple[Any, list[str]]:
         if count := int(np.count_nonzero(blank)):
             changed[name] = np.where(blank, np.nan, values)
             listed = ", ".join(f"{code:g}" for code in own)
-            notes.append(f"column '{name}': {count:,} values of {listed} are missing values, as --nodata says")
+            notes.append(f"column '{name}': {count:,} values of {listed} are missing values (--nodata)")
     return (table.assign(**changed) if changed else table), notes
 
 

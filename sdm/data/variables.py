@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import UnknownVariableError, name_list
 
 _ID = re.compile(r"(^|[\W_])(id|fid|gid|oid|uid|key|idx|index|row)$|[a-z]I[Dd]$", re.ASCII)
 _NUMBERED = frozenset({
@@ -54,8 +54,8 @@ def select_variables(
     left = {name for word in exclude for name in matching(word, known, "exclude", what, source)}
     chosen = [name for name in chosen if name not in left]
     if left and not chosen:
-        raise OptionError(
-            f"layers.exclude={','.join(exclude)} leaves no {what} to use, of {', '.join(known)}: exclude fewer"
+        raise UnknownVariableError(
+            f"layers.exclude={','.join(exclude)} leaves no {what} of {name_list(known)}: exclude fewer"
         )
     return chosen
 
@@ -71,8 +71,8 @@ def matching(word: str, known: Sequence[str], option: str, what: str, source: st
     hint = " or ".join(f"'{low.get(name, name)}'" for name in near)
     did = f"did you mean {hint}? The" if hint else "the"
     where = f" of '{source}'" if source else ""
-    raise OptionError(
-        f"layers.{option}: '{word}' matches no {what}{where}: {did} {what}s are {', '.join(sorted(known))}"
+    raise UnknownVariableError(
+        f"layers.{option}: '{word}' matches no {what}{where}: {did} {what}s are {name_list(sorted(known))}"
     )
 
 
@@ -114,7 +114,7 @@ def hint(what: str, name: str, numbers: Sequence[float] | np.ndarray) -> str:
 
 def not_a_variable(name: str) -> str:
     """Return the line that says that a column is left out."""
-    return f"column '{name}' only numbers the rows, and is left out: name it with --variables to use it"
+    return f"column '{name}' only numbers the rows and was dropped: use --variables to keep it"
 
 
 def said_variables(names: Sequence[str], categorical: Collection[str] = ()) -> str:

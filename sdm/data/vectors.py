@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import ConflictError, DataError, FileFormatError, MissingFileError, MissingPackageError, SdmError
 from sdm.storage.files import has_parquet
 from sdm.storage.reading import open_zipped, refuse_special
 
@@ -43,7 +43,7 @@ def split_layer(path: str | Path, layer: str | None = None) -> tuple[Path, str |
     if named is None:
         return Path(path), layer
     if layer not in (None, named[2]):
-        raise OptionError(f"'{Path(path).name}' names a layer, and so does --layer {layer}: give one of them")
+        raise ConflictError(f"'{Path(path).name}' and --layer {layer} name two layers: use one of them")
     return Path(named[1]), named[2]
 
 
@@ -58,7 +58,7 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
 
     path, layer = split_layer(path, layer)
     if not path.exists():
-        raise DataError(f"file '{path}' does not exist: check the path")
+        raise MissingFileError(f"file '{path}' does not exist: check the path")
     refuse_special(path)
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -66,7 +66,7 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
         try:
             if path.suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
                 if layer is not None:
-                    raise OptionError(f"file '{path.name}' has no layers: leave out '{layer}'")
+                    raise ConflictError(f"file '{path.name}' has no layers: remove '{layer}'")
                 return _read_parquet(path), []
             refuse_references(path)
             pyogrio.set_gdal_config_options({"GML_DOWNLOAD_WFS_SCHEMA": "NO"})  # a GML file is read without its server
@@ -74,17 +74,15 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
             if layer is None and len(known) > 1:
                 layer = _only_one(known, kind, path)
                 others = ", ".join(name for name in known if name != layer)
-                notes.append(f"layer '{layer}' of '{path.name}' is read, the only one of {kind}s (others: {others})")
+                notes.append(f"layer '{layer}' of '{path.name}' is used, the only one with {kind}s (others: {others})")
             elif layer is not None and layer not in known:
-                raise DataError(
-                    f"file '{path.name}' has no layer '{layer}', only {', '.join(known)}: name one of these"
-                )
+                raise DataError(f"file '{path.name}' has no layer '{layer}': expected one of {', '.join(known)}")
             frame = geopandas.read_file(path, layer=layer)
         except (OSError, RuntimeError, ValueError) as problem:
             if isinstance(problem, SdmError):
                 raise
             reason = " ".join(str(problem).split())
-            raise DataError(f"file '{path.name}' cannot be read as a vector file: {reason}") from problem
+            raise FileFormatError(f"file '{path.name}' cannot be read as a vector file: {reason}") from problem
     # DeprecationWarnings are between the libraries, not for the user.
     notes += [str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning | FutureWarning)]
     return frame, notes
@@ -98,9 +96,9 @@ def refuse_references(path: Path) -> None:
             or _REFERENCES.search(head.partition(b"\0")[0])
             or (head.startswith(b"SQLite format 3\0") and _has_virtual_tables(path, name))
         ):
-            raise DataError(
-                f"file '{path.name}' names other files or servers: expected a format that holds its own points or "
-                "polygons, such as GeoPackage; convert it with ogr2ogr"
+            raise FileFormatError(
+                f"file '{path.name}' refers to other files or servers: expected a format that contains its own points "
+                "or polygons, such as GeoPackage; convert it with ogr2ogr"
             )
 
 
@@ -147,11 +145,9 @@ def _only_one(known: dict[str, str], kind: Kind | None, path: Path) -> str:
         return able[0]
     listed = ", ".join(f"{name} ({shape or 'a table'})" for name, shape in known.items())
     if not able:
-        raise DataError(f"file '{path.name}' has no layer of {kind}s, only {listed}: give another file")
-    also = f" (of the records also: --layer {able[0]})" if kind == "point" else ""
-    raise DataError(
-        f"file '{path.name}' has several layers, {listed}: name the one to read, as in {path.name}:{able[0]}{also}"
-    )
+        raise FileFormatError(f"file '{path.name}' has no layer of {kind}s, only {listed}: use another file")
+    also = f" (for the records also --layer {able[0]})" if kind == "point" else ""
+    raise FileFormatError(f"file '{path.name}' has the layers {listed}: name one, as in {path.name}:{able[0]}{also}")
 
 
 def _may_hold(shape: str, kind: Kind) -> bool:
@@ -162,10 +158,7 @@ def _may_hold(shape: str, kind: Kind) -> bool:
 def _read_parquet(path: Path) -> Any:
     """Read GeoParquet, or a plain table when the file carries no geometry."""
     if not has_parquet():
-        raise DataError(
-            f"file '{path.name}' is Parquet, and pyarrow, which reads it, is not installed: pip install "
-            "'sdm-maxent[parquet]'"
-        )
+        raise MissingPackageError(f"reading '{path.name}' needs pyarrow: pip install 'sdm-maxent[parquet]'")
     import geopandas
     import pyarrow.parquet
 

@@ -15,7 +15,7 @@ from sdm.data.place import Box
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.records.occurrences import Occurrences
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, NoRecordsError, OptionError
 
 AUTO = "auto"
 NO_CRS = "none"  # the word for plain coordinates
@@ -43,9 +43,7 @@ def window_stack(
     left, bottom, right, top = box_around(records) if isinstance(bounds, str) else bounds
     width, height = _size((left, bottom, right, top), cells)
     if width * height > MOST_CELLS:
-        raise OptionError(
-            f"layers.cells gives {width:,} × {height:,} cells, at most {MOST_CELLS:,} are possible: ask for fewer"
-        )
+        raise OptionError(f"layers.cells gives {width:,} × {height:,} cells: expected at most {MOST_CELLS:,} cells")
     step = (right - left) / width, (top - bottom) / height
     if len(cells) == 1:  # square cells, which reach a little over the window
         step = (max(step), max(step))
@@ -54,7 +52,7 @@ def window_stack(
     system = _crs_of(records, grid, crs)
     said = "plain coordinates" if system is None else crs_name(system)
     if crs is None and system is not None and records.crs == WGS84:
-        said = f"{said}, since the coordinates look like degrees; --crs none if they are not"
+        said = f"{said}, because the coordinates look like degrees; otherwise use --crs none"
     box = f"x {left:.6g} to {grid.bounds[2]:.6g}, y {bottom:.6g} to {grid.bounds[3]:.6g}"
     notice = f"a window of {width:,} × {height:,} cells without layers: {box} ({said})"
     return Stack(
@@ -73,10 +71,10 @@ def box_around(records: Occurrences) -> Box:
     """Return the box around points, a twentieth wider on each side."""
     known = np.isfinite(records.x) & np.isfinite(records.y)
     if not known.any():
-        raise DataError(f"{records.source} has no record with coordinates: check --x-column and --y-column")
+        raise NoRecordsError(f"{records.source} has no record with coordinates: check --x-column and --y-column")
     low, high = (np.array([of(part[known]) for part in (records.x, records.y)]) for of in (np.min, np.max))
     if not (high > low).all():
-        raise DataError("all points have the same x, or the same y: give the window, as --bounds xmin,ymin,xmax,ymax")
+        raise DataError("all points have the same x, or the same y: add --bounds xmin,ymin,xmax,ymax")
     margin = MARGIN * (high - low)
     (left, bottom), (right, top) = low - margin, high + margin
     return float(left), float(bottom), float(right), float(top)

@@ -14,7 +14,7 @@ from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder, NamedNumbers
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, InapplicableError, LabelError, OptionError
 from sdm.estimators.model_parts import (
     constant_variables,
     feature_names,
@@ -288,7 +288,7 @@ class ConditionalMaxent(Classifier):
         self.order_search_: list[OrderTrial] = []
         given = self._given_multiplier(letters)
         if self.entropy == "auto" and not letters:
-            raise OptionError("entropy='auto' is chosen with ordinary feature classes: add some, such as l,q,trees:8")
+            raise ConflictError("entropy='auto' needs ordinary feature classes: add some, such as l,q,trees:8")
         orders = ORDERS if self.entropy == "auto" else (ClassEntropy(cast(float, self.entropy)).alpha,)
         self.entropy_ = orders[0]
         if given is not None and len(orders) == 1:
@@ -382,7 +382,7 @@ class ConditionalMaxent(Classifier):
             rule_beta = penalty_weights(built, domain.q0, size, rule=rule, given=given)
             keep, copies = find_duplicates(built, rule_beta, self.regularization_)
             if copies:
-                self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
+                self.notes_.append(f"{len(copies):,} of {built.size:,} features are duplicates and were dropped")
                 built, rule_beta = built.subset(keep), rule_beta[keep]
             families += built.families  # type: ignore[arg-type]
         share = targets @ domain.q0
@@ -401,13 +401,10 @@ class ConditionalMaxent(Classifier):
         """Return λ and β of trees and monomials, chosen by held-out loss where they are 'auto'."""
         beta = 0.005 if self.beta is None else self.beta
         if self.regularization_ != "l1":
-            raise OptionError(f"regularization={self.regularization!r}: trees and monomials need l1")
+            raise ConflictError(f"regularization={self.regularization!r}: trees and monomials need l1")
         numbers = [value for value in (self.lam, beta) if value != "auto"]
         if any(isinstance(value, str) or value < 0 for value in numbers) or (len(numbers) == 2 and not any(numbers)):
-            raise OptionError(
-                f"lam={self.lam!r}, beta={self.beta!r}: the penalty of trees and monomials is lam·B + beta, "
-                "two numbers of at least 0 that are not both 0, or 'auto'"
-            )
+            raise OptionError(f"lam={self.lam!r}, beta={self.beta!r}: expected numbers from 0, not both 0, or 'auto'")
         self.search_: list[PenaltySetting] = []
         if len(numbers) == 2:
             return float(numbers[0]), float(numbers[1])
@@ -447,15 +444,13 @@ class ConditionalMaxent(Classifier):
         check_knots(self.knots)
         if self.regularization not in ("auto", *BY_WEIGHT):
             only = " (that penalty is for species)" if self.regularization in PENALTIES else ""
-            raise OptionError(
-                f"regularization={self.regularization!r}: expected one of auto, {', '.join(BY_WEIGHT)}{only}"
-            )
+            raise OptionError(f"regularization={self.regularization!r}: expected auto, {', '.join(BY_WEIGHT)}{only}")
         if isinstance(self.beta, str) and self.beta in PENALTY_OF:
-            raise OptionError(f"beta={self.beta!r} is a result about one distribution over cells, not about classes")
+            raise InapplicableError(f"beta={self.beta!r} applies to species, not to classes: remove it")
         _ = self.used_seed
         tabulated = self.beta is None or self.beta in TABULATED or has_growing(self.features)
         if not tabulated and (chosen := [name for name in TABLE_LETTERS if getattr(self, name) is not None]):
-            raise OptionError(f"{chosen[0]} is a number of Maxent's tables, and beta={self.beta!r} does without them")
+            raise ConflictError(f"{chosen[0]} has no effect with beta={self.beta!r}: remove one of them")
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
         self.check_numbers(_NUMBERS | TABLE_LIMITS, words | dict.fromkeys(TABLE_LIMITS))
 
@@ -516,7 +511,7 @@ def _taken(y: Any, rows: Index, height: int) -> Any:
         values = y = one_label_per_row(y, height)
         fractions = values.dtype.kind == "f" and np.any(np.isfinite(values) & (values != np.round(values)))
         if fractions and np.unique(values).size > height / 2:
-            raise DataError("Unknown label type: y is continuous; expected classes, each with several records")
+            raise LabelError("Unknown label type: y is continuous; expected classes, each with several records")
     if rows.size == height:
         return y if hasattr(y, "columns") else values
     return y.iloc[rows] if hasattr(y, "columns") else values[rows]

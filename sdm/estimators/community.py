@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import ColumnError, ConflictError, MismatchError, OptionError, expect_one_of
 from sdm.estimators.model_parts import training_reference
 from sdm.estimators.params import Classifier, warn_renamed
 from sdm.features.domain import Domain
@@ -179,7 +179,7 @@ class JointModel(Classifier):
         X, levels = self._without_levels(X)
         encoder, x = self._learn(X)
         if y is None:
-            raise DataError("Y is None: this estimator requires y to be passed, but the target y is None")
+            raise MismatchError("Y is None: this estimator requires y to be passed, but the target y is None")
         self.species_ = species_names(y, encoder.names)
         self.classes_ = [np.array([0, 1], dtype=np.int8) for _ in self.species_]
         labels = read_labels(y, self.species_, x.shape[0])
@@ -233,8 +233,8 @@ class JointModel(Classifier):
         if self.random_effect is None:
             return X, None
         if not hasattr(X, "columns") or self.random_effect not in X.columns:
-            has = f"X has {', '.join(map(str, X.columns))}" if hasattr(X, "columns") else "X is no data frame"
-            raise DataError(f"random_effect={self.random_effect!r} is no column of X: {has}")
+            has = f"X has {', '.join(map(str, X.columns))}" if hasattr(X, "columns") else "X is not a data frame"
+            raise ColumnError(f"random_effect={self.random_effect!r} is not a column of X: {has}")
         levels = Levels.learn(level_names(X[self.random_effect]), self.random_effect)
         return X.drop(columns=[self.random_effect]), levels
 
@@ -334,17 +334,13 @@ class JointModel(Classifier):
 
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
-        if self.learner not in LEARNERS:
-            raise OptionError(f"learner={self.learner!r}: expected one of {', '.join(LEARNERS)}")
-        if self.method not in METHODS:
-            raise OptionError(f"method={self.method!r}: expected one of {', '.join(METHODS)}")
+        expect_one_of("learner", self.learner, LEARNERS)
+        expect_one_of("method", self.method, METHODS)
         if isinstance(self.graph, str) and self.graph not in GRAPHS:
-            raise OptionError(
-                f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
-            )
+            raise OptionError(f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or pairs of species")
         for name in ("random_effect", "traits"):
             if getattr(self, name) is not None and self.learner != "crf-l2":
-                raise OptionError(f"{name} is for the learner crf-l2, not for {self.learner}: leave one of them out")
+                raise ConflictError(f"{name} needs the learner crf-l2, not {self.learner}: remove one of them")
         words = {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None, "random_spread": "cv"}
         self.check_numbers(_NUMBERS, words)
         _ = self.used_seed

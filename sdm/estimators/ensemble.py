@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from sdm.data.encode import NamedNumbers
 from sdm.data.place import without_place
-from sdm.errors import OptionError
+from sdm.errors import InapplicableError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.sample import TrainingData
@@ -77,7 +77,7 @@ class Ensemble(SpeciesEstimator):
     ) -> Self:
         """Fit all members to presences (`y` = 1) and background (`y` = 0), and average them."""
         if start is not None:
-            raise OptionError("an ensemble starts from nothing: leave out start")
+            raise InapplicableError("an ensemble does not use start: remove it")
         self.check_options()
         group = self.axes.group
         X = NamedNumbers(group.encoder.encode(X), group.names)  # all members see the same columns
@@ -135,7 +135,7 @@ def _environment(x: NamedNumbers) -> NamedNumbers:
     """Return columns without those of place, which come last."""
     names = without_place(x.columns)
     if names != tuple(x.columns[: len(names)]):
-        raise OptionError("variables of place must come after all others")
+        raise OptionError("spatial variables must be the last ones")
     return NamedNumbers(x.values[:, : len(names)], names)
 
 

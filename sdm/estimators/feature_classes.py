@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, MismatchError, expect_one_of
 from sdm.estimators.params import TableReader, read_presences
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
@@ -108,7 +108,7 @@ class FeatureClasses(TableReader):
         table = self._checked(X)
         x = self._encoder.encode(table)
         if not np.all(np.isfinite(x)):
-            raise DataError("Input X contains NaN or infinity: leave these rows out, or fill them, before")
+            raise BadValueError("Input X contains NaN or infinity: drop or impute these rows first")
         if self.clamp:
             values = self.terms_.evaluate_held(x, self._lo, self._hi)
         else:
@@ -144,8 +144,7 @@ class FeatureClasses(TableReader):
         """Choose what `transform` returns: ``"default"`` (an array), ``"pandas"`` or ``"polars"``; None changes
         nothing."""
         if transform is not None:
-            if transform not in OUTPUTS:
-                raise OptionError(f"transform={transform!r}: expected one of {', '.join(OUTPUTS)}")
+            expect_one_of("transform", transform, OUTPUTS)
             self._sklearn_output_config = {"transform": transform}
         return self
 
@@ -177,7 +176,7 @@ def _presences(y: ArrayLike | None, rows: int) -> NDArray[np.bool_]:
     values = None if y is None else np.asarray(y)
     if values is None or values.ndim != 1 or not np.all(np.isin(values, [0, 1])) or np.unique(values).size != 2:
         if values is not None and len(values) != rows:
-            raise DataError(f"y has {len(values):,} labels, expected one for each of the {rows:,} rows of X")
+            raise MismatchError(f"y has {len(values):,} labels, expected one for each of the {rows:,} rows of X")
         return np.ones(rows, dtype=bool)
     return read_presences(values, rows)[1]
 

@@ -9,7 +9,7 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, OptionError, expect_one_of
 from sdm.estimators.model_parts import carried_weights, constant_variables, feature_names, model_variables
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
@@ -216,7 +216,7 @@ class Maxent(SpeciesEstimator):
             return Entropy(cast(float, self.entropy)).alpha, []
         cells = np.random.default_rng([self.used_seed, 6]).permutation(np.flatnonzero(data.sample))
         if cells.size < 4:
-            raise OptionError(f"{cells.size} presences are too few to choose the entropy by: give a number from 1 to 2")
+            raise OptionError(f"{cells.size} presences are too few to choose the entropy: use a number from 1 to 2")
         losses = {order: np.empty(cells.size) for order in ORDERS}
         folds = np.array_split(np.arange(cells.size), min(FOLDS, cells.size))
         for held in folds:
@@ -310,9 +310,7 @@ class Maxent(SpeciesEstimator):
             return beta
         listed = np.asarray(self.beta, dtype=np.float64)
         if listed.shape != beta.shape:
-            raise OptionError(
-                f"beta has shape {listed.shape}, expected one penalty for each of the {beta.size} features"
-            )
+            raise OptionError(f"beta has shape {listed.shape}, expected one penalty per feature ({beta.size})")
         return listed * float(self.multiplier)
 
     def _default_joining(self) -> str:
@@ -321,19 +319,13 @@ class Maxent(SpeciesEstimator):
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
         check_knots(self.knots)
-        if self.solver not in SOLVERS:
-            raise OptionError(f"solver={self.solver!r}: expected one of {', '.join(SOLVERS)}")
+        expect_one_of("solver", self.solver, SOLVERS)
         super().check_options()
         wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
         if wanted and wanted != self.regularization:
-            raise OptionError(
-                f"beta={self.beta!r} is for regularization={wanted!r}, got {self.regularization!r}: set both"
-            )
+            raise ConflictError(f"beta={self.beta!r} needs regularization={wanted!r}, not {self.regularization!r}")
         if self.solver != "newton" and self.regularization in PENALTIES and self.regularization not in BY_WEIGHT:
-            raise OptionError(
-                f"solver={self.solver!r} changes one weight at a time, and regularization={self.regularization!r} is "
-                "not a sum over single weights: use solver='newton'"
-            )
+            raise ConflictError(f"solver={self.solver!r} excludes {self.regularization!r}: use solver='newton'")
 
 
 @dataclass(frozen=True)
@@ -370,8 +362,8 @@ def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> 
         variables = model_variables(domain, data.encoder)
         pair = [feature_names(features.subset(one).families, variables)[0] for one in _alone(features.size, copies)]
         notes.append(
-            f"{len(copies):,} of {features.size:,} features say the same as another and were dropped, "
-            f"such as {pair[0]} (the same as {pair[1]})"
+            f"{len(copies):,} of {features.size:,} features are duplicates and were dropped, such as {pair[0]} "
+            f"(duplicate of {pair[1]})"
         )
     return notes
 

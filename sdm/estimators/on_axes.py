@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdm.data.encode import NamedNumbers
-from sdm.errors import DataError
+from sdm.errors import VariableError
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
 from sdm.maxent.certificate import certified, certified_group
@@ -82,7 +82,7 @@ class OnAxes(SpeciesEstimator):
         self.categorical = list(self.group.categorical)
         missing = [name for name in self.group.names if hasattr(X, "columns") and name not in X.columns]
         if missing:
-            raise DataError(f"the axes of the group need variables that are not here: {', '.join(missing)}")
+            raise VariableError(f"variables of the group's axes are missing: {', '.join(missing)}")
         values = NamedNumbers(self.group.encoder.encode(X), self.group.names)
         return super()._read(values, y, sample_weight, base_weight)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder, as_table, column_names
-from sdm.errors import DataError, OptionError
+from sdm.errors import LabelError, MismatchError, OptionError, SdmNotFittedError, UnknownOptionError
 from sdm.types import Array, Numbers, TableLike
 
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ Limits = Mapping[str, tuple[float, float, str]]
 def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
     """Return the names of a constructor's arguments."""
     return tuple(name for name in inspect.signature(constructor).parameters if name != "self")
-
-
-class SdmNotFittedError(DataError, AttributeError):
-    """A prediction was asked of an estimator before `fit`."""
 
 
 def not_fitted(name: str) -> SdmNotFittedError:
@@ -78,7 +74,7 @@ class Parameters:
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise OptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
+                raise UnknownOptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
             setattr(self, name, value)
         return self
 
@@ -140,13 +136,13 @@ class TableReader(Parameters):
         encoder = Encoder.learn(X, getattr(self, "categorical", ()))
         x = encoder.encode(X)
         if not len(encoder.names):
-            raise DataError(
+            raise MismatchError(
                 f"X has 0 feature(s) (shape={x.shape}) while a minimum of 1 is required: add a column per variable"
             )
         if not x.shape[0]:
-            raise DataError(f"X has 0 sample(s) (shape={x.shape}) while a minimum of 2 is required: add rows")
+            raise MismatchError(f"X has 0 sample(s) (shape={x.shape}) while a minimum of 2 is required: add rows")
         if x.shape[0] == 1:
-            raise DataError("X has 1 sample (one row), while a minimum of 2 is required: add rows")
+            raise MismatchError("X has 1 sample (one row), while a minimum of 2 is required: add rows")
         self.n_features_in_ = len(encoder.names)
         if isinstance(as_table(X), np.ndarray):  # scikit-learn's rule: only names that were given
             self.__dict__.pop("feature_names_in_", None)
@@ -160,7 +156,7 @@ class TableReader(Parameters):
         table = as_table(X)
         if isinstance(table, np.ndarray) and table.shape[1] != self.n_features_in_:
             names = f" ({', '.join(self.feature_names_in_)})" if hasattr(self, "feature_names_in_") else ""
-            raise DataError(
+            raise MismatchError(
                 f"X has {table.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 f"features as input: give one row per point and one column per variable{names}"
             )
@@ -252,19 +248,19 @@ def read_presences(y: ArrayLike | None, rows: int) -> tuple[AnyArray, NDArray[np
     """
     values = one_label_per_row(y, rows)
     if values.dtype.kind not in "biuf":
-        raise DataError(f"Unknown label type: y has {values[0]!r} among its labels; {EXPECTED}")
+        raise LabelError(f"Unknown label type: y has {values[0]!r} among its labels; {EXPECTED}")
     classes: AnyArray = np.unique(values)
     if classes.dtype.kind == "f" and not np.all(np.isfinite(classes)):
-        raise DataError(f"y has {classes[~np.isfinite(classes)][0]} among its labels; {EXPECTED}")
+        raise LabelError(f"y has {classes[~np.isfinite(classes)][0]} among its labels; {EXPECTED}")
     if classes.size > 2:
         odd = [value for value in classes.tolist() if value not in (0, 1)]
-        raise DataError(
+        raise LabelError(
             f"Unknown label type: y has {odd[0]!r} among its {classes.size:,} different labels. Only binary "
             f"classification is supported: {EXPECTED}"
         )
     if classes.size < 2:
         what = {1: "no background", 0: "no presence"}.get(classes.tolist()[0] if classes.size else 0, "no second class")
-        raise DataError(f"y has {what}: one class alone ({classes.tolist()}) is among its labels; {EXPECTED}")
+        raise LabelError(f"y has {what}: one class alone ({classes.tolist()}) is among its labels; {EXPECTED}")
     return classes, values == classes[1]
 
 
@@ -272,7 +268,7 @@ def presences_among(y: ArrayLike | None, rows: int, classes: AnyArray) -> NDArra
     """Return a mask of the presences, of labels that a fit had: there may be presences alone, or background alone."""
     values = one_label_per_row(y, rows)
     if odd := [value for value in np.unique(values).tolist() if value not in classes.tolist()]:
-        raise DataError(f"y has {odd[0]!r} among its labels; the model was fitted to {classes.tolist()}")
+        raise LabelError(f"y has {odd[0]!r} among its labels; the model was fitted to {classes.tolist()}")
     mask: NDArray[np.bool_] = values == classes[1]
     return mask
 
@@ -280,15 +276,15 @@ def presences_among(y: ArrayLike | None, rows: int, classes: AnyArray) -> NDArra
 def one_label_per_row(y: ArrayLike | None, rows: int) -> AnyArray:
     """Return labels as an array `(rows,)`; a column of them is taken with a warning."""
     if y is None:
-        raise DataError("y is None: this estimator requires y to be passed, but the target y is None")
+        raise MismatchError("y is None: this estimator requires y to be passed, but the target y is None")
     if hasattr(y, "tocsr"):
-        raise DataError("y is a sparse matrix, expected an array of labels: give y.toarray().ravel()")
+        raise MismatchError("y is a sparse matrix, expected an array of labels: give y.toarray().ravel()")
     values = np.asarray(y)
     if values.shape == (rows, 1):
         warn_of_column(5)
         values = values.ravel()
     if values.shape != (rows,):
-        raise DataError(f"y has shape {values.shape}, expected one label for each of the {rows:,} rows of X")
+        raise MismatchError(f"y has shape {values.shape}, expected one label for each of the {rows:,} rows of X")
     if values.dtype.kind == "O" and all(isinstance(value, (bool, int, float, np.number)) for value in values.tolist()):
         values = np.array(values.tolist())
     return values

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder
-from sdm.errors import DataError
+from sdm.errors import BackgroundError, BadValueError, LabelError, MismatchError, UnseenCategoryError
 from sdm.estimators.model_parts import training_reference
 from sdm.features.domain import Domain
 from sdm.novelty.reference import Reference
@@ -55,11 +55,11 @@ def build_domain(
     """
     for name, values in (("sample_weight", weight), ("base_weight", base)):
         if values is not None and values.shape != present.shape:
-            raise DataError(f"{name} has shape {values.shape}, expected one weight for each of {present.size:,} rows")
+            raise MismatchError(f"{name} has shape {values.shape}, expected one weight for each of {present.size} rows")
     shares = _shares(weight, present)
     cells, presences = x[~present], x[present]
     if not cells.shape[0]:
-        raise DataError("y has no background: expected rows labelled 0 beside the presences")
+        raise LabelError("y has no background: expected rows labelled 0 besides the presences")
     if add == "none":
         presences = _within(presences, cells, names, categorical)
     if add == "all":
@@ -90,9 +90,9 @@ def _within(presences: Array, cells: Array, names: Sequence[str], categorical: S
     for v, name in enumerate(names):
         if name in categorical:
             if unknown := sorted(set(presences[:, v]) - set(cells[:, v])):
-                raise DataError(
-                    f"presences have the category {unknown[0]:g} of '{name}', which no background point has: "
-                    "let them join the background (add_presences distinct), or give more background points"
+                raise UnseenCategoryError(
+                    f"presences have the category {unknown[0]:g} of '{name}', which is missing in the background: use "
+                    "--add-presences distinct, or more background points"
                 )
             inside[:, v] = presences[:, v]
     return inside
@@ -106,7 +106,7 @@ def without_empty(
         return x, present, weight, base
     keep = present | (weight != 0)
     if not np.any(keep & ~present):
-        raise DataError("all background points have weight zero, one class alone is left: give some of them a weight")
+        raise BackgroundError("all background points have weight zero, one class alone is left: add weights")
     return x[keep], present[keep], weight[keep], base
 
 
@@ -128,7 +128,7 @@ def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total) or np.any(weights < 0) or total <= 0:
-        raise DataError("the presences' weights must be non-negative numbers with a positive and finite sum")
+        raise BadValueError("the weights of presences must be at least 0, with a positive and finite sum")
     return np.asarray(weights / total)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.data.place import is_place
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, LabelError, MismatchError, NoFeatureError, OptionError, TooFewError
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
 from sdm.estimators.params import Estimator, one_label_per_row, warn_renamed
 from sdm.features.classes import features_text, parse_features
@@ -196,7 +196,7 @@ class SharedMaxent(Estimator):
         path, factors = strength_path(problem, group.counts, cells, self.strengths, step=step)
         chosen = next((k for k, row in enumerate(path) if row.chosen), None)
         if chosen is None:
-            raise DataError("there are too few records in different places to choose a strength: give one, such as 1")
+            raise TooFewError("there are too few records at different places to choose a strength: set one, such as 1")
         return path, factors[chosen], path[chosen].strength
 
     def _own_penalties(self, group: "GroupData") -> Array:
@@ -287,7 +287,7 @@ class SharedMaxent(Estimator):
         number = {name: s for s, name in enumerate(self.species_)}
         of = np.array([number.get(name, -1) for name in _species_of(y, len(theta))])
         if not np.any(of >= 0):
-            raise DataError(f"y has no record of the species of the model ({', '.join(self.species_[:5])})")
+            raise LabelError(f"y has no record of the species of the model ({', '.join(self.species_[:5])})")
         weight = np.ones(len(theta)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(theta[np.arange(len(theta)), of][of >= 0], weights=weight[of >= 0]))
 
@@ -334,7 +334,7 @@ class Standardised:
         if drawn.any():  # a random feature that hardly varies is not made as large as the others
             spread[drawn] = np.maximum(spread[drawn], _LEAST_DRAWN * np.sqrt(np.mean(spread[drawn] ** 2)))
         if not keep.any():
-            raise DataError("there is no feature to fit: every variable is constant over the sites")
+            raise NoFeatureError("there is no feature to fit: every variable is constant over the sites")
         columns, centre, spread = columns[:, keep] / spread[keep], centre[keep], spread[keep]
         kept = built if keep.all() else built.subset(keep)
         numbers = np.arange(1, kept.size + 1, dtype=np.float64)[None, :]
@@ -362,7 +362,7 @@ class GroupData:
     def block_of_cells(self, blocks: AnyArray) -> NDArray[np.int64]:
         """Return the block of each cell, numbered from 0 on: that of the first of its rows."""
         if blocks.shape != self.cell.shape:
-            raise DataError(f"blocks has shape {blocks.shape}, expected one for each of the {self.cell.size:,} rows")
+            raise MismatchError(f"blocks has shape {blocks.shape}, expected one for each of {self.cell.size:,} rows")
         _, numbers = np.unique(blocks, return_inverse=True)
         out = np.zeros(self.domain.n, dtype=np.int64)
         out[self.cell[::-1]] = numbers.ravel()[::-1]
@@ -380,7 +380,7 @@ def group_data(
     labels = _species_of(species, len(x))
     names = tuple(dict.fromkeys(label for label in labels if label))
     if not names:
-        raise DataError("species has no name: expected the species of every record")
+        raise LabelError("species has no name: expected the species of every record")
     number = {name: s for s, name in enumerate(names)}
     of = np.array([number.get(label, -1) for label in labels])
     weight, base = (
@@ -389,7 +389,7 @@ def group_data(
     )
     for what, values in (("sample_weight", weight), ("base_weight", base)):
         if values.shape != (len(x),) or not np.all(np.isfinite(values)) or np.any(values < 0):
-            raise DataError(f"{what}: expected one number for each of the {len(x):,} rows, none below zero")
+            raise BadValueError(f"{what}: expected one number for each of the {len(x):,} rows, none below zero")
     rows, cell = np.unique(x, axis=0, return_inverse=True)
     cell = cell.ravel().astype(np.int64)
     present = of >= 0
@@ -401,7 +401,7 @@ def group_data(
     amount = weight[present]
     counts = np.bincount(of[present], amount, len(names)).astype(np.float64)
     if np.any(counts <= 0):
-        raise DataError(f"the records of '{names[int(np.argmin(counts))]}' have weight zero")
+        raise BadValueError(f"all records of '{names[int(np.argmin(counts))]}' have the weight zero")
     sizes = counts**2 / np.bincount(of[present], amount**2, len(names))
     key, first = np.unique(of[present] * len(rows) + cell[present], return_inverse=True)
     total = np.bincount(first.ravel(), amount)
@@ -417,7 +417,7 @@ def _species_of(species: ArrayLike, rows: int) -> list[str]:
     """Return the name of the species of each row; empty for background."""
     listed = list(np.asarray(species, dtype=object).ravel())
     if len(listed) != rows:
-        raise DataError(f"species has {len(listed):,} entries, expected one for each of the {rows:,} rows of X")
+        raise MismatchError(f"species has {len(listed):,} entries, expected one for each of the {rows:,} rows of X")
     return ["" if one is None or one == "" or one != one else str(one) for one in listed]
 
 

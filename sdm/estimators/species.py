@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdm._version import __version__
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, LabelError, OptionError, expect_one_of
 from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
 from sdm.estimators.params import Classifier, presences_among, read_presences
 from sdm.estimators.sample import ADD, TrainingData, build_domain, without_empty
@@ -126,15 +126,12 @@ class SpeciesEstimator(FittedSpecies):
 
     def check_options(self) -> None:
         """Raise for parameters that cannot be, or do not go together; data are not needed."""
-        if self.unseen not in UNSEEN:
-            raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
+        expect_one_of("unseen", self.unseen, UNSEEN)
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
         params = self.get_params()
         if self.add_presences == "none" and params.get("entropy", 1) != 1:
-            raise OptionError(
-                "add_presences='none' is for entropy=1: above it, presences must be part of the background"
-            )
+            raise ConflictError("add_presences='none' needs entropy=1: otherwise add the presences")
         single = [name for name in LIMITS if name in params and not np.ndim(params[name])]
         self.check_numbers({name: LIMITS[name] for name in single}, _OPTIONAL)
         if "seed" in params:
@@ -267,7 +264,7 @@ class SpeciesEstimator(FittedSpecies):
         x = self._data.encoder.encode(table)
         present = presences_among(y, x.shape[0], self.classes_)
         if not present.any():
-            raise DataError("y has no presence: the score is the mean over presences")
+            raise LabelError("y has no presence: the score is the mean over presences")
         weight = np.ones(x.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         raw = self.model_.predict(x[present], "raw")
         with np.errstate(divide="ignore"):

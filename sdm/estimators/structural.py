@@ -8,7 +8,7 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, OptionError, expect_one_of
 from sdm.estimators.maxent import Maxent, default_joining, log, order_notes
 from sdm.estimators.sample import TrainingData
 from sdm.estimators.species import SpeciesEstimator
@@ -113,9 +113,9 @@ class StructMaxent(SpeciesEstimator):
         self._data = data
         ordinary, growing = parse_families(self.families, data.size)
         if not ordinary and self.lam == np.inf:
-            raise OptionError(f"families={self.families!r}, lam=inf: no feature is left; add ordinary classes, 'auto'")
+            raise ConflictError(f"families={self.families!r}, lam=inf: no feature remains; add classes, or 'auto'")
         if self.entropy == "auto" and not ordinary:
-            raise OptionError("entropy='auto' is chosen with ordinary feature classes: add 'auto' to the families")
+            raise ConflictError("entropy='auto' needs ordinary feature classes: add 'auto' to the families")
         self.entropy_, self.order_search_ = self._plain(ordinary)._choose_entropy(data)
         self.search_: list[PenaltySetting] = []
         self.lam_, self.beta_ = self._choose(data, ordinary, growing, progress)
@@ -154,7 +154,7 @@ class StructMaxent(SpeciesEstimator):
         if not np.isinf(self.lam_) or self.lam != "auto":
             return []
         why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
-        return [f"{', '.join(growing)}: left out, since {why}"]
+        return [f"{', '.join(growing)}: dropped, because {why}"]
 
     def _certificate(self, features: int) -> Numbers:
         """Return what the duality gap covers: the features found, if there are growing families."""
@@ -174,11 +174,10 @@ class StructMaxent(SpeciesEstimator):
             if value != "auto" and not (isinstance(value, (int, float)) and 0 <= value <= highest):
                 raise OptionError(f"{name}={value!r}: expected a number of at least 0, or 'auto'")
         if self.lam == 0 and self.beta == 0:
-            raise OptionError("lam and beta are both 0: features would be free; make one of them positive")
+            raise ConflictError("lam and beta are both 0, so that features have no penalty: expected one above 0")
         if self.solver not in SOLVERS:
-            raise OptionError(f"solver={self.solver!r}: a structural model has {', '.join(SOLVERS)}")
-        if self.complexity not in COMPLEXITIES:
-            raise OptionError(f"complexity={self.complexity!r}: expected one of {', '.join(COMPLEXITIES)}")
+            raise OptionError(f"solver={self.solver!r}: expected one of {', '.join(SOLVERS)}")
+        expect_one_of("complexity", self.complexity, COMPLEXITIES)
         if self.folds < 1:
             raise OptionError(f"folds={self.folds!r}: expected 1 (a single split) or more")
         if self.repeats < 1:
@@ -212,7 +211,7 @@ class StructMaxent(SpeciesEstimator):
         if count < FEWEST:
             if optional:
                 return FINITE_ONLY
-            raise OptionError(f"{count} presences are too few to choose penalties by: give lam and beta")
+            raise OptionError(f"{count} presences are too few to choose penalties: set lam and beta")
         rng = np.random.default_rng([self.used_seed, 2])
         data = _thinned(data, rng)
         parts = self._parts(data, ordinary, growing)

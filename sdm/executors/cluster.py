@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Protocol, cast
 
-from sdm.errors import ClusterError, OptionError, SchedulerLost, SdmError
+from sdm.errors import ClusterError, MissingPackageError, OptionError, SchedulerLost, SdmError
 from sdm.executors.remote import look_around, version_fault, versions_here, work
 from sdm.executors.slurm import slurm_cluster
 
@@ -52,7 +52,7 @@ def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
         except BrokenExecutor as error:
             raise ClusterError(
                 f"the workers of the cluster at {executor.name} were killed one after the other at the same task, "
-                "as systems do when memory runs out: use fewer workers per machine, or more memory for each"
+                "probably by a lack of memory: use fewer workers per machine, or more memory for each"
             ) from error
         finally:
             executor.close()
@@ -87,7 +87,7 @@ def check_cluster(address: str) -> None:
 
 def _need_extra(address: str | None) -> None:
     if address == "local":
-        raise OptionError("--cluster local: processes of this machine are those of --processes, as in --processes 2")
+        raise OptionError("--cluster local: use --processes for processes of this machine, as in --processes 2")
     try:
         import distributed
 
@@ -95,9 +95,7 @@ def _need_extra(address: str | None) -> None:
             import dask_jobqueue  # noqa: F401
     except ImportError as error:
         missing = "dask-jobqueue" if "jobqueue" in str(error) else "Dask"
-        raise ClusterError(
-            f"--cluster {address} needs {missing}, which is not installed: pip install 'sdm-maxent[cluster]'"
-        ) from error
+        raise MissingPackageError(f"--cluster {address} needs {missing}: pip install 'sdm-maxent[cluster]'") from error
     del distributed
 
 
@@ -155,10 +153,7 @@ class ClusterExecutor(Executor):
             if fault := version_fault(f"{address} on {host}", versions, self._versions):
                 raise ClusterError(fault)
             if view_fault:
-                raise ClusterError(
-                    f"worker {address} on {host} {view_fault}: "
-                    "all machines of the cluster must have that folder under the same path"
-                )
+                raise ClusterError(f"worker {address} on {host} {view_fault}: use a folder that all machines share")
 
     def start(self) -> None:
         """Connect, and wait for the first worker: a queue may give the others much later."""
@@ -220,8 +215,8 @@ class ClusterExecutor(Executor):
             raise
         except Exception as error:  # nobody, or somebody who is no scheduler
             raise ClusterError(
-                f"no Dask scheduler answers at {self.name}{'' if place == self.name else f' ({place})'}: "
-                "see whether it runs, and whether this is its address"
+                f"no Dask scheduler answers at {self.name}{'' if place == self.name else f' ({place})'}: check that it "
+                "runs, and its address"
             ) from error
 
     async def _leave(self) -> None:
@@ -245,7 +240,7 @@ class ClusterExecutor(Executor):
             if crowded and not warned:
                 warned = True
                 log.warning(
-                    "worker %s has %d threads, of which one is used: start workers with --nthreads 1 --nworkers %d",
+                    "worker %s has %d threads, and one of them is used: start workers with --nthreads 1 --nworkers %d",
                     *crowded, crowded[1],
                 )  # fmt: skip
             await asyncio.sleep(LOOK if self._opened.done() else LOOK / 10)
@@ -272,11 +267,11 @@ class ClusterExecutor(Executor):
             where = f"worker {address} on {worker['host']}"
             if silent < SILENT <= now:
                 log.warning(
-                    "%s has not answered for %.0f s: after %.0f s its work is given to other workers",
+                    "%s has not answered for %.0f s: after %.0f s other workers take over its work",
                     where, SILENT, ABANDONED,
                 )  # fmt: skip
             if now >= ABANDONED:
-                log.warning("%s has not answered for %.0f s: its work is given to other workers", where, ABANDONED)
+                log.warning("%s has not answered for %.0f s: other workers take over its work", where, ABANDONED)
                 await self._ask("unregister", address=address, stimulus_id=f"sdm-silent-{address}")
                 self._client.rpc.remove(address)  # a result that was on its way from there is computed again
                 del self._silence[address], self._workers[address]
@@ -374,9 +369,7 @@ def read_address(text: str) -> str:
     if "://" in text:
         return text
     if not text.endswith(".json"):
-        raise OptionError(
-            f"--cluster {text}: expected an address such as tcp://host:8786, a scheduler file (.json), or slurm"
-        )
+        raise OptionError(f"--cluster {text}: expected an address (tcp://host:8786), a file (.json), or slurm")
     try:
         return str(json.loads(Path(text).read_text(encoding="utf-8"))["address"])
     except FileNotFoundError:
@@ -384,4 +377,4 @@ def read_address(text: str) -> str:
             f"scheduler file {text} does not exist: start a scheduler with 'dask scheduler --scheduler-file {text}'"
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ClusterError(f"{text} is not a scheduler file of Dask, or is not complete") from error
+        raise ClusterError(f"{text} is not a scheduler file of Dask, or is incomplete") from error

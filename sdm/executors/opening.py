@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sdm.errors import SdmError
+from sdm.errors import WorkerDied
 from sdm.executors.local import LocalProcesses
 
 if TYPE_CHECKING:
@@ -63,9 +63,8 @@ def workers(wanted: Wanted) -> Iterator[Executor]:
         try:
             yield pool
         except BrokenExecutor as error:
-            raise SdmError(
-                f"one of {wanted.processes} worker processes was killed, as systems do when memory runs out: "
-                "use --processes 1"
+            raise WorkerDied(
+                f"one of {wanted.processes} workers was killed, probably by a lack of memory: use --processes 1"
             ) from error
         finally:
             pool.kill()

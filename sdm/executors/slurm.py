@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import PositiveInt, TypeAdapter
 
-from sdm.errors import ClusterError, OptionError
+from sdm.errors import ClusterError, ConflictError, OptionError, UnknownOptionError
 from sdm.executors.local import WORKER_SETTINGS
 
 log = logging.getLogger("sdm")
@@ -52,7 +52,7 @@ def _read(known: list[str], name: str, text: str) -> Any:
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.5)
         meant = f"'{near[0]}'" if near else f"one of {', '.join(known)}"
-        raise OptionError(f"--cluster-settings: SLURM jobs have no setting '{name}': expected {meant}")
+        raise UnknownOptionError(f"--cluster-settings: unknown setting '{name}' of SLURM jobs: expected {meant}")
     kind, expected = _KINDS.get(name, (str, "text"))
     try:
         return kind(text)
@@ -110,7 +110,7 @@ def make_jobs(settings: Mapping[str, str]) -> Any:
     keywords.setdefault("cores", configured.get("cores") or 1)
     keywords.setdefault("processes", configured.get("processes") or keywords["cores"])
     if not keywords.get("memory", configured.get("memory")):
-        raise OptionError("--cluster slurm needs the memory of a job: add --cluster-settings memory=8GB")
+        raise ConflictError("--cluster slurm needs the memory of a job: add --cluster-settings memory=8GB")
     exports = "export " + " ".join(f"{name}={value}" for name, value in WORKER_SETTINGS.items())
     prologue = keywords.get("job_script_prologue", configured.get("job-script-prologue") or [])
     keywords["job_script_prologue"] = [exports, *prologue]
@@ -141,12 +141,12 @@ async def _fill(jobs: Any, workers: int) -> None:
         await jobs
     except FileNotFoundError as error:
         raise ClusterError(
-            f"--cluster slurm: the command '{error.filename}' does not exist on this machine: "
-            "start the run on a machine from which SLURM takes jobs"
+            f"--cluster slurm: the command '{error.filename}' does not exist on this machine: start the run on a login "
+            "node of SLURM"
         ) from error
     except RuntimeError as error:  # with all that sbatch wrote
         said = [line for line in str(error).splitlines() if line.strip()]
-        raise ClusterError(f"--cluster slurm: SLURM did not take the job: {said[-1] if said else error}") from error
+        raise ClusterError(f"--cluster slurm: SLURM refused the job: {said[-1] if said else error}") from error
 
 
 async def _replace(jobs: Any, workers: int) -> None:
@@ -161,7 +161,7 @@ async def _replace(jobs: Any, workers: int) -> None:
                 seen[job] = now()
             elif job in seen and now() - seen[job] > _ABSENT:
                 del jobs.worker_spec[job], seen[job]
-                log.info("a job of SLURM has ended: another is started")
+                log.info("a SLURM job has ended: another one is started")
         try:
             if len(jobs.worker_spec) * jobs.new_spec["options"]["processes"] < workers:
                 await _fill(jobs, workers)

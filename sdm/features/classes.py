@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sdm.errors import OptionError
+from sdm.errors import OptionError, UnknownVariableError
 
 if TYPE_CHECKING:
     from sdm.features.domain import DomainVariable
@@ -20,7 +20,7 @@ LETTERS = "lqphtc"
 SINCE: dict[str, float] = {"l": 0, "q": 10, "p": 80, "h": 15}  # presences from which auto takes a class, as Java Maxent
 LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}  # sizes of growing families
 MOST_RECTIFIED = 10_000  # random rectified features of a fit
-_NOT_RECTIFIED = "'{}', random rectified features, are for maxent models of one species: leave it out here"
+_NOT_RECTIFIED = "'{}' (random ReLU features) needs a maxent model of one species: remove it"
 _WORDS = ("linear", "quadratic", "product", "hinge", "threshold", "category", "categorical")
 NAMES = {word: word[0] for word in _WORDS}
 
@@ -55,7 +55,7 @@ def split_rectified(features: str | Sequence[str]) -> tuple[list[str], int]:
         if name != "relu":
             rest.append(part)
         elif not colon or not count.isdecimal() or not 1 <= int(count) <= MOST_RECTIFIED:
-            raise OptionError(f"features: '{part}' has no number from 1 to {MOST_RECTIFIED:,}, such as relu:1000")
+            raise OptionError(f"features: '{part}' needs a number from 1 to {MOST_RECTIFIED:,}, as in relu:1000")
         else:
             rectified = int(count)
     return rest, rectified
@@ -93,8 +93,8 @@ def parse_classes(features: str | Sequence[str], presences: float, since: Mappin
             letters.update(part)
         else:
             raise OptionError(
-                f"features={features!r}: '{part}' is no feature class; expected 'auto', letters of {LETTERS} such as "
-                f"'lqh', names among {', '.join(dict.fromkeys(NAMES))}, or classes of a variable such as 'bio1:lq'"
+                f"features={features!r}: '{part}' is not a feature class; expected 'auto', letters of {LETTERS} such "
+                f"as 'lqh', names among {', '.join(dict.fromkeys(NAMES))}, or classes of a variable such as 'bio1:lq'"
             )
     return ",".join(filter(None, ["".join(letter for letter in LETTERS if letter in letters), *own]))
 
@@ -119,14 +119,14 @@ def parse_families(
             ordinary.append(part)
         elif name in LARGEST and colon:
             if not size.isdigit() or not 1 <= int(size) <= LARGEST[name]:
-                raise OptionError(f"families: '{part}' has no size from 1 to {LARGEST[name]}, such as {name}:4")
+                raise OptionError(f"families: '{part}' needs a size from 1 to {LARGEST[name]}, as in {name}:4")
             growing[name] = int(size)
         elif name in LARGEST:
-            raise OptionError(f"families: '{part}' needs a largest size, such as {name}:4")
+            raise OptionError(f"families: '{part}' needs a largest size, as in {name}:4")
         elif part:
             ordinary.append(auto_classes(presences, since) if part == "auto" else part)
     if not growing:
-        raise OptionError(f"families={text!r}: expected trees:K or mono:K among them; without, use model 'maxent'")
+        raise OptionError(f"families={text!r}: expected trees:K or mono:K; without these use --model maxent")
     return parse_classes(ordinary, presences) if ordinary else "", growing
 
 
@@ -194,7 +194,9 @@ class FeatureChoice:
 
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean '{near[0]}'? " if near else ""
-            raise OptionError(f"features name '{name}', which is no variable: {hint}There are {', '.join(known)}")
+            raise UnknownVariableError(
+                f"features: '{name}' is not a variable: {hint}The variables are {', '.join(known)}"
+            )
 
 
 def read_part(part: str) -> tuple[tuple[str, ...], str]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from sdm._jit import jit
-from sdm.errors import DataError
+from sdm.errors import BadValueError
 from sdm.executors.ahead import in_parts, over_cells
 from sdm.features.terms import centre_of
 from sdm.types import Array
@@ -154,7 +154,7 @@ def _refuse_missing(x: Array, names: Sequence[str]) -> None:
     bad = [(name, count) for name, count in bad if count]
     if bad:
         listed = ", ".join(f"'{name}' has {count:,}" for name, count in bad)
-        raise DataError(f"missing or infinite values: {listed} of {x.shape[0]:,} rows; drop or fill those rows first")
+        raise BadValueError(f"missing or infinite values: {listed} of {x.shape[0]:,} rows; drop or impute them")
 
 
 def _normalised(q0: Array) -> Array:
@@ -162,10 +162,7 @@ def _normalised(q0: Array) -> Array:
     q0 = np.asarray(q0, dtype=np.float64)
     if not np.all(np.isfinite(q0)) or np.any(q0 <= 0):
         bad = int(np.count_nonzero(~(q0 > 0) | ~np.isfinite(q0)))
-        raise DataError(
-            f"the base measure has {bad:,} weights that are not positive numbers; expected every cell's weight > 0, "
-            "so leave out cells of weight zero"
-        )
+        raise BadValueError(f"{bad:,} weights of the base measure are not positive numbers: remove these cells")
     return np.asarray(q0 / q0.sum())
 
 

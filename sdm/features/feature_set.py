@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import DataError
+from sdm.errors import NoFeatureError
 from sdm.features.classes import FeatureChoice
 from sdm.features.diameter import Diameter, l2_diameter
 from sdm.features.domain import Domain, Measure
@@ -123,7 +123,7 @@ def build_features(
     if choice.names and features.size:
         features = features.subset(np.concatenate([_chosen(family, choice) for family in features.families]))
     if not features.size:
-        raise DataError(f"there is no feature to fit: {_why_none(domain, classes + 'r' * bool(ridges))}")
+        raise NoFeatureError(f"there is no feature to fit: {_why_none(domain, classes + 'r' * bool(ridges))}")
     return features
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sdm.errors import OptionError, OutputError
+from sdm.errors import OutputError, UnknownOptionError
 from sdm.storage.files import write_text
 from sdm.types import Numbers
 
@@ -50,18 +50,18 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("projectionlayers", "", ACTS, "folders or tables (SWD) to project to, commas between them", "j"),
         _flag("testsamplesfile", "", ACTS, "test records", "T"),
         _flag("biasfile", "", ACTS, "sampling effort, which is divided out (`bias_treatment: prior`)"),
-        _flag("biastype", 0, ACTS, "what the bias file is: 3 effort to divide out, 7 as debiasaverages; 0: 3"),
+        _flag("biastype", 0, ACTS, "type of the bias file: 3 effort as the prior, 7 as debiasaverages; 0: 3"),
         _flag("factorbiasout", "", ACTS, "the same as biasfile"),
         _flag("priordistribution", "", ACTS, "the same as biasfile, as in Java Maxent 3.4"),
         _flag("debiasaverages", "", ACTS, "sampling effort; records count by one over it (`bias_treatment: records`)"),
         _flag("nodata", -9999, ACTS, "a value that means no data", "n"),
         _flag("togglelayertype", "", ACTS, "layers whose names begin so are categories; may be repeated", "t"),
-        _flag("togglelayerselected", "", ACTS, "layers whose names begin so are left out; may be repeated", "N"),
-        _flag("togglespeciesselected", "", ACTS, "species whose names begin so are left out; may be repeated", "E"),
+        _flag("togglelayerselected", "", ACTS, "layers whose names begin so are excluded; may be repeated", "N"),
+        _flag("togglespeciesselected", "", ACTS, "species whose names begin so are excluded; may be repeated", "E"),
         _flag("prefixes", True, ACTS, "whether the three flags before take beginnings of names, or whole names"),
         _flag("nceas", False, ACTS, "tables have the species in column 2, x and y in 5 and 6, variables from 8", "f"),
         _flag("removeduplicates", True, ACTS, "one record per cell, or per place in a table"),
-        _flag("askoverwrite", True, ACTS, "if it is off, results that are there are replaced; sdm never asks", "r"),
+        _flag("askoverwrite", True, ACTS, "if it is off, existing results are replaced; there is no dialogue", "r"),
         _flag("skipifexists", False, ACTS, "species that have results are skipped", "S"),
         # The model
         _flag("autofeature", True, ACTS, "feature classes by the number of training records", "A"),
@@ -82,7 +82,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("maximumbackground", 10_000, ACTS, "background points", "MB"),
         _flag("addsamplestobackground", True, ACTS, "presences that are not in the background join it", "d"),
         _flag("addallsamplestobackground", False, ACTS, "all presences join the background"),
-        _flag("allowpartialdata", False, ACTS, "records with some missing values are kept; values of others stand in"),
+        _flag("allowpartialdata", False, ACTS, "records with some missing values are kept; values are imputed"),
         _flag("maximumiterations", 500, ACTS, "most rounds of sdm's solver, which needs about ten", "m"),
         _flag("convergencethreshold", 0.00001, ACTS, "the largest duality gap, in nats", "c"),
         _flag("randomseed", False, ACTS, "another seed in every run"),
@@ -96,7 +96,7 @@ FLAGS: dict[str, JavaFlag] = {
         # Maps and tables
         _flag("outputformat", "cloglog", ACTS, "the scale of the maps", "", SCALE_WORDS),
         _flag("outputfiletype", "asc", ACTS, "the format of the maps; mxe is written as asc", "", FILE_TYPES),
-        _flag("outputgrids", True, ACTS, "whether maps are written; of replicates, those of each one", "x"),
+        _flag("outputgrids", True, ACTS, "whether maps are written, also for every replicate", "x"),
         _flag("doclamp", True, ACTS, "variables are held at the limits of their training ranges"),
         _flag("extrapolate", True, ACTS, "if it is off, cells outside the training range have no value"),
         _flag("fadebyclamping", False, ACTS, "predictions are reduced by the effect of clamping"),
@@ -198,7 +198,7 @@ def read_command(words: Sequence[str]) -> JavaCommand:
             wrong.append(word)
     if wrong:
         listed = ", ".join(f"'{word}'" for word in wrong)
-        raise OptionError(f"{listed}: not understood as flags of Java Maxent; expected such as betamultiplier=2")
+        raise UnknownOptionError(f"{listed}: unknown flags of Java Maxent; expected flags such as betamultiplier=2")
     return command
 
 
@@ -262,7 +262,7 @@ def write_shim(folder: Path, *, overwrite: bool = False) -> Path:
     With that folder first on the PATH, `java -jar maxent.jar …` runs `sdm maxent …`.
     """
     if not folder.is_dir():
-        raise OutputError(f"the folder {folder} does not exist: make it first")
+        raise OutputError(f"the folder {folder} does not exist: create it first")
     script = _SCRIPT.read_text(encoding="utf-8").replace("{python}", shlex.quote(sys.executable))
     place = write_text(folder / "java", script, overwrite=overwrite)
     os.chmod(place, 0o755)  # noqa: S103 - a program that others may run

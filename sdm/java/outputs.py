@@ -15,7 +15,7 @@ from rasterio.errors import RasterioError
 
 from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
 from sdm.data.opening.rasters import open_local
-from sdm.errors import OptionError, OutputError
+from sdm.errors import InapplicableError, OptionError, OutputError
 from sdm.java.flags import JavaCommand
 from sdm.java.translation import projections, threshold_key
 from sdm.kinds.inputs import is_swd
@@ -181,7 +181,7 @@ def write_outputs(
     stored = {key: source / name for key, name in result.files.items() if isinstance(name, str)}
     model = load_model(stored["model"])
     if not isinstance(model, Model):
-        raise OptionError(f"{result.name} is a {model.called}, and maxent.jar makes models of one species")
+        raise InapplicableError(f"{result.name} is a {model.called}, and maxent.jar fits models of one species")
     logistic = options.predict.scale == "logistic"
     maps = _write_maps(result, stored, base, grid_writer(command, options, folder), command, options, alone)
     if "page" in stored:

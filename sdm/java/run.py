@@ -12,7 +12,7 @@ from sdm._version import __version__
 from sdm.assess.measures.thresholds import TEST_NAMES
 from sdm.data.records.clean import CleanPoints
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError, OutputError, SdmError
+from sdm.errors import ConflictError, OptionError, OutputExistsError, SdmError, with_code
 from sdm.java.flags import JavaCommand
 from sdm.java.outputs import GridValues, average_curves, grid_writer, read_curves, write_outputs, write_plot_data
 from sdm.java.translation import (
@@ -85,9 +85,10 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
         if command["replicates"] > 1:
             alone = [name for name, own in models.items() if len(own) == 1]
             done.warnings += [f"{name} is no replicate: expected {name}_0, {name}_1 and so on" for name in alone]
-        failures = {model.name: str(model.error) for model in found.failed}
+        failures = {model.name: SdmError(model.error, code=model.code) for model in found.failed}
         notices = found.notices
-    done.failed = [reason if reason.startswith(name) else f"{name}: {reason}" for name, reason in failures.items()]
+    named = {name: "" if str(error).startswith(name) else f"{name}: " for name, error in failures.items()}
+    done.failed = [f"{named[name]}{with_code(error)}" for name, error in failures.items()]
     for name, own in models.items():
         made_rows = _write_species(name, own, command, options, folder, done)
         rows += made_rows
@@ -107,7 +108,7 @@ def _check(command: JavaCommand, options: RunOptions) -> None:
     tested = options.test.percent or options.test.file or divides(command)
     if rule in TEST_NAMES and not tested:
         name = command["applythresholdrule"]
-        raise OptionError(f"applythresholdrule={name} needs test records: give randomtestpoints=25")
+        raise ConflictError(f"applythresholdrule={name} needs test records: add randomtestpoints=25")
 
 
 def _write_species(
@@ -173,10 +174,10 @@ def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, d
     if not there:
         return options
     if not command["skipifexists"]:
-        raise OutputError(
-            f"{folder} has results of {there[0]}: use redoifexists to replace them, or skipifexists to keep them"
+        raise OutputExistsError(
+            f"{folder} contains results of {there[0]}: add redoifexists to replace, or skipifexists"
         )
-    done.lines += [f"{name}: skipped, its results are there" for name in there]
+    done.lines += [f"{name}: skipped, because its results exist" for name in there]
     missing = [name for name in names if name not in there]
     return options.with_values(occurrences={"species": missing}) if missing else None
 
@@ -207,7 +208,7 @@ _SHARE = 25  # per cent of the records that test a subsample where no percentage
 
 def fit_replicates(
     command: JavaCommand, options: RunOptions, folder: Path, text: str, choose: Chooser, progress: Progress | None
-) -> tuple[dict[str, list[ModelResult]], dict[str, str], list[str]]:
+) -> tuple[dict[str, list[ModelResult]], dict[str, SdmError], list[str]]:
     """Fit the replicates of every species, into a folder each; return the models of each species in their order, why
     species failed, and notices of the inputs."""
     task = task_of(options)
@@ -226,9 +227,9 @@ def fit_replicates(
         except SdmError as error:
             if len(prepared.tables) == 1:
                 raise
-            failures[name] = str(error)
+            failures[name] = error
     if not models and failures:
-        raise DataError(next(iter(failures.values())))
+        raise next(iter(failures.values()))
     return models, failures, prepared.notices
 
 

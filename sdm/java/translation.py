@@ -13,7 +13,7 @@ import numpy as np
 
 from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
 from sdm.data.records.textfile import TextTable
-from sdm.errors import DataError, OptionError
+from sdm.errors import ColumnError, ConflictError, DuplicateNameError, MissingFileError, MissingInputError, OptionError
 from sdm.java.flags import JavaCommand
 from sdm.kinds.inputs import is_swd
 from sdm.kinds.task import ModelResult
@@ -42,7 +42,7 @@ def run_options(command: JavaCommand) -> RunOptions:
     """
     for name in ("samplesfile", "environmentallayers", "outputdirectory"):
         if not command[name]:
-            raise OptionError(f"{name} is not given: expected {name}=PLACE, as for maxent.jar")
+            raise MissingInputError(f"{name} is missing: expected {name}=PLACE, as for maxent.jar")
     layers = command["environmentallayers"]
     table = is_swd([layers])
     effort, treatment = sampling_effort(command)
@@ -85,7 +85,7 @@ def run_options(command: JavaCommand) -> RunOptions:
         "seed": time.time_ns() % 2**31 if command["randomseed"] else None,
     }
     if not feature_letters(command, 10**9):
-        raise OptionError("no feature class is left: expected at least one of linear, quadratic, product, hinge")
+        raise ConflictError("no feature class remains: expected at least one of linear, quadratic, product, hinge")
     return make_options({name: value for name, value in values.items() if value not in (None, [])})
 
 
@@ -105,8 +105,8 @@ def sampling_effort(command: JavaCommand) -> tuple[str, str]:
     effort, treatment = command["biasfile"], "prior"
     if effort and command["biastype"] not in _BIAS_TYPES:
         raise OptionError(
-            f"biastype={command['biastype']}: expected 3 (effort is divided out) or 7 (records count by one over the "
-            "effort); to use the raster as a variable, put it into the folder of the layers"
+            f"biastype={command['biastype']}: expected 3 (the effort is the prior) or 7 (records are weighted by one "
+            "over the effort); to use the raster as a variable, put it into the folder of layers"
         )
     treatment = _BIAS_TYPES.get(command["biastype"], treatment)
     for name, what in (("factorbiasout", "prior"), ("priordistribution", "prior"), ("debiasaverages", "records")):
@@ -135,7 +135,7 @@ def extrapolation(command: JavaCommand) -> str:
     if not command["doclamp"]:
         return "free"
     if command["fadebyclamping"] and command["minclamping"]:
-        raise OptionError("fadebyclamping and minclamping are two ways to lower a prediction: give one of them")
+        raise ConflictError("fadebyclamping and minclamping exclude each other: use one of them")
     return "fade" if command["fadebyclamping"] else "lower" if command["minclamping"] else "clamp"
 
 
@@ -161,7 +161,7 @@ def threshold_key(text: str) -> str | None:
     found = known.get(text.lower(), text.lower() if text.lower() in known.values() else None)
     if found is None:
         names = "; ".join({**NAMES, **TEST_NAMES}.values())
-        raise OptionError(f"applythresholdrule={text}: no such rule; there are {names}")
+        raise OptionError(f"applythresholdrule={text}: expected one of {names}")
     return found
 
 
@@ -170,10 +170,10 @@ def projections(command: JavaCommand) -> dict[str, str]:
     places = [place.strip() for place in command["projectionlayers"].split(",") if place.strip()]
     names = [Path(place).stem if is_swd([place]) else Path(place).name for place in places]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise OptionError(f"two of the projection layers are called '{twice[0]}': results would have one name")
+        raise DuplicateNameError(f"two projection layers have the name '{twice[0]}': rename one of them")
     for place in places:
         if not Path(place).exists():
-            raise DataError(f"the projection layers {place} do not exist: check the path")
+            raise MissingFileError(f"the projection layers {place} do not exist: check the path")
     return dict(zip(names, places))
 
 
@@ -183,7 +183,7 @@ def variable_names(layers: str) -> list[str]:
         return list(TextTable(_file(layers)).header[3:])
     folder = Path(layers)
     if not folder.is_dir():
-        raise DataError(f"environmentallayers={layers} is neither a folder nor a table: check the path")
+        raise MissingFileError(f"environmentallayers={layers} is neither a folder nor a table: check the path")
     return sorted({path.stem for path in folder.iterdir() if path.suffix.lower() in LAYER_ENDINGS})
 
 
@@ -194,7 +194,7 @@ def chosen_species(command: JavaCommand) -> list[str]:
     names = species_of_samples(command["samplesfile"])
     out = _toggled(names, command, "togglespeciesselected")
     if not (left := [name for name in names if name not in out]):
-        raise OptionError("togglespeciesselected leaves no species: give other beginnings of names")
+        raise ConflictError("togglespeciesselected excludes all species: use other prefixes of names")
     return left
 
 
@@ -206,7 +206,7 @@ def species_of_samples(samples: str) -> list[str]:
 
 def _file(place: str) -> Path:
     if not Path(place).is_file():
-        raise DataError(f"{place} does not exist: check the path")
+        raise MissingFileError(f"{place} does not exist: check the path")
     return Path(place)
 
 
@@ -252,12 +252,12 @@ def with_plain_columns(command: JavaCommand) -> JavaCommand:
 def _write_plain(source: Path, folder: Path) -> Path:
     """Write a table of NCEAS's columns with plain ones beside the results."""
     if not source.is_file():
-        raise DataError(f"{source} does not exist: check the path")
+        raise MissingFileError(f"{source} does not exist: check the path")
     table = TextTable(source)
     if len(table.header) <= _Y:
-        raise DataError(
-            f"{source} has {len(table.header)} columns, and nceas means the species in column {_SPECIES + 1}, x in "
-            f"column {_X + 1} and y in column {_Y + 1}: leave nceas out, or give such a file"
+        raise ColumnError(
+            f"{source} has {len(table.header)} columns, and nceas needs the species in column {_SPECIES + 1}, x in "
+            f"column {_X + 1} and y in column {_Y + 1}: remove nceas, or use such a file"
         )
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sdm.data.encode import Encoder
-from sdm.errors import DataError
+from sdm.errors import NoFeatureError
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
@@ -34,9 +34,7 @@ class SiteFeatures:
     def learn(cls, x: Array, encoder: Encoder, features: str, knots: Knots) -> "SiteFeatures":
         """Make the families over the sites; constant terms, and squares of variables with two values, are left out."""
         if (x == x[:1]).all():
-            raise DataError(
-                f"every variable is constant over the sites ({', '.join(encoder.names)}): add one that differs"
-            )
+            raise NoFeatureError(f"every variable is constant over the sites: {', '.join(encoder.names)}")
         letters = parse_classes(features, x.shape[0])
         coded = np.isin(encoder.names, encoder.categorical)
         lo, hi = np.where(coded, -np.inf, x.min(axis=0)), np.where(coded, np.inf, x.max(axis=0))

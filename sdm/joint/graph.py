@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import OptionError, name_list
+from sdm.errors import OptionError, UnknownNameError, name_list
 from sdm.types import Array, Index
 
 
@@ -99,17 +99,12 @@ def forest_of_edges(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> For
     out = []
     for edge in edges:
         if isinstance(edge, str) or len(edge) != 2:
-            raise OptionError(
-                f"graph: {edge!r} is no edge; expected two species, such as ('{names[0]}', '{names[-1]}')"
-            )
+            raise OptionError(f"graph: {edge!r} is not an edge; expected two species, as ('{names[0]}', '{names[-1]}')")
         s, t = (_position(end, names) for end in edge)
         if s == t:
-            raise OptionError(f"graph: the edge '{names[s]}' – '{names[t]}' joins a species with itself: leave it out")
+            raise OptionError(f"graph: the edge '{names[s]}' – '{names[t]}' joins a species with itself: remove it")
         if not _unite(group, s, t):
-            raise OptionError(
-                f"graph: the edge '{names[s]}' – '{names[t]}' closes a cycle, expected a forest, where inference is "
-                "exact: leave out one edge of the cycle"
-            )
+            raise OptionError(f"graph: the edge '{names[s]}' – '{names[t]}' closes a cycle: remove an edge of it")
         out.append((s, t))
     return Forest(len(names), np.array(out, dtype=np.int64).reshape(-1, 2))
 
@@ -156,4 +151,4 @@ def _position(end: Any, names: Sequence[str]) -> int:
         return int(end)
     if end in names:
         return list(names).index(end)
-    raise OptionError(f"graph: {end!r} is no species; there are {name_list(names)}")
+    raise UnknownNameError(f"graph: {end!r} is not a species; the species are {name_list(names)}")

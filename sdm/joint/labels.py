@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.errors import DataError, name_list
+from sdm.errors import DuplicateNameError, LabelError, MismatchError, name_list
 from sdm.joint.inference import FREE, States, free_states
 from sdm.types import Array
 
@@ -17,23 +17,23 @@ def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
     else:
         shape = np.asarray(y).shape
         if len(shape) != 2:
-            raise DataError(
+            raise MismatchError(
                 f"Y has {len(shape)} dimensions, expected a table of two: sites and species. Only binary "
                 "classification is supported, with one column of 1 and 0 for each species"
             )
         names = tuple(f"sp{s}" for s in range(shape[1]))
     if not names:
-        raise DataError("Y has no species, expected one column of 0 and 1 for each")
+        raise MismatchError("Y has no species, expected one column of 0 and 1 for each")
     _refuse_twice(names)
     both = [name for name in names if name in variables]
     if both:
-        raise DataError(f"{', '.join(map(repr, both))} is both a species and a variable: rename one of the two columns")
+        raise DuplicateNameError(f"{', '.join(map(repr, both))} is both a species and a variable: rename one column")
     return names
 
 
 def _refuse_twice(names: Sequence[str]) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"species must have different names, got {', '.join(twice)} more than once: rename a column")
+        raise DuplicateNameError(f"species must have different names, got {', '.join(twice)} more than once")
 
 
 def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
@@ -44,17 +44,19 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
     """
     try:
         values = _by_name(y, names) if hasattr(y, "columns") else np.asarray(y, dtype=float)
+    except LabelError:
+        raise
     except (TypeError, ValueError) as error:
-        raise DataError(f"Y holds something that is no number ({error}): expected 1, 0, or missing") from None
+        raise LabelError(f"Y contains a value that is not a number ({error}): expected 1, 0, or missing") from None
     if values.shape != (sites, len(names)):
-        raise DataError(f"Y has shape {values.shape}, expected {sites:,} sites (as X) and {len(names)} species")
+        raise MismatchError(f"Y has shape {values.shape}, expected {sites:,} sites (as X) and {len(names)} species")
     known = np.isfinite(values)
     odd = known & (values != 0) & (values != 1) | np.isinf(values)
     if odd.any():
         i, s = (int(k[0]) for k in np.nonzero(odd))
-        raise DataError(
+        raise LabelError(
             f"species '{names[s]}' has {values[i, s]:g} in row {i + 1}, expected 1 (present), 0 (absent) or missing; "
-            "counts and other continuous values become presences with --presence-above 0 (in Python: y > 0)"
+            "for counts and other continuous values use --presence-above 0 (in Python: y > 0)"
         )
     return np.ascontiguousarray(np.where(known, np.nan_to_num(values), -1).astype(np.int8))
 
@@ -64,9 +66,7 @@ def _by_name(frame: Any, names: Sequence[str]) -> Array:
     columns = [str(name) for name in frame.columns]
     _refuse_twice(columns)
     if strange := [name for name in columns if name not in names]:
-        raise DataError(
-            f"{name_list(map(repr, strange))} is no species of the model: expected some of {name_list(names)}"
-        )
+        raise LabelError(f"{name_list(map(repr, strange))} is not a species of the model: {name_list(names)}")
     values = np.full((len(frame), len(names)), np.nan)
     values[:, [names.index(name) for name in columns]] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
@@ -84,9 +84,7 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
         if bad.any():
             listed = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]
             more = f" (as {name_list(listed[1:], 5)})" if len(listed) > 1 else ""
-            raise DataError(
-                f"species {listed[0]} {fault}{more}, expected presences and absences: leave such columns out"
-            )
+            raise LabelError(f"species {listed[0]} {fault}{more}, expected presences and absences: remove such columns")
     missing = int((labels < 0).sum())
     if not missing:
         return []

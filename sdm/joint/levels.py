@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import DataError
+from sdm.errors import DataError, MismatchError, TooFewError
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import States
 from sdm.types import AnyArray, Array, Index, Row
@@ -51,18 +51,15 @@ class Levels:
             names = names[1:]
         if len(names) < 2:
             found = f"only the level '{names[0]}'" if len(names) else "no level"
-            raise DataError(f"column '{column}' has {found}, expected two levels or more: leave the random effect out")
+            raise TooFewError(f"column '{column}' has {found}, expected two levels or more: remove --random-effect")
         known = code >= 0
         if len(names) == np.count_nonzero(known):
-            raise DataError(
-                f"column '{column}' has another level in every row, expected several rows of a level (such as a "
-                "reserve with several sites, or a site with several visits): name another column"
+            raise TooFewError(
+                f"column '{column}' has another level in every row, expected several rows per level (such as visits to "
+                "a site): name another column"
             )
         if len(names) * len(code) > NUMBERS:
-            raise DataError(
-                f"column '{column}' has {len(names):,} levels at {len(code):,} sites, more than fit into memory: name "
-                "a column with fewer levels"
-            )
+            raise DataError(f"column '{column}' has too many levels ({len(names):,}) for memory: name another column")
         return cls(tuple(map(str, names)), code)
 
     def columns(self, scale: float) -> Array:
@@ -121,7 +118,7 @@ class RandomEffect:
         """Return what the scores of species have more at sites of these levels, `(n, S)`; zero at new levels."""
         text = level_names(values)
         if len(text) != sites:
-            raise DataError(f"column '{self.column}' has {len(text):,} levels, expected {sites:,}: one per site")
+            raise MismatchError(f"column '{self.column}' has {len(text):,} levels, expected {sites:,}: one per site")
         place = {name: k for k, name in enumerate(self.levels)}
         code = np.array([place.get(name, -1) for name in text], dtype=np.int64)
         return np.where(code[:, None] >= 0, self.effect.T[code], 0.0)

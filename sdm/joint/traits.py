@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import DataError, name_list
+from sdm.errors import BadValueError, DataError, DuplicateNameError, MismatchError, name_list
 from sdm.joint.levels import HALF_WIDTH, level_names
 from sdm.types import Array, Numbers, Row
 
@@ -38,7 +38,9 @@ class Traits:
         species = level_names(table.index)
         if len(set(species.tolist())) < len(species):
             twice = next(name for name in species.tolist() if species.tolist().count(name) > 1)
-            raise DataError(f"species '{twice}' is more than once in the table of traits: expected one row per species")
+            raise DuplicateNameError(
+                f"species '{twice}' occurs twice in the table of traits: expected one row per species"
+            )
         columns: dict[str, Array] = {}
         for name in table.columns:
             columns |= _columns(str(name), table[name])
@@ -63,15 +65,15 @@ class Traits:
         """Refuse tables that tell nothing of these species; return notes on what is missing."""
         found = [name for name in species if name in self.species]
         if len(found) < 3:
-            raise DataError(
+            raise MismatchError(
                 f"the table of traits has {len(found)} of the {len(species)} species, expected three or more: it has "
                 f"{name_list(self.species)}; the sites have {name_list(species)}"
             )
         flat = [name for name, column in zip(self.names, self.of(species).T) if not column.any()]
         if flat:
-            raise DataError(f"trait '{flat[0]}' is the same for all species of the sites: leave its column out")
+            raise DataError(f"trait '{flat[0]}' is the same for all species of the sites: remove its column")
         missing = [name for name in species if name not in self.species]
-        return [f"species without a row of traits, which have the mean: {', '.join(missing)}"] if missing else []
+        return [f"species without traits use the mean: {', '.join(missing)}"] if missing else []
 
 
 def corner_rows(names: Sequence[str], features: Sequence[str], corner: Array, variance: Array) -> list[Row]:
@@ -99,9 +101,8 @@ def _columns(name: str, column: Any) -> dict[str, Array]:
     text: NDArray[np.str_] = level_names(column)
     classes = sorted(set(text.tolist()) - {""})
     if len(classes) > MOST_CLASSES:
-        raise DataError(
-            f"trait '{name}' has {len(classes)} classes of text, expected numbers or at most {MOST_CLASSES} classes: "
-            "leave its column out"
+        raise BadValueError(
+            f"trait '{name}' has {len(classes)} classes, expected numbers or at most {MOST_CLASSES} classes"
         )
     shown = classes[1:] if len(classes) == 2 else classes
     return {f"{name}={one}": np.where(text == "", np.nan, text == one) for one in shown}
@@ -109,5 +110,5 @@ def _columns(name: str, column: Any) -> dict[str, Array]:
 
 def _finite(values: Array, name: str) -> Array:
     if np.isinf(values).any():
-        raise DataError(f"trait '{name}' holds an infinite number: expected numbers, or blanks where it is not known")
+        raise BadValueError(f"trait '{name}' contains an infinite number: expected numbers, or blanks if unknown")
     return values

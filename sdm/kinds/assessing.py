@@ -189,6 +189,6 @@ def read_pairs(words: Sequence[str], names: Sequence[str]) -> list[tuple[int, in
         parts = [part.strip() for part in word.split(":")]
         if len(parts) != 2 or parts[0] == parts[1] or any(part not in known for part in parts):
             listed = ", ".join(known)
-            raise OptionError(f"output.surfaces={word!r}: expected two variables with a colon between, of {listed}")
+            raise OptionError(f"output.surfaces={word!r}: expected two variables with a colon, of {listed}")
         pairs.append((list(names).index(parts[0]), list(names).index(parts[1])))
     return pairs

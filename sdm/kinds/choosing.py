@@ -12,7 +12,7 @@ from sdm.assess.variables.reduction import Shuffles, reduce_variables
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
-from sdm.errors import OptionError, name_list
+from sdm.errors import InapplicableError, OptionError, name_list
 from sdm.executors.opening import workers
 from sdm.kinds.splitting import FOLDS, with_default_folds
 from sdm.kinds.task import AnyTask, Destination, Prepared
@@ -29,7 +29,7 @@ def refuse_choice(options: RunOptions, what: str) -> None:
     own = options.layers
     for name in ("drop_correlated", "drop_vif", "reduce", "reduce_to"):
         if getattr(own, name) not in (None, False):
-            raise OptionError(f"layers.{name}={getattr(own, name)!r} does not apply to {what}: leave it out")
+            raise InapplicableError(f"layers.{name}={getattr(own, name)!r} does not apply to {what}: remove it")
 
 
 def choose_variables(
@@ -43,8 +43,7 @@ def choose_variables(
     plan = task.plan(prepared, name, with_default_folds(options) if options.layers.reduces else options)
     table = plan.table
     if own.reduce_to is not None and own.reduce_to >= len(table.names):
-        there = f"there are {len(table.names)} variables"
-        raise OptionError(f"layers.reduce_to={own.reduce_to}: {there}, expected a smaller number")
+        raise OptionError(f"layers.reduce_to={own.reduce_to}: expected fewer than the {len(table.names)} variables")
     with workers(options) as pool:
         choice = uncorrelated(task, table, options, pool, progress)
         if options.layers.reduces and len(choice.kept) >= LEAST:
@@ -138,8 +137,8 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
         if limit is None:
             continue
         gone = choice.left_out(by)
-        which = f"{len(gone)} of {rest} variables left out, {over}: {listed_drops(gone)}" if gone else ""
-        notes.append(f"{option} {limit:g}: {which or f'no variable left out of {rest}, {over}'}")
+        which = f"{len(gone)} of {rest} variables dropped, {over}: {listed_drops(gone)}" if gone else ""
+        notes.append(f"{option} {limit:g}: {which or f'none of {rest} variables dropped, {over}'}")
         rest -= len(gone)
     if choice.steps:
         notes.append(_reduction_note(choice, options))
@@ -147,14 +146,14 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
         notes.append(f"variables: {len(choice.kept)} of {total} kept: {', '.join(choice.kept)}")
     if choice.found.constant:
         flat = choice.found.constant
-        notes.append(f"{len(flat)} variables have one value, take no part in correlations and stay: {', '.join(flat)}")
+        notes.append(f"{len(flat)} constant variables have no correlations and are kept: {', '.join(flat)}")
     if (options.test.division is not None or options.layers.reduces) and (choice.gains or choice.steps):
         if nested:
-            notes.append("every fold chose among correlated variables by its own training records")
+            notes.append("every fold chose among correlated variables with its own training records")
         else:
             notes.append(
-                "held-out records of the folds had a say in the choice of variables, which flatters the figures of the "
-                "folds a little: records that are set aside with --test-percent, or a --test file, do not"
+                "the choice of variables used the held-out records of the folds, so that their measures are slightly "
+                "optimistic; --test-percent or a --test file gives independent records"
             )
     return notes
 
@@ -162,12 +161,12 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
 def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
     first, last = choice.steps[0], [step for step in choice.steps if step.kept][-1]
     gone = choice.left_out("reduction")
-    told = "" if options.test.division is not None else f" ({FOLDS} random folds, as none were asked for)"
+    told = "" if options.test.division is not None else f" ({FOLDS} random folds by default)"
     losses = f"held-out loss {first.loss:.4f} ± {first.error:.4f} with {len(first.names)} variables"
     if not gone:
-        return f"reduce: no variable left out, {losses}{told}"
+        return f"reduce: no variable dropped, {losses}{told}"
     now = f"{last.loss:.4f} ± {last.error:.4f} with {len(last.names)}"
-    return f"reduce: {len(gone)} variables left out, {losses}, {now}{told}: {listed_drops(gone)}"
+    return f"reduce: {len(gone)} variables dropped, {losses}, {now}{told}: {listed_drops(gone)}"
 
 
 def write_choice(choice: VariableChoice, to: Destination) -> None:

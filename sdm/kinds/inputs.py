@@ -23,7 +23,7 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import refuse_values
 from sdm.data.variables import NamedVariables, matching, said_variables
-from sdm.errors import DataError, OptionError
+from sdm.errors import ColumnError, InapplicableError, MissingFileError, OptionError, UnknownNameError, VariableError
 from sdm.features.classes import FeatureChoice, named_alone
 from sdm.kinds.task import Findings
 from sdm.models.interface import FittedModel
@@ -135,7 +135,7 @@ def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> N
     for name in wanted:
         if name not in known:
             more = f" and {len(known) - 10:,} more" if len(known) > 10 else ""
-            raise OptionError(f"species '{name}' is not in {source}; there are {', '.join(known[:10])}{more}")
+            raise UnknownNameError(f"species '{name}' is not in {source}, which has {', '.join(known[:10])}{more}")
 
 
 def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
@@ -147,7 +147,7 @@ def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
     for k, name in enumerate(stack.names):
         low, high = float(summary.minimum[k]), float(summary.maximum[k])
         if low == high:
-            found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it cannot tell places apart")
+            found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it is uninformative")
 
 
 def chosen_options(model: FittedModel, given: Mapping[str, object], known: Sequence[str]) -> Numbers:
@@ -155,17 +155,14 @@ def chosen_options(model: FittedModel, given: Mapping[str, object], known: Seque
     chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
     for name in chosen:
         if name not in known:
-            raise OptionError(f"--{name.replace('_', '-')} does not apply to a {model.called}: leave it out")
+            raise InapplicableError(f"--{name.replace('_', '-')} does not apply to a {model.called}: remove it")
     return chosen
 
 
 def check_categories(model: FittedModel) -> None:
     """Raise if a variable of a model has categories of text, which layers cannot hold."""
     if text := list(model.encoder.labels):
-        raise DataError(
-            f"variable '{text[0]}' of the model has categories of text, which layers cannot hold: give its values in a "
-            "table"
-        )
+        raise VariableError(f"variable '{text[0]}' of the model has categories of text: use a table, not layers")
 
 
 def open_for(model: FittedModel, own: LayerOptions) -> Stack:
@@ -220,14 +217,14 @@ def points_at(
     notices += ledger.notices(what)
     refuse_values(points[what].values, stack, what)
     if ledger.describe(what):
-        notices.append(f"{what} left out: {ledger.describe(what)}")
+        notices.append(f"{what} dropped: {ledger.describe(what)}")
     return points[what], ledger
 
 
 def open_text(path: str | Path) -> TextTable:
     """Open a text table; raise if it is missing or empty."""
     if not Path(path).is_file():
-        raise DataError(f"file '{path}' does not exist: check the path")
+        raise MissingFileError(f"file '{path}' does not exist: check the path")
     return TextTable(Path(path))
 
 
@@ -239,4 +236,4 @@ def check_columns(model: FittedModel, text: TextTable, known: Sequence[str] = ()
         hint = f"{what} of the model: add it, or give layers with --layers"
         if has_place(missing) and not without_place(missing):
             hint = f"{what} of the model: add columns of coordinates, such as x and y, or longitude and latitude"
-        raise DataError(f"file '{text.path.name}' has no column {', '.join(absent)}, {hint}")
+        raise ColumnError(f"file '{text.path.name}' has no column {', '.join(absent)}, {hint}")

@@ -31,9 +31,7 @@ def rule_tag(threshold: str | float | None) -> Tags:
 def refuse_one_map(output: Path, makes: str) -> None:
     """Raise if the output is the name of one map but maps go to a folder."""
     if output.suffix.lower() in (".tif", ".tiff"):
-        raise OptionError(
-            f"{output} is the name of one map, {makes}: give a folder for them, as in -o {output.with_suffix('')}"
-        )
+        raise OptionError(f"{output} names one map, and {makes}: name a folder, as in -o {output.with_suffix('')}")
 
 
 def publish_maps(

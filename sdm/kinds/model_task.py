@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from sdm.errors import OptionError
+from sdm.errors import InapplicableError
 from sdm.models.interface import FittedModel
 from sdm.report.tables import table_text
 from sdm.types import Array, Index, Numbers, Progress, Row
@@ -177,8 +177,8 @@ class ModelTask(ABC, Generic[ModelT]):
         """Raise for an extrapolation that does not apply."""
         if word not in self.extrapolates_with:
             expected = ", ".join(self.extrapolates_with)
-            raise OptionError(
-                f"predict.extrapolation={word} does not apply to {self.called}: expected one of {expected}"
+            raise InapplicableError(
+                f"predict.extrapolation={word} does not apply to {self.called}: expected {expected}"
             )
 
     def map_places(self, output: Path) -> list[Path]:

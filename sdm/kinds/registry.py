@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.options.definitions import RunOptions
 from sdm.options.several import JointOptions
 
@@ -54,7 +54,7 @@ def page_of(results: "Results") -> "Page":
     """Return the page of some results."""
     if results.kind not in HOMES:
         file, known = f"{results.folder / results.name}.json", ", ".join(HOMES)
-        raise DataError(f"{file} is of kind '{results.kind}': expected one of {known}; update sdm")
+        raise ResultsError(f"{file} has the unknown kind '{results.kind}': expected one of {known}; update sdm")
     page: Page = _part(results.kind, "page").PAGE
     return page
 

@@ -17,7 +17,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.site_folds import check_folds, fold_numbers, number_sites, training_rows
 from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, ConflictError, CrsError, DataError, InapplicableError, TooFewError
 from sdm.options.definitions import RunOptions
 from sdm.options.fitting import TestOptions
 from sdm.options.rules import WHOLE_BACKGROUND
@@ -59,7 +59,7 @@ def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, Tes
         return table, None
     count = min(max(1, round(m * percent / 100)), m - 2)
     if count < 1:
-        raise DataError(f"{table.species}: {m} presences are too few to set {percent:g} % aside for testing")
+        raise TooFewError(f"{table.species}: {m} presences are too few for {percent:g} % of test records")
     out = np.zeros(m, dtype=bool)
     out[np.random.default_rng([options.seed, 1]).permutation(m)[:count]] = True
     return table.take(~out), (table.presence[out], table.presence_x[out], table.presence_y[out])
@@ -77,7 +77,7 @@ def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = No
     try:
         return _divide(table, options, how, stack)
     except DataError as error:
-        raise DataError(f"{table.species}: {error}") from error
+        raise DataError(f"{table.species}: {error}", code=error.code) from error
 
 
 def _divide(
@@ -101,9 +101,9 @@ def _divide(
         try:
             found = _measure_blocks(table, options, stack, noun)
         except DataError:
-            raise OptionError(f"{needs}, as in --block-size 100") from None
+            raise ConflictError(f"{needs}, as in --block-size 100") from None
         hint = f"--block-size {_rounded(found.size_km)} (or auto)"
-        raise OptionError(f"{needs}. The variables at these {noun} suggest {hint}: {found.text}")
+        raise ConflictError(f"{needs}. The variables at these {noun} suggest {hint}: {found.text}")
     found = _measure_blocks(table, options, stack, noun)
     side = found.size_km
     for _ in range(SMALLER):
@@ -166,7 +166,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
     if how is None:
         return None
     if own.validation_background == "partition":
-        raise OptionError("test.validation_background=partition does not apply to sites, which have no background")
+        raise InapplicableError("test.validation_background=partition does not apply to sites: remove it")
     if how == "own":
         split = own_folds(_fold_labels(sites, own), noun="sites")
     else:
@@ -214,16 +214,14 @@ def _drawing(sites: SiteSample, options: RunOptions) -> tuple[Index, np.random.G
 def _fold_labels(sites: SiteSample, own: TestOptions) -> np.ndarray:
     """Return the folds of the column of the user, one for every row."""
     if sites.folds is None:
-        raise OptionError("test.split=own needs a column with the fold of every site: name it with --fold-column")
+        raise ConflictError("test.split=own needs a column with the fold of every site: name it with test.fold_column")
     if missing := int(np.count_nonzero(sites.folds == "")):
-        raise DataError(
-            f"{missing:,} of {len(sites):,} sites have no fold in column '{own.fold_column}': give each of them one"
-        )
+        raise BadValueError(f"{missing:,} of {len(sites):,} sites have no fold: fill column '{own.fold_column}'")
     pairs = np.unique(np.column_stack([sites.group, np.unique(sites.folds, return_inverse=True)[1]]), axis=0)
     if several := int(np.count_nonzero(np.unique(pairs[:, 0], return_counts=True)[1] > 1)):
         log.warning(
-            "warning: %s sites have visits in more than one fold of column '%s', so that a model is tested where it "
-            "was trained: give all visits to a site one fold, unless that is meant",
+            "warning: %s sites have visits in several folds of column '%s', so that a model is tested at its training "
+            "sites: put all visits to a site in one fold",
             *(f"{several:,}", own.fold_column),
         )
     return sites.folds
@@ -272,7 +270,7 @@ def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack |
 def _board(stack: Stack | None) -> Numbers:
     """Return the corner and the cell size of the layers, for a checkerboard."""
     if stack is None:
-        raise OptionError("test.split=checkerboard needs layers, whose cells make its squares: use --split block")
+        raise InapplicableError("test.split=checkerboard needs layers: use test.split=block")
     cell = abs(stack.transform.a), abs(stack.transform.e)
     left, _, _, top = stack.bounds
     return {"origin": (left, top), "cell": cell}
@@ -311,7 +309,7 @@ def _degrees(x: Array, y: Array, stack: Stack | None, what: str) -> tuple[Array,
     if stack is not None:
         return to_lonlat(x, y, stack, what)
     if not _may_be_degrees(x, y):
-        raise DataError(f"{what} measures km from degrees, and the table's coordinates are none: give layers")
+        raise CrsError(f"{what} needs degrees, and the coordinates of the table are not degrees: use layers")
     return x, y
 
 

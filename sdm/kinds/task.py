@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from sdm.data.untagged import UntaggedNodata
-from sdm.errors import BadRowsError, OptionError, SdmError
+from sdm.errors import BadRowsError, InapplicableError, OptionError, SdmError, UntaggedNodata, with_code
 from sdm.estimators.params import Parameters
 from sdm.kinds.model_task import ModelT, ModelTask
 from sdm.options.applies import misplaced
@@ -61,7 +60,7 @@ class Prepared:
     """Inputs of a run. Tables that contain the variables have no stack, study area or ledger, and no map."""
 
     tables: dict[str, Any] = field(default_factory=dict)  # by the name of the model, in the order of the file
-    failures: dict[str, str] = field(default_factory=dict)  # models that cannot be fitted, with the reason
+    failures: dict[str, SdmError] = field(default_factory=dict)  # of models that cannot be fitted
     stack: "Stack | None" = None
     study_area: "StudyArea | None" = None
     ledger: "Ledger | None" = None
@@ -147,6 +146,7 @@ class ModelResult:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
+    code: str | None = None  # of the error
     records: dict[str, int] | None = None  # the record cleaning summary
     lines: list[str] = field(default_factory=list)  # the main results as text
 
@@ -205,8 +205,8 @@ class Findings:
         except SdmError as error:
             self.bad_rows |= isinstance(error, BadRowsError)
             again = isinstance(error, UntaggedNodata) and any("--nodata none" in text for text in self.problems)
-            if str(error) not in self.problems and not again:  # counted in all cells, then again in a few
-                self.problems.append(str(error))
+            if with_code(error) not in self.problems and not again:  # counted in all cells, then again in a few
+                self.problems.append(with_code(error))
             return None
 
 
@@ -237,15 +237,15 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply or are inconsistent."""
-        for problem in self.problems(options):
-            raise OptionError(problem)
+        for error in self.problems(options):
+            raise error
         self.check_extrapolation(options.predict.extrapolation)
         self.check_model(options)
 
-    def problems(self, options: RunOptions) -> Iterator[str]:
+    def problems(self, options: RunOptions) -> Iterator[OptionError]:
         """Yield the problems of options: options that do not apply, and broken rules between options."""
         if options.kind not in (None, self.options_of):
-            yield f"kind={options.kind!r} does not apply to {self.called}: leave it out"
+            yield InapplicableError(f"kind={options.kind!r} does not apply to {self.called}: remove it")
         yield from misplaced(options, self.options_of, self.called)
         yield from broken(RULES, options, self.options_of)
 
@@ -328,7 +328,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Parameters:
         """Return the unfitted estimator of the options; `sdm tune` changes its settings."""
-        raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
+        raise InapplicableError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
     def check_tuning(self, options: RunOptions) -> None:
         """Raise for options whose models `sdm tune` cannot fit one by one."""
@@ -341,7 +341,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def narrow(self, prepared: PreparedT, name: str, variables: Sequence[str]) -> PreparedT:
         """Return the inputs with some of the variables of one model: its table, test data and layers."""
-        raise OptionError(f"no variable can be left out of {self.called}: leave out --drop-correlated and the like")
+        raise InapplicableError(f"variables of {self.called} cannot be dropped: remove --drop-correlated and the like")
 
     def single_gains(
         self,

@@ -23,7 +23,7 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.place import is_place, without_place
 from sdm.data.rasters.grid import Grid
-from sdm.errors import DataError, OptionError
+from sdm.errors import InapplicableError, IncompleteModelError, OptionError
 from sdm.maps.cells import KnownCells
 from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.outside import OutsideTally, outside_line
@@ -76,11 +76,9 @@ def check_measures(model: FittedModel, measures: Sequence[str]) -> None:
     if "limiting" in measures:
         _one_band(model)
     if model.reference is None and set(measures) - {"clamping"}:
-        raise DataError(_unknown(model))
+        raise IncompleteModelError(_unknown(model))
     if measures and not without_place(model.names):
-        raise DataError(
-            "the model has variables of place alone: there is no environment whose novelty could be measured"
-        )
+        raise IncompleteModelError("the model has spatial variables only: there is no environmental novelty to map")
 
 
 def novelty_places(measures: Sequence[str], beside: Path) -> dict[str, Path]:
@@ -311,19 +309,15 @@ def _one_band(model: FittedModel) -> int:
     """Return the band that a limiting variable limits: the only one, or presence."""
     band = 0 if len(model.bands) == 1 else presence_class(model.bands)
     if band is None or (model.reference is not None and model.reference.typical is None):
-        raise OptionError(
-            f"novelty=limiting applies to models that predict one value, this {model.called} predicts "
-            f"{len(model.bands)}: leave it out"
+        raise InapplicableError(
+            f"novelty=limiting needs one output, and this {model.called} has {len(model.bands)}: remove it"
         )
     return band
 
 
 def _unknown(model: FittedModel) -> str:
     if len(model.names) > NONE - 1:
-        return f"novelty tells {NONE - 1} variables apart, the model has {len(model.names)}: fit it with fewer"
+        return f"novelty supports {NONE - 1} variables, and the model has {len(model.names)}: fit it with fewer"
     if "program" in model.meta:
-        return f"a file of {model.meta['program']} does not hold the environment of the fit: leave novelty out"
-    return (
-        "the model file does not hold the environment that it was fitted to (it was written by an earlier version): "
-        "fit the model again to measure novelty"
-    )
+        return f"a file of {model.meta['program']} lacks the training environment: remove --novelty"
+    return "the model file, of an earlier version, lacks the training environment: fit it again to measure novelty"

@@ -14,7 +14,7 @@ import rasterio
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.records.frames import pd
-from sdm.errors import DataError, OutputError
+from sdm.errors import NoCellError, OutputError
 from sdm.types import Numbers
 
 DATE = "2000-01-01T00:00:00.000Z"  # GeoPackages hold a date of their own; a fixed one keeps equal runs equal
@@ -63,7 +63,7 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
     frame, dropped = patch_frame(raster, species, min_patch)
     if not len(frame):
         least = f"of at least {min_patch:g} km²" if dropped else "above zero"
-        raise DataError(f"{raster.name} has no patch {least}: lower predict.min_patch or the order of the entropy")
+        raise NoCellError(f"{raster.name} has no patch {least}: use a smaller predict.min_patch, or entropy order")
     write_geopackage(frame, path, "range")
     return {"area_km2": float(sum(frame["area_km2"])), "patches": len(frame)}, dropped
 

@@ -27,7 +27,7 @@ from rasterio.windows import Window
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
-from sdm.errors import DataError, OutputError
+from sdm.errors import DISK_FULL, OutputError, VariableError
 from sdm.executors.ahead import ahead, own_threads
 from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import Moments, RasterSummary, describe_raster
@@ -66,7 +66,7 @@ class Raster:
 def check_variables(names: Sequence[str], stack: Stack) -> None:
     """Raise if the layers are not a model's variables in its order."""
     if tuple(stack.names) != tuple(names):
-        raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(names)}")
+        raise VariableError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(names)}")
 
 
 def write_rasters(
@@ -185,8 +185,8 @@ def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
     except OSError:
         return  # writing will say why
     if free < need:
-        sizes = f"it takes {need / 1e6:,.1f} MB while it is made, the disk has {free / 1e6:,.1f} MB left"
-        raise OutputError(f"{path} cannot be written: {sizes}; make room or choose another disk")
+        sizes = f"it needs {need / 1e6:,.1f} MB temporarily, and the disk has {free / 1e6:,.1f} MB left"
+        raise OutputError(f"{path} cannot be written: {sizes}; free space, or choose another disk", code=DISK_FULL)
 
 
 def _check_whole(path: Path) -> None:

@@ -93,7 +93,7 @@ def write_maps(
     wanted = [name for name in RICHNESS if name in places.richness]
     single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
     if single_models is None and any(name not in OF_ONE_MODEL for name in wanted):
-        raise DataError(f"maps of {', '.join(wanted)} need the model without edges too: got the joint one alone")
+        raise DataError(f"maps of {', '.join(wanted)} also need the model without edges, which is missing")
 
     count = len(joint.species)
     step = max(1, NUMBERS // (joint.features.size + 8 * count))

@@ -43,7 +43,7 @@ def threshold_on_scale(model: ValueModel, threshold: str | float, scale: str) ->
     known = model.meta.get("thresholds", {})
     if threshold not in known:
         listed = ", ".join(known) or "none, for it was not fitted by 'sdm fit'"
-        raise OptionError(f"threshold={threshold}: expected a number, or one that the model has ({listed})")
+        raise OptionError(f"threshold={threshold}: expected a number, or one of the model's thresholds ({listed})")
     return float(model.from_raw(known[threshold], scale))
 
 
@@ -201,7 +201,7 @@ def class_codes(labels: Sequence[str]) -> list[int]:
     """Return the classes' values on the map: the labels if they are whole numbers from 0 to 254, else 1, 2, … Presence
     and absence in words are 1 and 0."""
     if len(labels) > MOST:
-        raise DataError(f"there are {len(labels)} classes: a class map tells {MOST} apart; join some")
+        raise DataError(f"there are {len(labels)} classes, and a class map has at most {MOST}: merge some")
     if all(label.isascii() and label.isdigit() and str(int(label)) == label and int(label) <= MOST for label in labels):
         return [int(label) for label in labels]
     presence = presence_class(labels)

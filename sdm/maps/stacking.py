@@ -20,7 +20,7 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
-from sdm.errors import DataError
+from sdm.errors import GridError, ResultsError
 from sdm.executors.ahead import ahead
 from sdm.maps.gis.tags import Moments, RasterSummary, describe_raster
 from sdm.maps.rasters import BLOCK, NODATA, Raster, writing_cogs
@@ -105,7 +105,7 @@ def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
     with _opened(one.path) as source:
         if problem := Grid.of(source).difference(grid):
             said = problem.replace("the stack", "the first map")
-            raise DataError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
+            raise GridError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
         values: NDArray[np.float32] = source.read(one.band, window=strip).astype(np.float32, copy=False)
         nothing = source.nodatavals[one.band - 1]
     if nothing is not None:
@@ -120,4 +120,4 @@ def _opened(path: Path) -> Iterator[DatasetReader]:
         with open_local(path) as source:
             yield source
     except (RasterioError, IndexError) as error:
-        raise DataError(f"{path} cannot be read as a map ({error}): make it again") from error
+        raise ResultsError(f"{path} cannot be read as a map ({error}): run the command again") from error

@@ -9,7 +9,7 @@ advance.
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
@@ -62,7 +62,7 @@ def vc_dimension(features: FeatureSet) -> int:
     thresholds of one variable give at most `d + 1`, two of them empty and full, and a category one."""
     letters = set(features.letters().tolist())
     if not letters <= {"t", "c"}:
-        raise OptionError("beta='corollary6' is for features that are 0 or 1: use --features t")
+        raise ConflictError("beta='corollary6' needs threshold features: use --features t")
     thresholds = len({int(v) for f in features.families if f.letter == "t" for v in f.var})
     categories = sum(f.size for f in features.families if f.letter == "c")
     d = 1
@@ -111,6 +111,6 @@ def theory_notes(rule: str | float, features: FeatureSet) -> list[str]:
     least, largest = features.diameter.least, features.diameter.largest
     return [
         f"the l2 diameter of the features is between {least:.4g} and {largest:.4g} (too many cells and features to "
-        f"compute it): the l2 penalty is {rule}'s for the larger number, which is at most {largest / least:.3g} times "
-        "what it must be"
+        f"compute it). The l2 penalty of {rule} uses the larger number: at most {largest / least:.3g} times the "
+        "necessary one"
     ]

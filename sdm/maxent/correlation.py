@@ -47,8 +47,8 @@ def feature_correlation(features: FeatureSet, uncorrelated: float) -> Correlatio
     size, q0 = features.size, features.domain.q0
     if size > MOST:
         raise OptionError(
-            f"regularization='mahalanobis' needs the correlations of all pairs of features, and there are {size:,} "
-            f"features (at most {MOST:,}): use fewer (features='lq', knots=20), or regularization='l2sq'"
+            f"regularization='mahalanobis' needs at most {MOST:,} features, and there are {size:,}: use fewer "
+            "(features='lq', knots=20), or regularization='l2sq'"
         )
     mean, root = features.expectations(features.domain.measure(q0)), np.sqrt(q0)
     width = max(1, min(size, BLOCK // q0.size))

@@ -46,9 +46,7 @@ class Penalty(ABC):
     def __init__(self, beta: Array) -> None:
         self.beta = np.asarray(beta, dtype=np.float64)
         if not np.all(np.isfinite(self.beta)) or np.any(self.beta <= 0):
-            raise OptionError(
-                "every penalty β must be a positive number; for no penalty at all use regularization='none'"
-            )
+            raise OptionError("every penalty β must be a positive number; for none use regularization='none'")
         self.ridge, self.smoothing = np.zeros_like(self.beta), np.zeros_like(self.beta)
 
     @abstractmethod

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, OptionError
 from sdm.features.domain import Measure
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.confidence import PENALTY_OF, theory_weights
@@ -64,7 +64,7 @@ def penalty_weights(
     """
     check_multiplier(multiplier)
     if given and rule not in TABULATED:
-        raise OptionError(f"beta={rule!r}: numbers of the tables of a feature class are for {' and '.join(TABULATED)}")
+        raise ConflictError(f"beta={rule!r}: numbers per feature class need {' or '.join(TABULATED)}")
     if isinstance(rule, (int, float)) and not isinstance(rule, bool):
         return np.full(features.size, float(rule) * multiplier)
     if rule not in RULES:
@@ -82,9 +82,7 @@ def penalty_weights(
 def check_multiplier(multiplier: float) -> None:
     """Raise for what penalties cannot be multiplied by."""
     if not (np.isfinite(multiplier) and multiplier > 0):
-        raise OptionError(
-            f"multiplier={multiplier!r}: expected a positive number; for no penalty use regularization='none'"
-        )
+        raise OptionError(f"multiplier={multiplier!r}: expected a positive number (or regularization='none')")
 
 
 def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:

@@ -14,10 +14,10 @@ STALLED = "stalled"
 
 MEANING = {
     CONVERGED: "the gap is within the tolerance",
-    MAX_ITERATIONS: "the iteration limit was reached first; the gap says how near the result is",
-    SEPARABLE: "without a penalty the weights grow without bound, since the records lie on the edge of what the "
-    "features can tell apart; use a penalty",
-    STALLED: "no step improves the objective any more at this precision; the gap says how near the result is",
+    MAX_ITERATIONS: "the iteration limit was reached first; the gap bounds the distance to the optimum",
+    SEPARABLE: "without a penalty the weights grow without bound, because the records are at the limits of the "
+    "features; use a penalty",
+    STALLED: "no step improves the objective at this precision; the gap bounds the distance to the optimum",
 }
 
 

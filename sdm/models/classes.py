@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import DataError
+from sdm.errors import BadValueError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.maxent.entropy import ClassEntropy
@@ -107,7 +107,7 @@ class ClassModel(FeatureModel):
         """Return the most probable class of every site; `x` as for `predict_proba`, without missing values."""
         p = self.distributions(x, clamp)
         if missing := int(np.isnan(p).any(axis=0).sum()):
-            raise DataError(f"{missing:,} rows have missing values: drop or fill them first")
+            raise BadValueError(f"{missing:,} rows have missing values: drop or impute them first")
         chosen: AnyArray = np.array(self.classes)[np.argmax(p, axis=0)]
         return chosen
 

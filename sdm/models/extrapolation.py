@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import IncompleteModelError, OptionError, expect_one_of
 from sdm.models.interface import FittedModel
 from sdm.models.presence import ValueModel
 from sdm.novelty.reference import TrainingRange
@@ -19,15 +19,15 @@ BOTH = ("fade", "lower")  # those that need the clamped and the free prediction
 
 def check_extrapolation(word: str, known: Sequence[str] = EXTRAPOLATIONS) -> None:
     """Raise for a word that is not among those `known`."""
-    if word not in known:
-        raise OptionError(f"extrapolation={word!r}: expected one of {', '.join(known)}")
+    expect_one_of("extrapolation", word, known)
 
 
 def known_range(model: FittedModel | ValueModel) -> TrainingRange:
     """Return the training range of a model; raise if its file does not say."""
     if model.training_range is None:
         raise OptionError(
-            "the model does not know the range it was trained on: fit it again, or use another --extrapolation"
+            "the model lacks its training range: fit it again, or use another --extrapolation",
+            code=IncompleteModelError.code,
         )
     return model.training_range
 

@@ -139,7 +139,7 @@ def convert_model(
         If the name of the new file has another ending, the file exists, or its form cannot hold the model.
     """
     if Path(target).suffix.lower() not in ENDINGS:
-        raise OutputError(f"{target} has no ending of a model file: expected {' or '.join(ENDINGS)}")
+        raise OutputError(f"{target} has no extension of a model file: expected {' or '.join(ENDINGS)}")
     model = load_model(source)
     save_model(model, target, overwrite=overwrite)
     if not is_lambdas(target):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, expect_one_of
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.models.compiled import Compiled
@@ -145,8 +145,7 @@ class GroupModel(FeatureModel):
     ) -> Array:
         """Predict every species, one row each; the axes are computed once for all of them."""
         scale = scale or self.scales[0]
-        if scale not in self.scales:
-            raise OptionError(f"scale={scale!r}: expected one of {', '.join(self.scales)}")
+        expect_one_of("scale", scale, self.scales)
         theta = self.places.T @ self.axis_scores(columns, clamp)
         theta[:, ~np.isfinite(np.asarray(columns, dtype=np.float64)).all(axis=0)] = np.nan
         for s in np.flatnonzero(np.any(self.own != 0, axis=0)):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder
-from sdm.errors import DataError
+from sdm.errors import MismatchError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.notebook import facts_html, rows_html
@@ -315,7 +315,7 @@ class FeatureModel(FittedModel):
     def check_columns(self, columns: Sequence[NDArray[np.floating]]) -> None:
         """Refuse another number of columns than there are variables."""
         if len(columns) != len(self.variables):
-            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
+            raise MismatchError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
 
 
 def term_arrays(terms: Terms) -> Arrays:

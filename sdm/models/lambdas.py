@@ -110,11 +110,9 @@ def parse_lambdas(text: str, cumulative: Array | None = None) -> Model:
             else:
                 raise ValueError("it has other than four parts")
         except ValueError as error:
-            raise ModelFileError(
-                f"line {number} is '{line[:60]}' ({error}): expected 'name, weight, min, max' of Java Maxent"
-            ) from None
+            raise ModelFileError(f"line {number} is '{line[:60]}' ({error}): expected name, weight, min, max") from None
     if absent := [name for name in CONSTANTS if name not in constants]:
-        raise ModelFileError(f"there is no line '{absent[0]}': the file is not a whole .lambdas of Java Maxent")
+        raise ModelFileError(f"the file has no line '{absent[0]}': expected a complete .lambdas of Java Maxent")
     return _model(features, constants, np.empty((0, 2)) if cumulative is None else cumulative)
 
 
@@ -171,7 +169,7 @@ def _model(features: Sequence[_Feature], constants: dict[str, float], cumulative
     try:
         return Model.from_file(*model.to_file())  # which refuses what cannot be computed with
     except ValueError as error:
-        raise ModelFileError(f"numbers of it cannot be computed with ({error})") from None
+        raise ModelFileError(f"the file contains numbers that cannot be computed with ({error})") from None
 
 
 def _variable(name: str, features: Sequence[_Feature]) -> ModelVariable:
@@ -179,14 +177,14 @@ def _variable(name: str, features: Sequence[_Feature]) -> ModelVariable:
     codes = sorted({one.knot for one in features if one.kind == CATEGORY})
     if codes:
         if any(one.kind != CATEGORY for one in features):
-            raise ModelFileError(f"variable '{name}' has features of categories and others: expected one or the other")
+            raise ModelFileError(f"variable '{name}' has categorical and other features: expected one or the other")
         return ModelVariable(name, True, codes[0], codes[-1], tuple(codes))
     for one in features:
         if one.kind == LINEAR:
             if not one.lo <= one.hi:
                 raise ModelFileError(f"variable '{name}' has a range from {one.lo} to {one.hi}")
             return ModelVariable(name, False, one.lo, one.hi)
-    raise ModelFileError(f"there is no line '{name}, weight, min, max', which says the range of '{name}': add it")
+    raise ModelFileError(f"the file has no line '{name}, weight, min, max' with the range of '{name}': add it")
 
 
 def save_lambdas(model: FittedModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -204,7 +202,7 @@ def lambdas_text(model: FittedModel) -> str:
     """Return the text of the `.lambdas` file of a model; raise if Java Maxent's form cannot hold it."""
     why = unfit_for_lambdas(model)
     if why or not isinstance(model, Model):
-        raise OutputError(f"a .lambdas file cannot hold this model: {why}; keep it as .npz")
+        raise OutputError(f"a .lambdas file cannot store this model: {why}; use .npz")
     lines: list[tuple[Any, ...]] = []
     terms = model.terms
     for v, variable in enumerate(model.variables):
@@ -237,16 +235,16 @@ def lambdas_text(model: FittedModel) -> str:
 def unfit_for_lambdas(model: FittedModel) -> str | None:
     """Return why Java Maxent's form cannot hold a model; None where it can."""
     if not isinstance(model, Model):
-        return f"it is a {model.called}, and the file holds models of one species"
+        return f"it is a {model.called}, and the file format is for one species"
     if model.alpha != 1.0:
-        return f"its entropy is Tsallis' of order {model.alpha:g}, and Java Maxent knows Shannon's"
+        return f"its entropy is Tsallis' of order {model.alpha:g}, and Java Maxent supports Shannon's only"
     if len(model.shapes):
         return f"it has {len(model.shapes)} features that are trees, monomials or ridges"
     if has_place(model.names):
-        return "it has variables of place, which are no layers"
+        return "it has spatial variables, which are not layers"
     for variable in model.variables:
         if variable.labels is not None:
-            return f"the categories of '{variable.name}' are text, and the file holds numbers"
+            return f"the categories of '{variable.name}' are text, and the file format needs numbers"
         if _MARKS.search(variable.name) or variable.name in CONSTANTS or variable.name != variable.name.strip():
             return f"the name '{variable.name}' would be read as another feature: rename the variable"
     return None
@@ -307,7 +305,7 @@ def read_omission(path: Path) -> Array | None:
             raise ValueError("expected two columns of numbers")
     except (OSError, ValueError, IndexError, csv.Error, DataError) as error:
         raise ModelFileError(
-            f"the cumulative scale in {place.name} beside it cannot be read ({error}): copy it again, or take it away"
+            f"{place.name} cannot be read as a cumulative scale ({error}): copy it again, or remove it"
         ) from None
     table = np.maximum.accumulate(table, axis=0)
     return table if table[0, 0] <= 0 else np.vstack([[0.0, 0.0], table])

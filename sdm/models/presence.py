@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder
 from sdm.data.records.columns import ABSENT
-from sdm.errors import DataError, OptionError
+from sdm.errors import LabelError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
 from sdm.models.species import Model
@@ -43,9 +43,7 @@ class PresenceOf:
         """Return the presence class of a model of presence and absence; refuse one of other classes."""
         here = presence_class(model.labels)
         if here is None:
-            raise DataError(
-                f"the classes are {', '.join(model.labels)}: expected presence and absence, such as 1 and 0"
-            )
+            raise LabelError(f"the classes are {', '.join(model.labels)}: expected presence and absence, as 1 and 0")
         return cls(model, here)
 
     @property
@@ -86,7 +84,7 @@ class PresenceOf:
     def from_raw(self, raw: Array | float, scale: str) -> Array:
         """Return probabilities as they are: a class has no other scale."""
         if scale != self.scale:
-            raise OptionError(f"scale={scale!r}: a class model predicts on the scale 'probability' alone")
+            raise OptionError(f"scale={scale!r}: expected 'probability', the only scale of a class model")
         return np.asarray(raw, dtype=np.float64)
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError, UnseenCategoryError, expect_one_of
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.maxent.entropy import Entropy
@@ -154,8 +154,7 @@ class Model(FeatureModel):
         cells of at most that raw value; `cloglog = 1 − exp(−raw·e^H)`; `logistic = τ raw e^H/(1 − τ + τ raw e^H)` with
         τ the prevalence; `link` is `ln raw` for Shannon's entropy and `θ − τ` for the others.
         """
-        if scale not in SCALES:
-            raise OptionError(f"scale={scale!r}: expected one of {', '.join(SCALES)}")
+        expect_one_of("scale", scale, SCALES)
         if scale == "link":
             return theta - self.tau - (np.log(self.n_domain) if self.alpha == 1.0 else 0.0)
         return self.from_raw(Entropy(self.alpha).ratio(theta, self.tau) / self.n_domain, scale)
@@ -168,8 +167,8 @@ class Model(FeatureModel):
         if scale == "cumulative":
             if not len(self.cumulative):
                 raise OptionError(
-                    "the model has no cumulative scale, which Java Maxent keeps beside its .lambdas file in "
-                    "<name>_omission.csv: copy that there, or choose cloglog, logistic or raw"
+                    "the model lacks the cumulative scale: copy <name>_omission.csv of Java Maxent next to the "
+                    ".lambdas file, or use the scale cloglog, logistic or raw"
                 )
             return np.interp(raw, self.cumulative[:, 0], self.cumulative[:, 1], left=0.0)
         strength = raw * np.exp(self.entropy)
@@ -185,9 +184,9 @@ class Model(FeatureModel):
                 extra = np.setdiff1d(values, np.array(variable.classes))
                 if extra.size:
                     listed = ", ".join(f"{value:g}" for value in extra[:5])
-                    raise DataError(
-                        f"variable '{variable.name}' has {extra.size} classes that the model never saw ({listed}"
-                        f"{', …' if extra.size > 5 else ''}): use unseen='zero' to give them no effect"
+                    raise UnseenCategoryError(
+                        f"variable '{variable.name}' has {extra.size} classes that were not in the training data "
+                        f"({listed}{', …' if extra.size > 5 else ''}): use --unseen zero to give them no effect"
                     )
 
     def description(self) -> dict[str, Any]:

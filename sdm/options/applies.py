@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from sdm.errors import OptionError
+from sdm.errors import InapplicableError, OptionError
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import Leaf, leaves
 
@@ -41,15 +41,15 @@ APPLIES: dict[str, set[str]] = {
     "classes": _EVERY | _CLASSES | _LAYERS,
     "community": _EVERY | {"occurrences.site_column", "joint.", "-layers.reduce", "-layers.reduce_to"} | _LAYERS,
 }
-_REDUCED = "a joint model has no permutation importance, and choosing C in every fit of every step would take hours"
-_RICHNESS = "its maps of richness are written in any case"
-_TABLES = "the strength of its one penalty is joint.cost, for all features together"
+_REDUCED = "a joint model has no permutation importance, and choosing C in every step would take hours"
+_RICHNESS = "maps of richness are always written"
+_TABLES = "joint.cost sets the strength of its one penalty"
 REASONS = {
     ("community", "layers.reduce"): _REDUCED,
     ("community", "layers.reduce_to"): _REDUCED,
     ("community", "output.stack"): _RICHNESS,
     **{("community", f"fit.beta_{name}"): _TABLES for name in ("lqp", "hinge", "threshold", "categorical")},
-    ("community", "output.replicate_maps"): "its replicates are measured, and have no maps",
+    ("community", "output.replicate_maps"): "its replicates have no maps",
 }
 """Reasons why an option does not apply to a kind of model."""
 
@@ -83,8 +83,7 @@ def refuse_other_studies(typed: Iterable[str], used: Collection[str], command: s
         word = name.lstrip("-").replace("-", "_")
         section = word if word in STUDIES else known[word].section if word in known else None
         if section is not None and section not in used:
-            what = "holds options" if word == section else "is an option"
-            raise OptionError(f"{name} {what} of '{section}', which '{command}' does not use: leave it out")
+            raise InapplicableError(f"{name} is an option of 'sdm {section}', not of '{command}': remove it")
 
 
 def applies(leaf: Leaf, kind: str) -> bool:
@@ -93,11 +92,11 @@ def applies(leaf: Leaf, kind: str) -> bool:
     return (leaf.dotted in words or f"{leaf.section}." in words) and f"-{leaf.dotted}" not in words
 
 
-def misplaced(options: RunOptions, kind: str, called: str) -> Iterator[str]:
-    """Yield a sentence per option that is set and does not apply to a kind of model, with the name `called`."""
+def misplaced(options: RunOptions, kind: str, called: str) -> Iterator[OptionError]:
+    """Yield an error per option that is set and does not apply to a kind of model, with the name `called`."""
     for leaf in leaves():
         value = getattr(getattr(options, leaf.section) if leaf.section else options, leaf.name)
         if not applies(leaf, kind) and value != leaf.field.get_default():
             reason = REASONS.get((kind, leaf.dotted))
             why = f" ({reason})" if reason else ""
-            yield f"{leaf.dotted}={value!r} does not apply to {called}{why}: leave it out"
+            yield InapplicableError(f"{leaf.dotted}={value!r} does not apply to {called}{why}: remove it")

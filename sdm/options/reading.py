@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from sdm.errors import OptionError, hide_address, hide_secrets, name_list
+from sdm.errors import OptionError, RunFileError, UnknownOptionError, hide_address, hide_secrets, name_list
 from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PATTERN, PRESETS, RunOptions
 from sdm.options.kinds import Section, read_places
 
@@ -107,8 +107,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     loaded = load_yaml(path, "a run file; 'sdm init' writes one")
     loaded = {} if loaded is None else loaded
     if not isinstance(loaded, dict):
-        kind = type(loaded).__name__
-        raise OptionError(f"{path} holds a {kind}, expected sections such as 'occurrences:' and 'layers:'")
+        raise RunFileError(f"{path} has no sections: expected 'occurrences:', 'layers:' and others")
     options = {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
     fit = loaded.get("fit")
     if isinstance(fit, dict) and "price_folds" in fit:  # written by a run of an earlier version
@@ -178,7 +177,8 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     except ValidationError as error:
         problems += explain(error)
     if problems:
-        raise OptionError(name_list(dict.fromkeys(problems), MOST_PROBLEMS, "; "))
+        unknown = all(text.startswith("unknown option") for text in problems)
+        raise (UnknownOptionError if unknown else OptionError)(name_list(dict.fromkeys(problems), MOST_PROBLEMS, "; "))
     return options
 
 
@@ -230,7 +230,7 @@ def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str,
             yield "predict.extrapolation", word
         else:
             other = shortened(source["predict.extrapolation"])
-            problems.append(f"predict.clamp={value} is predict.extrapolation={word}, got {other} too: give one of them")
+            problems.append(f"predict.clamp={value} means {word}, got predict.extrapolation={other}: use one of them")
 
 
 def _settle_points(chosen: dict[str, Any]) -> None:
@@ -256,7 +256,7 @@ def _unknown(name: str, value: object) -> str:
     section, _, last = name.rpartition(".")
     if name in SECTIONS:
         example = next(iter(SECTIONS[name].model_fields))
-        return f"{name}={shortened(value)}: expected options in it, such as '{name}: {{{example}: …}}'"
+        return f"{name}={shortened(value)}: expected a section of options, such as '{name}: {{{example}: …}}'"
     if last in WHERE:
         return f"unknown option '{name}' (did you mean '{WHERE[last]}'?)"
     own = [leaf for leaf in leaves() if leaf.section == section] if section in SECTIONS else list(leaves())
@@ -265,7 +265,7 @@ def _unknown(name: str, value: object) -> str:
     if near:
         return f"unknown option '{name}' (did you mean '{near[0] if near[0] in SECTIONS else words[near[0]]}'?)"
     model = SECTIONS.get(section, RunOptions)
-    return f"unknown option '{name}' (there are {', '.join(model.model_fields)})"
+    return f"unknown option '{name}' (expected one of {', '.join(model.model_fields)})"
 
 
 # Messages for the kinds of errors of pydantic.

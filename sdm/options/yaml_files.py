@@ -9,7 +9,7 @@ import yaml
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, RunFileError
 from sdm.storage.reading import read_limited
 
 YAML_DEPTH, YAML_NODES = 32, 100_000
@@ -21,11 +21,11 @@ def load_yaml(path: str | Path, expected: str) -> Any:
     try:
         return _load(read_limited(path))
     except FileNotFoundError:
-        raise OptionError(f"{path} does not exist: expected {expected}") from None
+        raise RunFileError(f"{path} does not exist: expected {expected}") from None
     except DataError as error:
-        raise OptionError(str(error)) from None
+        raise RunFileError(str(error)) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError, OSError) as error:
-        raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())[:300]}") from None
+        raise RunFileError(f"{path} is not a readable YAML file: {' '.join(str(error).split())[:300]}") from None
 
 
 def _load(text: str | bytes) -> Any:
@@ -90,7 +90,7 @@ def _unfolded(node: yaml.Node, known: dict[int, int | None]) -> int:
     if id(node) in known:
         count = known[id(node)]
         if count is None:
-            raise yaml.YAMLError("an alias in it stands for something that it is part of")
+            raise yaml.YAMLError("an alias in it refers to itself")
         return count
     if isinstance(node, yaml.ScalarNode):
         return 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError
 from sdm.report.charts import TOP, Chart
 from sdm.report.pages.svg import svg_file
 from sdm.report.paper import Paper
@@ -56,10 +56,7 @@ def _draw_publication(results: Results, files: Files, paper: Paper) -> None:
         return
     bars, curves = importance_of(results), response_charts(results, {}, ("marginal",)) or effect_charts(results, {})
     if bars is None or not curves:
-        raise OptionError(
-            "output.publication shows responses and the importance of variables, and output.curves=false or "
-            "test.importance=false leaves them out: leave one of the options out"
-        )
+        raise ConflictError("output.publication needs output.curves and test.importance: remove it")
     from sdm.report.figures.composed import PIXELS, draw_publication
     from sdm.report.figures.maps.plan import Marks
 

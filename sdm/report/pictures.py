@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sdm.data.opening.rasters import open_local
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.models.colours import VIRIDIS, hex_colour, palette, ramp_colour, read_colour
 from sdm.types import AnyArray
 
@@ -89,7 +89,7 @@ def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
                 crs.linear_units_factor[1] if crs and crs.is_projected else None,
             )
     except (rasterio.errors.RasterioError, IndexError) as error:
-        raise DataError(f"{path} cannot be read as a raster ({error}): run the fit again") from error
+        raise ResultsError(f"{path} cannot be read as a raster ({error}): run the fit again") from error
 
 
 def resized(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
@@ -158,7 +158,7 @@ def shown_picture(path: Path, wide: int = WIDE) -> str:
         with Image.open(path) as source:
             picture = source.convert("RGB")
     except OSError as error:
-        raise DataError(f"{path} cannot be read as a picture ({error}): run the fit again") from error
+        raise ResultsError(f"{path} cannot be read as a picture ({error}): run the fit again") from error
     if picture.width > wide:
         high = max(1, round(picture.height * wide / picture.width))
         picture = picture.resize((wide, high), Image.Resampling.BOX, reducing_gap=2.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.maps.novelty import STRICT_COLOURS, STRICT_WORDS
 from sdm.maps.projection.change import CODES, COLOURS
 from sdm.models.colours import hex_colour
@@ -225,7 +225,7 @@ def inside(folder: Path, name: object) -> Path | None:
     if not isinstance(name, str):
         return None
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"the projection in {folder} lists '{name}', not a file in it: run the projection again")
+        raise ResultsError(f"the projection in {folder} lists '{name}', not a file in it: run the projection again")
     path = folder / name
     return path if path.is_file() else None
 

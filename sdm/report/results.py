@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sdm.assess.profiles import EXPONENT
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError, ResultsError
 from sdm.models.file import ENDINGS, kind_of
 from sdm.options.yaml_files import load_yaml
 from sdm.report.tables import table_text, unquoted
@@ -274,11 +274,11 @@ def read_stored(place: Path, class_of: Callable[[str], type[Results]]) -> Result
         paths = stored_numbers(place)
         if len(paths) != 1:
             many = f"{len(paths)} models" if paths else "no results of `sdm fit`"
-            raise DataError(f"{place} has {many}: expected the folder of one model, or its model file")
+            raise ResultsError(f"{place} has {many}: expected the folder of one model, or its model file")
         return _read(paths[0], class_of)
     path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
-        raise DataError(f"{place} has no {path.name} in its folder: the HTML report needs the complete results folder")
+        raise ResultsError(f"{place} has no {path.name} in its folder: the HTML report needs all results")
     return _read(path, class_of)
 
 
@@ -286,12 +286,12 @@ def find_results(place: Path) -> list[Path]:
     """Return the files of numbers of all models of a run, in the order of the summary."""
     place = Path(place)
     if not place.exists():
-        raise DataError(f"{place} does not exist: expected a results folder of sdm, or a model file in one")
+        raise ResultsError(f"{place} does not exist: expected a results folder of sdm, or a model file in one")
     if not place.is_dir():
         return [place]
     paths = stored_numbers(place) or [path for folder in species_folders(place) for path in stored_numbers(folder)]
     if not paths:
-        raise DataError(f"{place} has no results of `sdm fit`: expected its output folder, or a model file")
+        raise ResultsError(f"{place} has no results of `sdm fit`: expected its output folder, or a model file")
     return paths
 
 
@@ -311,7 +311,7 @@ def read_rows(path: Path) -> list[Row]:
             head, *rows = [[unquoted(cell) for cell in row] for row in csv.reader(source) if row] or [[]]
             return [dict(zip(head, row)) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read ({error}): run the fit again") from error
+        raise ResultsError(f"{path} cannot be read ({error}): run the fit again") from error
 
 
 def add_rows(path: Path, rows: Sequence[Numbers]) -> Path:
@@ -388,20 +388,20 @@ def _kind(path: Path, tree: object) -> str | None:
 
 def _read(path: Path, class_of: Callable[[str], type[Results]]) -> Results:
     if not path.is_file():
-        raise DataError(f"{path} does not exist: expected a results folder of sdm, or a model file in one")
+        raise ResultsError(f"{path} does not exist: expected a results folder of sdm, or a model file in one")
     try:
         numbers = load_json(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON ({error}): run the fit again") from error
+        raise ResultsError(f"{path} cannot be read as JSON ({error}): run the fit again") from error
     kind = _kind(path, numbers)
     if kind is None:
-        raise DataError(f"{path} has no results of sdm: expected 'kind' and 'files', or a model file next to it")
+        raise ResultsError(f"{path} has no results of sdm: expected 'kind' and 'files', or a model file next to it")
     _check_names(path, numbers["files"])
     folder, run = path.parent, path.parent / "run.yaml"
     try:
         tree = load_yaml(run, "the run file of these results") if run.is_file() else {}
     except OptionError as error:
-        raise DataError(f"{error}; run the fit again") from error
+        raise ResultsError(f"{error}; run the fit again") from error
     repeat = _text(run).partition("\n")[0].partition("# Repeat with: ")[2]
     options = tree if isinstance(tree, dict) else {}
     return class_of(kind)(folder, path.stem, kind, numbers, options, _text(folder / "command.txt"), repeat)
@@ -415,7 +415,7 @@ def _check_names(path: Path, files: Numbers, deep: bool = False) -> None:
             continue
         parts = Path(name).parts if isinstance(name, str) and not Path(name).is_absolute() else ("..",)
         if ".." in parts or (len(parts) != 1 and not deep):
-            raise DataError(f"{path} lists '{name}', which is not a file of the results: run the fit again")
+            raise ResultsError(f"{path} lists '{name}', which is not a file of the results: run the fit again")
 
 
 def _text(path: Path) -> str:

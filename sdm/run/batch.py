@@ -14,7 +14,7 @@ from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sdm.errors import OutputError, SdmError
+from sdm.errors import RunExistsError, SdmError, WorkerDied
 from sdm.executors.local import give_memory_back
 from sdm.executors.opening import Here, as_done, workers
 from sdm.kinds.task import Destination, Prepared
@@ -31,7 +31,7 @@ from sdm.run.job import Job
 from sdm.run.journal import DONE, JOURNAL, Journal, JournalEntry, Record
 from sdm.run.run_folder import RunFolder
 from sdm.run.stacks import STACK_BESIDE, STACK_FILES
-from sdm.run.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
+from sdm.run.unit import Part, do_sent_unit, do_unit, failed_entry
 from sdm.storage.files import output_folder, safe_names, write_text
 from sdm.storage.written_files import read_list
 from sdm.types import Progress
@@ -68,10 +68,9 @@ class BatchPlan:
         """Raise if only some of the models of a joint fit are requested."""
         others = [name for name in self.all_names if name not in self.names]
         if others:
-            raise OutputError(
-                f"the species of {target} are fitted together, and {len(others):,} of them would be left as they are "
-                f"('{others[0]}'): give the records of all of them, use --overwrite without --species to begin anew, "
-                "or choose another folder"
+            raise RunExistsError(
+                f"the species of {target} are fitted together, and {len(others):,} of them are not in this run "
+                f"('{others[0]}'): give the records of all species, or use --overwrite without --species"
             )
 
     @property
@@ -90,10 +89,7 @@ def refuse_partial(target: Path) -> None:
     record = Journal(target).read()
     if record.planned:
         far = f"{record.finished:,} of {len(record.planned):,} species are finished"
-        raise OutputError(
-            f"{target} holds a run already ({far}): use --resume to go on with it, --overwrite to begin anew, or "
-            "choose another folder"
-        )
+        raise RunExistsError(f"{target} contains a run ({far}): use --resume to continue, --overwrite to start again")
 
 
 def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, chosen: bool) -> BatchPlan | None:
@@ -106,9 +102,8 @@ def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, 
         return None
     files = (path for path in target.iterdir() if not path.name.startswith(".sdm-")) if target.is_dir() else ()
     if resume and not record.planned and any(files):
-        raise OutputError(
-            f"{target} has no journal of a run over several species, so that --resume has nothing to go on with: "
-            "choose another folder, or use --overwrite"
+        raise RunExistsError(
+            f"{target} has no run over several species for --resume: choose another folder, or --overwrite"
         )
     return BatchPlan(names, record, in_place=(resume or renewed) and bool(record.planned), renewed=renewed)
 
@@ -139,7 +134,7 @@ class Batch:
         todo = [name for name in self.plan.names if not self._finished(place, name, digests[name])]
         kept = len(self.plan.names) - len(todo)
         if kept:
-            log.info("%d of %d species are finished and unchanged: kept", kept, len(self.plan.names))
+            log.info("%d of %d species are finished and unchanged, and are kept", kept, len(self.plan.names))
         known = set(self.plan.known.planned) if self.plan.in_place else set()
         journal.begin([name for name in self.plan.all_names if name not in known], self.job.command)
         self.settled = set(self.plan.names) - set(todo)
@@ -169,7 +164,7 @@ class Batch:
             log.debug("the summary was not written: %s", error)
         if place == output_folder(self.options.output.folder):
             far = f"{self.record.finished:,} of {len(self.record.planned):,} species are finished"
-            log.warning("the run ended early: %s; to go on, give the same command with --resume", far)
+            log.warning("the run ended early: %s; to continue, give the same command with --resume", far)
 
     def _finished(self, place: Path, name: str, digest: str) -> bool:
         """Whether the results of a species are complete and have the same inputs."""
@@ -246,12 +241,13 @@ class Batch:
             return
         deaths[species] += 1
         if deaths[species] <= self.options.retries:
-            log.warning("%s: its worker died (killed, or out of memory); it is tried again", species)
+            log.warning("%s: its worker died (killed, or out of memory); it is started again", species)
             yield [species]
         else:
             times = "once" if deaths[species] == 1 else f"{deaths[species]} times"
             reason = f"its worker died {times} (killed, or out of memory): use fewer features or background points"
-            self._take([failed_entry(self.job.task, species, f"{species}: {reason}", digests[species])], journal)
+            text = f"{species}: {reason}"
+            self._take([failed_entry(self.job.task, species, text, WorkerDied.code, digests[species])], journal)
         if others := [name for name in open_names if name != species]:
             yield others
 

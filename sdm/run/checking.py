@@ -4,7 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from sdm.errors import SdmError
+from sdm.errors import SdmError, with_code
 from sdm.kinds.choosing import foresee_choice
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import AnyTask, Findings
@@ -18,8 +18,8 @@ def check_run(options: RunOptions) -> Findings:
     """Check options, files, grids, records, layers, splits and the output folder of a run, without fitting."""
     found = Findings()
     task = task_of(options)
-    found.attempt(lambda: found.problems.extend(task.problems(options)))
-    found.problems += broken(OUTPUT, options, task.options_of)
+    found.attempt(lambda: found.problems.extend(map(with_code, task.problems(options))))
+    found.problems += map(with_code, broken(OUTPUT, options, task.options_of))
     found.attempt(lambda: task.check_extrapolation(options.predict.extrapolation))
     found.attempt(lambda: task.check_model(options))
     sound = not found.problems
@@ -43,9 +43,9 @@ def _check_splits(task: AnyTask, options: RunOptions, found: Findings) -> None:
     try:
         prepared = task.prepare(options)
     except SdmError as error:
-        found.problems += [] if known else [str(error)]
+        found.problems += [] if known else [with_code(error)]
         return
-    found.problems += [text for text in prepared.failures.values() if not known]
+    found.problems += [] if known else map(with_code, prepared.failures.values())
     planned = []
     for name in prepared.tables:
         plan = found.attempt(partial(task.plan, prepared, name, options))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from sdm.errors import OptionError
+from sdm.errors import OptionError, UnknownOptionError
 from sdm.kinds.inputs import chosen_options
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.kinds.registry import model_task
@@ -71,7 +71,9 @@ def evaluate_files(
     reading = {dotted.rpartition(".")[2]: dotted for dotted in READING}
     measuring = [field.name for field in fields(EvaluationOptions)]
     if strange := [name for name in given if name not in (*reading, *measuring)]:
-        raise OptionError(f"{strange[0]} is not an option of an evaluation: expected one of {', '.join(reading)}")
+        raise UnknownOptionError(
+            f"unknown option '{strange[0]}' of an evaluation: expected one of {', '.join(reading)}"
+        )
     seed = given.get("seed")
     if isinstance(seed, int) and seed < 0:
         raise OptionError(f"seed={seed}: expected a number of at least 0")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.kinds.task import ModelResult
 from sdm.storage.files import write_bytes
 from sdm.types import Numbers, Row
@@ -35,8 +35,9 @@ class JournalEntry:
     kind: str = ""
     numbers: str = ""  # file with all measures in its folder
     warnings: list[str] = field(default_factory=list)  # of this species alone
-    time: float = 0.0  # time of writing, in seconds since 1970
-    lines: list[str] = field(default_factory=list)  # printed lines, if there are few species
+    time: float = 0.0  # when it was written, in seconds since 1970
+    lines: list[str] = field(default_factory=list)  # of the terminal, where species are few
+    code: str | None = None  # of the error
 
     def result(self, target: Path) -> ModelResult:
         """Return the same as a result, with the path of its numbers."""
@@ -47,6 +48,7 @@ class JournalEntry:
             files={"numbers": self.numbers} if self.numbers else {},
             warnings=self.warnings,
             error=self.error,
+            code=self.code,
             lines=self.lines,
         )
 
@@ -141,7 +143,7 @@ def read_lines(path: Path) -> Iterator[Numbers]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror})") from error
+        raise ResultsError(f"{path} cannot be read ({error.strerror})") from error
 
 
 def read_entry(line: Numbers) -> JournalEntry | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
-from sdm.errors import OptionError, OutputError
+from sdm.errors import InapplicableError, OptionError, OutputError
 from sdm.kinds.inputs import check_region, chosen_options, is_swd, open_for
 from sdm.kinds.model_task import MapOptions, MapResult, ModelTask, SurveyFile
 from sdm.kinds.registry import model_task
@@ -75,7 +75,7 @@ def predict_files(
     """
     loaded, output = load_model(model), Path(output)
     if not output.name:
-        raise OutputError(f"'{output}' is a folder: give the name of the result, as in -o map.tif")
+        raise OutputError(f"'{output}' is a folder: add the name of the map, as in -o map.tif")
     task = model_task(loaded.kind)
     read = make_options(
         {
@@ -109,19 +109,19 @@ def predict_files(
     if is_swd(layers):
         for name, value in (("threshold", settings.threshold), ("study-area", settings.area)):
             if value is not None:
-                raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
+                raise InapplicableError(f"--{name} does not apply to predictions for a table: remove it")
         points, notices = Path(layers[0]), list[str]()
         check_table(points, output)
         if wanted.scale not in (None, *loaded.scales):
-            raise OptionError(f"scale={wanted.scale!r}: expected one of {', '.join(loaded.scales)}")
+            raise OptionError(f"predict.scale={wanted.scale!r}: expected one of {', '.join(loaded.scales)}")
         _check_places([output, *([communities_place(output)] if wanted.communities else [])], wanted.overwrite)
         with claim(output, overwrite=wanted.overwrite, folder=False):
             made = predict_table(task, loaded, points, output, notices, settings, open_layers, wanted)
         return Prediction(**vars(made), kind=loaded.kind, notices=notices)
     if settings.communities:
-        raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
+        raise InapplicableError("--communities needs a table of points, and layers were given: give a table of sites")
     if settings.values_from or (settings.known is None and any(place)):
-        raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
+        raise InapplicableError("--layers, --x-column, --y-column and --crs apply to a table of points: remove them")
     return _predict_map(task, loaded, partial(open_layers, layers), output, settings.area, wanted)
 
 
@@ -156,7 +156,7 @@ def _check_places(files: Sequence[Path], overwrite: bool) -> None:
     for file in files:
         check_output_path(file)
         if file.is_dir():
-            raise OutputError(f"{file} is a folder: give the name of a file, such as {file / 'map.tif'}")
+            raise OutputError(f"{file} is a folder: add the name of a file, such as {file / 'map.tif'}")
         refuse_existing(file, overwrite=overwrite)
     if files and not files[0].parent.is_dir():
-        raise OutputError(f"the folder {files[0].parent} does not exist: make it, or choose another name")
+        raise OutputError(f"the folder {files[0].parent} does not exist: create it, or choose another name")

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from sdm.errors import DataError
+from sdm.errors import DataError, NoRecordsError
 from sdm.executors.ahead import run_threads
 from sdm.executors.opening import check_workers
 from sdm.kinds.registry import task_of
@@ -96,7 +96,7 @@ def run(
         for notice in prepared.notices:
             log.info(notice)
         if not prepared.tables and not prepared.failures:
-            raise DataError(f"{options.occurrences.file} holds no species to model")
+            raise NoRecordsError(f"{options.occurrences.file} contains no species to model")
         plan = plan_batch(target, prepared, output.resume, output.overwrite, bool(options.occurrences.species))
         refuse_one(options, 1 if plan is None else len(plan.all_names))
         if plan is not None and task.fits_together(options):
@@ -128,7 +128,7 @@ def _append_results(result: RunResult, options: RunOptions) -> None:
 def _run_single(job: Job, prepared: Prepared, target: Path, progress: Progress | None) -> RunResult:
     """Fit and write the only model."""
     if prepared.failures:
-        raise DataError(next(iter(prepared.failures.values())))
+        raise next(iter(prepared.failures.values()))
     overwrite = job.options.output.overwrite
     model = job.make(prepared, next(iter(prepared.tables)), target, progress, overwrite=overwrite)
     model.lines = job.task.lines(model)
@@ -144,7 +144,8 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
         entries = [batch.record.entries[name] for name in batch.plan.names]
         if all(entry.status != DONE for entry in entries) and not batch.plan.in_place:
             (place / JOURNAL).unlink(missing_ok=True)
-            raise DataError(f"none of {len(entries)} species could be fitted; the first: {entries[0].error}")
+            first = f"none of {len(entries)} species could be fitted; the first: {entries[0].error}"
+            raise DataError(first, code=entries[0].code)
         result.models = [entry.result(target) for entry in entries]
         warned = batch.prepared.warnings
         for model in result.models:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sdm.errors import OutputError
+from sdm.errors import OutputError, RunEnded
 from sdm.run.journal import JournalEntry, append_lines, read_entry, read_lines
 
 log = logging.getLogger("sdm")
@@ -22,10 +22,6 @@ log = logging.getLogger("sdm")
 NAME = ".sdm-run.part"
 _TOKEN, _JOB, _UNITS = "token", "job", "units"
 FITTING, MAPPING = "fitting", "mapping"
-
-
-class RunEnded(OutputError):
-    """The run of a worker has ended: the worker must not write anything."""
 
 
 class RunFolder:
@@ -39,7 +35,7 @@ class RunFolder:
         token = secrets.token_hex(8)
         self.remove()  # of any user
         if os.path.lexists(self.path):
-            raise OutputError(f"{self.path} is left over from an earlier run: remove it by hand")
+            raise OutputError(f"{self.path}, left by an earlier run, cannot be removed: remove it yourself")
         (self.path / _UNITS).mkdir(parents=True)
         if sent:
             (self.path / _JOB).write_bytes(pickle.dumps((os.getcwd(), job)))
@@ -77,7 +73,7 @@ class RunFolder:
         for _ in range(3):  # running workers can still use it
             shutil.rmtree(self.path, ignore_errors=True)
         if os.path.lexists(self.path):
-            log.warning("%s cannot be removed: remove it by hand", self.path)
+            log.warning("%s cannot be removed: remove it yourself", self.path)
 
 
 class UnitNotes:
@@ -131,5 +127,5 @@ def load_job(place: str, token: str) -> Any:
     try:
         os.chdir(home)
     except OSError as error:
-        raise OutputError(f"a worker cannot see {home}, where the run was started ({error.strerror})") from error
+        raise OutputError(f"a worker cannot open {home}, where the run was started ({error.strerror})") from error
     return job

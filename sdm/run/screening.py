@@ -11,7 +11,7 @@ import numpy as np
 from sdm.assess.variables.choice import VariableChoice, listed_drops
 from sdm.assess.variables.correlation import Collinearity, measure_collinearity
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import InapplicableError, NoRecordsError, SdmError
 from sdm.executors.opening import workers
 from sdm.kinds.registry import task_of
 from sdm.kinds.task import AnyTask
@@ -98,7 +98,7 @@ def screen_variables(options: RunOptions, *, command: str = "", progress: Progre
     """
     task = task_of(options)
     if options.layers.reduces:
-        raise OptionError("layers.reduce needs the folds of a run: use it in 'sdm fit', and leave it out here")
+        raise InapplicableError("layers.reduce needs the folds of a run: use it in 'sdm fit', and remove it here")
     options = options.model_copy(update={"test": TestOptions(percent=options.test.percent)})
     task.check_options(options)
     if options.output.folder is None:
@@ -119,10 +119,10 @@ def _screen(task: AnyTask, options: RunOptions, progress: Progress | None) -> Sc
         try:
             tables[name] = task.plan(prepared, name, options).table
         except SdmError as error:
-            prepared.failures[name] = str(error)
+            prepared.failures[name] = error.with_traceback(None)
     if not tables:
-        raise DataError(next(iter(prepared.failures.values()), "there is no species to look at"))
-    notices += [f"left out: {text}" for text in prepared.failures.values()]
+        raise next(iter(prepared.failures.values()), NoRecordsError("the records contain no species"))
+    notices += [f"dropped: {text}" for text in prepared.failures.values()]
     table = next(iter(tables.values()))
     noun, _ = table.environment()
     found = measure_collinearity(_pooled(list(tables.values())), table.names, table.categorical)
@@ -131,7 +131,7 @@ def _screen(task: AnyTask, options: RunOptions, progress: Progress | None) -> Sc
         each = [task.single_gains(tables[name], options, found.names, pool, progress) for name in models]
     gains = {name: float(np.mean([one[name] for one in each])) for name in found.names}
     if len(tables) > len(models):
-        notices.append(f"gains are those of {len(models)} of {len(tables)} models, which have the most records")
+        notices.append(f"the gains are from the {len(models)} of {len(tables)} models with the most records")
     own = options.layers
     limits = own.drop_correlated or CORRELATED, own.drop_vif or INFLATED
     dropped = _suggest(found, gains, limits)

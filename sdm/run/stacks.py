@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, InapplicableError, TooFewError
 from sdm.kinds.registry import read_results
 from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
@@ -23,9 +23,7 @@ STACK_BESIDE = (*(f"richness_{how}{ending}" for how in HOW for ending in ENDINGS
 def refuse_one(options: RunOptions, species: int) -> None:
     """Raise if stacks of one species are requested."""
     if options.output.stack and species < 2:
-        raise OptionError(
-            f"output.stack={options.output.stack_name} needs several species, and there is one: leave it out"
-        )
+        raise InapplicableError(f"output.stack={options.output.stack_name} needs several species: remove it")
 
 
 def write_stacks(
@@ -59,7 +57,7 @@ def write_stacks(
             maps.append(made)
     if len(maps) < 2:
         some = "one species has" if maps else "no species has"
-        raise DataError(f"output.stack={','.join(wanted)} needs the maps of two species or more, and {some} one")
+        raise TooFewError(f"output.stack={','.join(wanted)} needs the maps of two species or more, and {some} one")
     tags = {"scale": scale} | ({"cutoff": str(rule)} if "threshold" in wanted else {})
     places = {how: folder / STACK_FILES[how] for how in wanted}
     summaries = write_stack(maps, places, tags=tags, threads=options.threads, progress=progress)
@@ -72,7 +70,7 @@ def write_stacks(
     draw_richness(places, folder / STACK_FILES["picture"], nowhere, nowhere, paper_of(options.output))
     excluded = len(rows) - len(maps)
     titles = {"sum": "sum of suitabilities", "threshold": f"number of species above their threshold, {rule}"}
-    without = f"; {excluded:,} without a map left out" if excluded else ""
+    without = f"; {excluded:,} without a map dropped" if excluded else ""
     return [
         f"richness of {len(maps):,} species ({titles[how]}): {places[how].name}, {summary.text}{without}"
         for how, summary in summaries.items()
@@ -86,8 +84,8 @@ def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> 
         return None
     if not layer.threshold:
         raise DataError(
-            f"{results.title} has a map of {len(results.classes)} classes, and output.stack={','.join(wanted)} adds up "
-            "maps of one species each: leave it out"
+            f"{results.title} has a map of {len(results.classes)} classes: remove output.stack={','.join(wanted)}, "
+            "which adds up maps of one species"
         )
     return SpeciesMap(layer.path, layer.band, _cutoff(results, rule) if "threshold" in wanted else None)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from sdm.errors import DataError, name_list
+from sdm.errors import ResultsError, name_list
 from sdm.progress.stages import duration_text, left_text
 from sdm.report.summary import group_failures, write_summary
 from sdm.run.journal import DONE, JOURNAL, Journal
@@ -100,7 +100,7 @@ def read_status(folder: Path) -> BatchStatus:
     place = next(iter(stages_of(folder)), folder) if at_work else folder  # results that are being replaced
     record = Journal(place).read()
     if not record.planned:
-        raise DataError(f"{folder} has no {JOURNAL}: expected the output folder of a run over several species")
+        raise ResultsError(f"{folder} has no {JOURNAL}: expected the output folder of a run over several species")
     now = time.time()
     entries, running = dict(record.entries), list[tuple[str, float]]()
     for notes in RunFolder(place).units():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from sdm.errors import DataError, OutputError, SdmError, shortage
+from sdm.errors import OutputError, SdmError, WorkerDied, code_of, shortage
 from sdm.executors.ahead import run_threads
 from sdm.kinds.task import AnyTask, ModelMaps, ModelResult, Prepared
 from sdm.run.job import Job, Ready
@@ -69,7 +69,7 @@ def do_unit(
         began = perf_counter()
         try:
             if part.name in part.prepared.failures:
-                raise DataError(part.prepared.failures[part.name])
+                raise part.prepared.failures[part.name]
             ready[part.name] = job.fit(part.prepared, part.name, progress)
         except Exception as error:
             settle(_failed(job, part, error, perf_counter() - began))
@@ -101,10 +101,6 @@ def do_unit(
     return [entries[part.name] for part in parts]
 
 
-class WorkerDied(SdmError):
-    """The process of a unit died; its notes contain its progress."""
-
-
 def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalEntry:
     own = [text for text in result.warnings if text not in part.prepared.warnings]
     lines = [] if job.told_in is None else job.task.lines(replace(result, folder=job.told_in / part.folder))
@@ -122,14 +118,16 @@ def _failed(job: Job, part: Part, error: Exception, seconds: float) -> JournalEn
     if not reason:
         reason = f"unexpected {type(error).__name__}: {error}"
         log.debug("%s: %s", part.name, reason, exc_info=True)
-    return failed_entry(job.task, part.name, reason, part.digest, seconds)
+    return failed_entry(job.task, part.name, reason, code_of(error), part.digest, seconds)
 
 
-def failed_entry(task: AnyTask, name: str, reason: str, digest: str, seconds: float = 0.0) -> JournalEntry:
+def failed_entry(task: AnyTask, name: str, reason: str, code: str, digest: str, seconds: float = 0.0) -> JournalEntry:
     """Return the entry of a species that failed."""
     row = summary_row(task, ModelResult(name, task.kind, error=reason))
-    taken, now = round(seconds, 3), time.time()
-    return JournalEntry(name, FAILED, digest=digest, seconds=taken, row=row, error=reason, kind=task.kind, time=now)
+    return JournalEntry(
+        name, FAILED, digest=digest, seconds=round(seconds, 3), row=row, error=reason, code=code, kind=task.kind,
+        time=time.time(),
+    )  # fmt: skip
 
 
 def summary_row(task: AnyTask, result: ModelResult) -> Row:

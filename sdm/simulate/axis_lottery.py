@@ -70,8 +70,8 @@ def _draw_axes(world: Landscape, layers: Sequence[str], count: int, mean: Array,
     drawn = 2.0 * world.white("shared axes", np.arange(len(layers))[:, None], np.arange(count)) - 1.0
     left = _triangle((drawn / deviation[:, None]).T @ covariance @ (drawn / deviation[:, None]))
     if len(left) < count:
-        few = f"the layers of this landscape differ enough from each other for {len(left)}"
-        raise OptionError(f"shared_axes is {count}, {few}: lower shared_axes")
+        few = f"the layers of this landscape allow {len(left)}"
+        raise OptionError(f"shared_axes={count}: {few}")
     return HiddenAxes(
         tuple(layers),
         tuple(float(f"{value:.6g}") for value in mean),

@@ -22,7 +22,7 @@ from rasterio.warp import transform as reproject
 
 from sdm._jit import jit
 from sdm.data.rasters.grid import Grid
-from sdm.errors import OptionError
+from sdm.errors import UnknownCrsError
 from sdm.simulate import noise
 from sdm.types import AnyArray, Array
 
@@ -351,5 +351,5 @@ def place(rows: int, cols: int, name: str) -> Grid:
         known = False
     if not known:
         want = "expected a coordinate system that covers longitude -15, latitude 40"
-        raise OptionError(f"crs is {name!r}, {want}: try EPSG:4326")
+        raise UnknownCrsError(f"crs={name!r}: {want}, such as EPSG:4326")
     return grid

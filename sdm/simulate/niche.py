@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdm.errors import DataError
+from sdm.errors import VariableError
 from sdm.simulate.landscape import CLASSES
 from sdm.types import AnyArray, Array
 
@@ -46,7 +46,7 @@ def refuse_missing(species: str, layers: Sequence[str], values: Mapping[str, Arr
     """Raise an error if any of the layers that a species needs has no values."""
     if missing := [name for name in layers if name not in values]:
         have = ", ".join(sorted(values)) or "none"
-        raise DataError(f"{species} needs the layers {', '.join(missing)}, got {have}: give those too")
+        raise VariableError(f"{species} needs the layers {', '.join(missing)}, got {have}: add the missing ones")
 
 
 @dataclass(frozen=True)

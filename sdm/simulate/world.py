@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import TypeAdapter
 from rasterio.errors import RasterioError
 
-from sdm.errors import DataError, OptionError, OutputError
+from sdm.errors import ConflictError, FileFormatError, OptionError, OutputError, OutputExistsError
 from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
 from sdm.simulate.axis_lottery import draw_axis_species
 from sdm.simulate.landscape import CLASSES, LAYERS, Landscape, place
@@ -37,11 +37,11 @@ def _tables(plan: WorldPlan, stage: Path, found: WorldPass, fewest: int) -> list
     """Write the records, and the survey sites with presence or absence at each; return the records per species."""
     survey, counts = found.sites.cells, list[int]()
     if len(survey) < plan.sites:
-        raise OptionError(f"sites is {plan.sites:,}, the land has {len(survey):,} cells: lower sites or raise size")
+        raise OptionError(f"sites={plan.sites:,}: the land has {len(survey):,} cells; use fewer sites or a larger size")
     for species, draws in zip(plan.species, found.draws):
         if len(draws.cells) < fewest:
             few = f"{species.name} can live in {len(draws.cells):,} cells"
-            raise OptionError(f"records is {fewest:,}, {few}: lower records or raise size")
+            raise OptionError(f"records={fewest:,}: {few}; use fewer records or a larger size")
     with _csv(stage / "occurrences.csv", "species", "longitude", "latitude") as out:
         for species, draws in zip(plan.species, found.draws):
             counts.append(len(draws.cells))
@@ -96,7 +96,7 @@ def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], count
         "crs": None if grid.crs is None else grid.crs.to_string(),
         "transform": list(grid.transform)[:6],
         "sea": round(1.0 - found.land / (grid.n_cells), 4),
-        "layers": {n: about.get(n, {"unit": "", "text": "noise: no species knows it"}) for n in plan.layers},
+        "layers": {n: about.get(n, {"unit": "", "text": "noise: no species responds to it"}) for n in plan.layers},
         "categorical": {"landcover": CLASSES},
         "records": records[0] if fixed else list(records),
         "sites": plan.sites,
@@ -127,7 +127,7 @@ def _staged(folder: Path, overwrite: bool) -> Iterator[Path]:
     """Give a temporary folder beside the results; move its files into place only when all went well."""
     old = [p for p in (*folder.glob("*"), *folder.glob("*/*")) if _OURS.fullmatch(p.relative_to(folder).as_posix())]
     if old and not overwrite:
-        raise OutputError(f"{old[0]} exists already: choose another folder, or give --overwrite to replace it")
+        raise OutputExistsError(f"{old[0]} exists already: choose another folder, or use --overwrite")
     with claim(folder, overwrite=True), staging(folder, overwrite=True) as stage:
         try:
             yield stage
@@ -171,13 +171,13 @@ def read_truth(path: str | Path) -> tuple[AnySpecies, ...]:
         species = [{**one, "axes": axes} for one in data["species"]]
         return TypeAdapter(tuple[AxisSpecies, ...]).validate_python(species)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is not a truth.json of sdm simulate ({error}): make it anew") from error
+        raise FileFormatError(f"{path} is not a truth.json of sdm simulate ({error}): run it again") from error
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:
     """Check one whole number."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise OptionError(f"{name} is {value!r}, expected a whole number from {low:,} to {high:,}: change {name}")
+        raise OptionError(f"{name}={value!r}: expected a whole number from {low:,} to {high:,}")
     return int(value)
 
 
@@ -188,15 +188,15 @@ def _range(value: Any) -> tuple[int, int]:
         found = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9}))?\s*", value)
         if found is None:
             want = "expected a whole number, or two such as 20-200"
-            raise OptionError(f"records is {value[:40]!r}, {want}: change records")
+            raise OptionError(f"records={value[:40]!r}: {want}")
         parts = [int(part) for part in found.groups() if part is not None]
     elif not isinstance(value, Sequence):
         parts = [value]
     if not 1 <= len(parts) <= 2:
-        raise OptionError(f"records is {value!r}, expected one number, or the fewest and the most: change records")
+        raise OptionError(f"records={value!r}: expected one number, or the fewest and the most")
     low, high = (_whole("records", part, 1, 10**7) for part in (parts[0], parts[-1]))
     if low > high:
-        raise OptionError(f"records is {value!r}, the fewest are more than the most: change records")
+        raise OptionError(f"records={value!r}: expected the fewest before the most")
     return low, high
 
 
@@ -275,7 +275,7 @@ def simulate(
     folder = Path(folder)
     shape = tuple(size) if isinstance(size, Sequence) else (size, size)
     if len(shape) != 2:
-        raise OptionError(f"size is {size!r}, expected one number of cells or rows and columns: change size")
+        raise OptionError(f"size={size!r}: expected one number of cells, or rows and columns")
     rows, cols = (_whole("size", n, 32, 100_000) for n in shape)
     names = [layer.name for layer in LAYERS[: _whole("layers", layers, 3, len(LAYERS) + 1) - 1]] + ["landcover"]
     names += [f"noise{k + 1}" for k in range(_whole("noise", noise, 0, 100))]
@@ -283,7 +283,7 @@ def simulate(
     (low, high), sites = _range(records), _whole("sites", sites, 0, 10**7)
     seed = _whole("seed", seed, 0, 2**63 - 1)
     if not -20 <= warming <= 20:
-        raise OptionError(f"warming is {warming!r}, expected degrees from -20 to 20: change warming")
+        raise OptionError(f"warming={warming!r}: expected degrees from -20 to 20")
     _check_axes(shared_axes, layers - 1, species, interaction)
     truth = species <= TRUTH_UP_TO if truth is None else bool(truth)
     grid = place(rows, cols, crs)
@@ -330,17 +330,15 @@ def _check_axes(axes: Any, layers: int, species: int, interaction: bool) -> None
     if not _whole("shared_axes", axes, 0, len(LAYERS)):
         return
     if axes > layers:
-        raise OptionError(
-            f"shared_axes is {axes}, the landscape has {layers} continuous layers to combine: lower shared_axes, or "
-            f"make layers {axes + 1} or more (one of them is land cover)"
+        raise ConflictError(
+            f"shared_axes={axes}: expected at most the {layers} continuous layers; use {layers} axes, or at least "
+            f"{axes + 1} layers (one is land cover)"
         )
     if axes > species:
         there = "there is 1 species" if species == 1 else f"there are {species} species"
-        raise OptionError(f"shared_axes is {axes}, {there} to share them: make species {axes} or more")
+        raise ConflictError(f"shared_axes={axes}: {there}; use at least {axes} species")
     if interaction:
-        raise OptionError(
-            "interaction confines species by layers, with shared_axes they respond to the axes alone: leave one out"
-        )
+        raise ConflictError("interaction and shared_axes exclude each other: remove one of them")
 
 
 def _niches(

@@ -10,7 +10,7 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from sdm.errors import HIDDEN, OptionError, hide_secrets
+from sdm.errors import HIDDEN, MissingInputError, hide_secrets
 
 _SCHEMES = {"http": "/vsicurl/http://", "https": "/vsicurl/https://", "ftp": "/vsicurl/ftp://", "s3": "/vsis3/"}
 _SCHEMES |= {"gs": "/vsigs/", "az": "/vsiaz/", "abfs": "/vsiadls/", "oss": "/vsioss/"}
@@ -66,13 +66,13 @@ def gdal_place(place: str) -> str:
     if not is_remote(place):
         return place
     if HIDDEN in place:
-        raise OptionError(
-            f"the secret of '{place}' was not stored ({HIDDEN}): give the layers again, with it or with the name of an "
-            "environment variable in its place, such as ${TOKEN}"
+        raise MissingInputError(
+            f"the secret of '{place}' was not stored: give the layers again, with the secret or an environment "
+            f"variable such as ${{TOKEN}}"
         )
     for name in _VARIABLE.findall(place):
         if name not in os.environ:
-            raise OptionError(f"the environment variable {name} is not set, which '{place}' needs: set it first")
+            raise MissingInputError(f"'{place}' needs the environment variable {name}: set it first")
     return _VARIABLE.sub(lambda found: os.environ[found[1]], _gdal_spelling(place))
 
 

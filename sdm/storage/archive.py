@@ -107,7 +107,7 @@ class Archive:
             raise
         except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts
             raise ModelFileError(
-                f"{path} is not a readable {self.title}, or is damaged ({type(error).__name__}): copy or fit it again"
+                f"{path} is not a readable {self.title}, or is damaged ({type(error).__name__}): copy it, or fit again"
             ) from error
 
     def _read(
@@ -120,18 +120,16 @@ class Archive:
         header: Numbers = json.loads(_entry(archive, self.header, HEADER_LIMIT))
         if header.get("format") != self.format:
             format_found = header.get("format")
-            raise ModelFileError(f"{path} is not a {self.title}: its header says {format_found!r}, not '{self.format}'")
+            raise ModelFileError(f"{path} is not a {self.title}: its format is {format_found!r}, not '{self.format}'")
         if int(header["version"]) > self.newest:
             newer = f"{self.title.split()[0]} format {header['version']}"
-            raise ModelFileError(f"{path} has {newer}, this program reads up to {self.newest}: update sdm to open it")
+            raise ModelFileError(f"{path} has {newer}, and this version reads up to {self.newest}: update sdm")
         arrays = {
             name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
             for name in (*names, *(name for name in optional if f"{name}.npy" in there))
         }
         if digest(header, arrays) != header["digest"]:
-            raise ModelFileError(
-                f"{path} was changed after it was written (its digest does not match): copy or fit it again"
-            )
+            raise ModelFileError(f"{path} was modified after it was written: copy it again, or fit again")
         return header, arrays
 
 
@@ -163,7 +161,7 @@ def digest(header: Mapping[str, object], arrays: Mapping[str, AnyArray]) -> str:
 
 def _check_size(archive: "ZipFile", path: Path) -> None:
     if sum(entry.file_size for entry in archive.infolist()) > LIMIT:
-        raise ModelFileError(f"{path} claims to unpack to more than {LIMIT >> 20} MB: it is no model file of ours")
+        raise ModelFileError(f"{path} unpacks to more than {LIMIT >> 20} MB: it is not a model file of sdm")
 
 
 def _entry(archive: "ZipFile", name: str, limit: int = LIMIT) -> bytes:

@@ -124,7 +124,7 @@ def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str], in
 
 def _refuse_file(target: Path) -> None:
     if os.path.lexists(target) and not target.is_dir():
-        raise OutputError(f"{target} cannot be written (it is no folder): choose another folder")
+        raise OutputError(f"{target} cannot be written, because it is not a folder: choose another folder")
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
@@ -178,12 +178,12 @@ class _Stage:
         if stage.journal.exists():
             text, seal = json.loads(stage.journal.read_text(encoding="utf-8"))
             if seal is None or seal != user_seal(str(path), text):
-                raise ValueError("its journal was not made by a run of yours")
+                raise ValueError("its journal was not made by one of your runs")
             plan = json.loads(text)
             stage.target = path.parent / plan["into"]
             (stage.inode, replaced), stage.gone, stage.stale = plan["inodes"], plan["gone"], plan["stale"]
             if any(place.is_symlink() for place in (stage.target, stage.new)):
-                raise ValueError("it has a link in the place of a folder")
+                raise ValueError("it contains a link instead of a folder")
             if _inode(stage.new) not in (None, stage.inode, replaced):
                 raise ValueError("its files are copies")
         return stage
@@ -252,9 +252,7 @@ def _recover(target: Path) -> None:
     for stage in (*(new.parent for new in stages_of(target)), *inside):
         digest, token = stage.name[5:13], stage.name[14:26]
         if stage.is_symlink() or stage.name != _sealed_name(stage.parent, digest, token):
-            log.warning(
-                "%s was not made by a run of yours, so that it was not used: remove it if nobody needs it", stage
-            )
+            log.warning("%s was not made by one of your runs and was ignored: remove it if it is not needed", stage)
         elif digest == place_digest(target) and target in (stage.parent, stage.parent / target.name):
             _recover_stage(stage)
         else:
@@ -270,14 +268,12 @@ def _recover_stage(path: Path) -> None:
         stage = _Stage.left(path)
         if stage.inode and stage.new.exists() and not stage.exchanged:
             _move_in(stage)
-            log.warning("an earlier run was killed while its results were moved in place: they are complete now")
+            log.warning("an earlier run was killed while it moved its results: they are complete now")
         stage.close()
         if not stage.journal.exists() and path.exists():
             shutil.rmtree(path)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise OutputError(
-            f"{path}, which an earlier run left behind, cannot be removed ({error}): remove it by hand"
-        ) from error
+        raise OutputError(f"{path}, left by an earlier run, cannot be removed ({error}): remove it yourself") from error
 
 
 # -- the commit --------------------------------------------------------------------------------------------------------
@@ -344,8 +340,8 @@ def _move_in(stage: _Stage) -> None:
             raise
     except OSError as error:
         raise OutputError(
-            f"{stage.target} has files of the old and of the new result ({error.strerror or error}): "
-            "repeat the command with --overwrite, which finishes this first"
+            f"{stage.target} has a mixture of old and new results ({error.strerror or error}): give the same command "
+            "again with --overwrite, which completes them"
         ) from error
 
 
@@ -358,7 +354,7 @@ def _bring_over(stage: _Stage) -> None:
             return
         except OSError as error:
             reason = error
-    log.warning("files of yours are in %s, and could not be moved to %s (%s)", stage.new, stage.target, reason)
+    log.warning("your own files in %s could not be moved to %s (%s)", stage.new, stage.target, reason)
 
 
 def _finish(stage: _Stage) -> None:
@@ -413,7 +409,7 @@ def _move_beside(path: Path, place: Path) -> None:
         except FileExistsError:
             continue
         if k:
-            log.warning("%s was written while new results were put in place: your file is now %s", place, free)
+            log.warning("%s was written while new results were moved there: your file is now %s", place, free)
         return
 
 
@@ -476,6 +472,6 @@ def _explained(target: Path, stage: Path) -> Iterator[None]:
     try:
         yield
     except OutputError as error:
-        raise OutputError(str(error).replace(str(stage), str(target))) from error
+        raise OutputError(str(error).replace(str(stage), str(target)), code=error.code) from error
     except OSError as error:
         raise OutputError(f"{target} cannot be written ({error.strerror or error}); nothing was kept") from error

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sdm.errors import OptionError, OutputError
+from sdm.errors import MissingInputError, OutputError, OutputExistsError
 from sdm.storage.disk import rename_new
 from sdm.storage.reading import special
 
@@ -54,7 +54,7 @@ def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str
 def output_folder(folder: str | None) -> Path:
     """Return the folder for results, which must be named."""
     if folder is None:
-        raise OptionError("no output folder: give it with -o, or as output.folder")
+        raise MissingInputError("no output folder: add one with -o, as in -o results")
     return Path(folder)
 
 
@@ -65,9 +65,9 @@ def check_output_path(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         shown = str(path).encode(errors="backslashreplace").decode()
-        raise OutputError(f"{shown} is not a name in UTF-8: choose another one for results") from None
+        raise OutputError(f"{shown} is not a name in UTF-8: choose another name for the results") from None
     if "\0" in str(path):
-        raise OutputError("the name of the results has a zero byte in it: choose another one")
+        raise OutputError("the name of the results contains a zero byte: choose another name")
     if kind := special(path):
         raise OutputError(f"{path} is {kind}, and results are files: choose another name")
 
@@ -83,9 +83,9 @@ def refuse_existing(target: Path, *, overwrite: bool) -> None:
     except OSError as error:
         raise OutputError(f"{target} cannot be read ({error.strerror}): choose another folder") from error
     if inside:
-        raise OutputError(f"{target} has files in it already: choose another folder, or use --overwrite")
+        raise OutputExistsError(f"{target} contains files already: choose another folder, or use --overwrite")
     if target.exists() and not target.is_dir():
-        raise OutputError(f"{target} exists already: choose another name, or use --overwrite")
+        raise OutputExistsError(f"{target} exists already: choose another name, or use --overwrite")
 
 
 def has_parquet() -> bool:
@@ -141,7 +141,7 @@ def write_bytes(path: Path, content: bytes, *, overwrite: bool = False) -> Path:
         finally:
             part.unlink(missing_ok=True)
     except FileExistsError:  # another process has made it meanwhile
-        raise OutputError(f"{path} exists already: choose another name, or use --overwrite") from None
+        raise OutputExistsError(f"{path} exists already: choose another name, or use --overwrite") from None
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
     return path

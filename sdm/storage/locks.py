@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sdm.errors import OutputError
+from sdm.errors import OutputError, RunExistsError
 
 try:
     import fcntl
@@ -48,7 +48,7 @@ def lock_of(beside: Path, digest: str, target: Path | None = None) -> Iterator[N
         if handle is None:
             owner = f" (process {pid})" if (pid := _owner(path)) else ""
             busy = f"{target or beside} is being written by another run{owner}"
-            raise OutputError(f"{busy}: wait until it has ended, or choose another place")
+            raise RunExistsError(f"{busy}: wait until it has ended, or choose another folder")
         yield
     finally:
         if handle is not None:
@@ -114,7 +114,7 @@ def _try_lock(handle: int) -> bool:
             return False
         if error.errno not in _UNABLE:
             raise
-        log.warning("this disk has no locks (%s): do not write to one place from two runs", error.strerror)
+        log.warning("this disk does not support locks (%s): do not write to one folder from two runs", error.strerror)
     return True
 
 

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdm.errors import DataError
+from sdm.errors import FileFormatError
 
 if TYPE_CHECKING:  # only those who open an archive load it
     from zipfile import ZipFile
@@ -32,7 +32,7 @@ def special(path: str | Path) -> str | None:
 def refuse_special(path: str | Path) -> None:
     """Raise for devices, pipes and sockets, which can be read without end, or once only."""
     if kind := special(path):
-        raise DataError(f"{path} is {kind}: expected a file; save its content to one first")
+        raise FileFormatError(f"{path} is {kind}: expected a file; save its content to one first")
 
 
 def read_limited(path: str | Path, limit: int = TEXT_LIMIT) -> str:
@@ -60,11 +60,11 @@ def open_zipped(archive: "ZipFile", name: str, source: str) -> Any:
 
     entry = archive.getinfo(name)
     if entry.flag_bits & 1:
-        raise DataError(f"file '{source}' is encrypted: unzip it with its password, and give what is in it")
+        raise FileFormatError(f"file '{source}' is encrypted: unzip it with its password, and use the files in it")
     if entry.file_size > UNZIPPED_LIMIT or entry.file_size > max(64 << 20, 200 * entry.compress_size):
         size = f"{entry.file_size / 1e9:.1f} GB" if entry.file_size > 1e8 else f"{entry.file_size / 1e6:.0f} MB"
-        raise DataError(f"'{name}' in '{source}' unpacks to {size}: if that is right, unzip it and give the table")
+        raise FileFormatError(f"'{name}' in '{source}' unpacks to {size}: if that is correct, unzip it first")
     try:
         return archive.open(name)
     except (NotImplementedError, RuntimeError, BadZipFile, OSError) as error:
-        raise DataError(f"'{name}' in '{source}' cannot be unpacked ({error}): unzip it and give the table") from error
+        raise FileFormatError(f"'{name}' in '{source}' cannot be unpacked ({error}): unzip it first") from error

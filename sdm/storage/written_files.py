@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path, PurePath
 
-from sdm.errors import OutputError
+from sdm.errors import OutputError, OutputExistsError
 
 LISTED = ".sdm-files"  # the file in a result that lists what sdm wrote
 
@@ -112,8 +112,6 @@ def refuse_obstacle(place: Path, folder: bool, ours: bool) -> None:
     if place.is_symlink():
         raise OutputError(f"{place} is a link, which sdm does not follow: remove it, or choose another folder")
     if place.exists() and place.is_dir() != folder:
-        raise OutputError(f"{place} is in the way: remove it, or choose another folder")
+        raise OutputExistsError(f"{place} already exists: remove it, or choose another folder")
     if os.path.lexists(place) and not folder and not ours:
-        raise OutputError(
-            f"{place} was not written by sdm, and would be replaced: move it away, or choose another folder"
-        )
+        raise OutputExistsError(f"{place} was not written by sdm and is kept: move it, or choose another folder")

@@ -77,7 +77,7 @@ def test_nodata_and_scale_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (small().rename(x="columns"), "expected y and x"),
+        (small().rename(x="columns"), "expected y, x"),
         (small().rename(None), "no name"),
         (small().assign_coords(x=[1.0, 2.0, 4.0, 8.0]), "uneven steps along 'x'"),
         (small().astype(str), "expected numbers"),

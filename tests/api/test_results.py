@@ -119,7 +119,7 @@ def test_a_saved_run_repeats_itself(run: sdm.Run, tmp_path: Path) -> None:
     for file in saved.rglob("*"):
         if file.is_file() and file.suffix not in (".tif", ".png", ".npz", ".parquet"):
             assert str(run.folder.parent).encode() not in file.read_bytes(), file.name
-    with pytest.raises(sdm.SdmError, match="files in it already"):
+    with pytest.raises(sdm.SdmError, match="contains files already"):
         run.to_folder(saved)
     again = tmp_path / "again"
     code = (
@@ -140,7 +140,7 @@ def test_objects_are_saved_with_the_output(world, tmp_path: Path) -> None:
     made = sdm.fit(world.first(), world.layers, output=out, **few)
     assert made.folder == out
     assert (out / "inputs" / "records.csv").is_file()
-    with pytest.raises(sdm.SdmError, match="files in it already"):
+    with pytest.raises(sdm.SdmError, match="contains files already"):
         sdm.fit(world.first(), world.layers, output=out, **few)
     sdm.fit(world.first(), world.layers, output=out, overwrite=True, **few)
     with pytest.raises(sdm.SdmError, match="resume=True needs"):

@@ -284,5 +284,5 @@ def test_a_fold_that_cannot_be_fitted_says_which() -> None:
     group = (sample.target == 1).astype(np.int64)
     with pytest.raises(DataError, match="fold 1: there are 1 classes"):
         cross_validate(sample, ESTIMATOR, by_group("own", group, None, "full"), assessor=CLASSES)
-    with pytest.raises(DataError, match="class '7' is not among those"):
+    with pytest.raises(DataError, match="class '7' is not among the classes"):
         targets_of(replace(sample, target=np.full(20, 7)), [0, 1])

@@ -54,5 +54,5 @@ def test_what_cannot_be_tested_is_said(small) -> None:
     with pytest.raises(OptionError, match="iterations=1"):
         null_models(small, Maxent("l"), split, iterations=1)
     few = small.take(np.arange(80), np.arange(40))
-    with pytest.raises(DataError, match="40 background points to draw 80"):
+    with pytest.raises(DataError, match="40 background points are too few for 80"):
         null_models(few, Maxent("l"), split)

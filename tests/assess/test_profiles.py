@@ -140,7 +140,7 @@ def test_a_surface_varies_two_variables(fitted) -> None:
     # with the second at its typical class, a column is the marginal curve
     clay = int(typical(model, presences)[2])
     assert made.z[:, clay] == pytest.approx(marginal(model, 0, presences, "cloglog", x=made.x).y)
-    with pytest.raises(OptionError, match="two variables, got 'rain' twice"):
+    with pytest.raises(OptionError, match="two variables, and 'rain' occurs twice"):
         surface(model, 1, 1, presences, "raw")
 
 
@@ -159,7 +159,7 @@ def test_bands_hold_the_replicates(fitted) -> None:
     assert made.lower == pytest.approx(np.quantile([p.y for p in profiles], 0.05, axis=0))
     assert made.upper == pytest.approx(np.quantile([p.y for p in profiles], 0.95, axis=0))
     assert mean.lo == min(p.lo for p in profiles)
-    with pytest.raises(OptionError, match="draw them at the same x"):
+    with pytest.raises(OptionError, match="compute them at the same x"):
         band([profiles[0], marginal(models[1], 0, presences, "cloglog", x=x + 1)])
     with pytest.raises(OptionError, match="at least 2 replicates"):
         band(profiles[:1])

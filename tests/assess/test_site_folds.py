@@ -64,7 +64,9 @@ def test_two_sites_of_a_class_stay_for_training():
     label, site = np.array([0] * 8 + [1, 1, 1]), np.arange(11)
     train = training_rows(label, 90, np.random.default_rng(1), site)
     assert np.bincount(label[train]).tolist() == [2, 2]
-    with pytest.raises(DataError, match=r"50 % of 2 sites sets none aside.* a larger --test-percent, or --folds"):
+    with pytest.raises(
+        DataError, match=r"50 % of 2 sites leaves no site for testing.* a larger --test-percent, or --folds"
+    ):
         training_rows(np.repeat([0, 1], 20), 50, np.random.default_rng(1), np.repeat([3, 5], 20))
 
 
@@ -81,7 +83,7 @@ def test_more_folds_than_sites_are_refused():
 def test_a_class_that_would_not_be_learned_is_refused():
     targets = np.eye(3)[[0, 0, 0, 1, 1, 1, 2, 2]].T
     train = np.array([1, 1, 0, 1, 1, 0, 1, 0], dtype=bool)
-    with pytest.raises(DataError, match=r"of 2 records of class 'c' 1 would be .*: leave out --folds, .* --least 3"):
+    with pytest.raises(DataError, match=r"1 of 2 records of class 'c' remain .*: remove --folds, .* --least 3"):
         check_training(targets, train, ["a", "b", "c"], "--folds")
     check_training(targets[:2, :6], train[:6], ["a", "b"], "--folds")
     with pytest.raises(DataError, match=r"leave out --test-percent$"):

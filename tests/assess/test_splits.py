@@ -66,7 +66,7 @@ def test_random_folds_are_of_equal_size(m, k, seed) -> None:
             random_folds(m, k, seed)
         return
     if m - -(-m // k) < 2:
-        with pytest.raises(DataError, match="expected at least 1 to hold out and 2 to train on"):
+        with pytest.raises(DataError, match="expected at least 1 to hold out and 2 for training"):
             random_folds(m, k, seed)
         return
     split = random_folds(m, k, seed)
@@ -109,7 +109,7 @@ def test_own_folds_keep_their_names() -> None:
     assert split.folds[1].test.tolist() == [0, 2]
     assert split.folds[1].background_test.tolist() == [2]
     check_partition(split, 5, 3)
-    with pytest.raises(DataError, match="fold 'west', which holds no presence"):
+    with pytest.raises(DataError, match="fold 'west', which contains no presence"):
         own_folds([1, 1, 2, 2], ["west"])
     with pytest.raises(DataError, match="1 distinct values"):
         own_folds([1, 1, 1])
@@ -130,7 +130,7 @@ def test_blocks_keep_squares_whole_and_folds_even(background: str) -> None:
     sizes = np.bincount(split.group)
     assert sizes.max() - sizes.min() <= 2, "the fullest square holds a few presences"
     assert np.ptp(np.bincount(split.background_group)) < 100
-    with pytest.raises(DataError, match="make size smaller"):
+    with pytest.raises(DataError, match="use a smaller size"):
         blocks(xy, around, 100.0, 4)
 
 
@@ -194,7 +194,7 @@ def test_buffer_leaves_out_neighbours() -> None:
     near = buffered_leave_one_out(xy, around, 1.0, background="partition")
     assert near.folds[0].background_test.tolist() == [0, 4]
     assert near.folds[0].background_train.tolist() == [1, 2, 3, 5]
-    with pytest.raises(DataError, match="make radius smaller"):
+    with pytest.raises(DataError, match="use a smaller radius"):
         buffered_leave_one_out(xy, around, 25.0)
 
 
@@ -239,7 +239,7 @@ def test_no_cluster_is_empty(k, seed) -> None:
     x = rng.integers(0, 4, (12, 2)).astype(float)
     distinct = len(np.unique(x, axis=0))
     if k > distinct:
-        with pytest.raises(OptionError, match=f"ask for 1 to {distinct}"):
+        with pytest.raises(OptionError, match=f"expected 1 to {distinct}"):
             kmeans(x, k, seed=seed)
     else:
         assert np.bincount(kmeans(x, k, seed=seed)[0], minlength=k).min() > 0

@@ -33,14 +33,14 @@ GOOD = "occurrences: {file: one.csv}\nlayers: {files: layers}\noutput: {folder: 
         ("fitt: {multiplier: 2}", ["unknown option 'fitt' (did you mean 'fit'?)"]),
         ("betamultiplyer: 2", ["'betamultiplyer' (did you mean 'fit.multiplier'?)"]),
         ("fit: {threshold: mtp}", ["'fit.threshold' (did you mean 'predict.threshold'?)"]),
-        ("fit: {zzz: 1}", ["unknown option 'fit.zzz' (there are model, features, multiplier"]),
+        ("fit: {zzz: 1}", ["unknown option 'fit.zzz' (expected one of model, features, multiplier"]),
         ("fit: {multiplier: strong}", ["fit.multiplier='strong': expected 'auto' or a number"]),
         ("fit: {multiplier: -1}", ["fit.multiplier=-1: expected 'auto' or a number above 0"]),
         ("fit: {multiplier: yes}", ["fit.multiplier=True"]),
         ("fit: {multiplier: .inf}", ["fit.multiplier=inf: expected 'auto' or a finite number"]),
-        ("fit: {features: xyz}", ["fit.features='xyz'", "no feature class", "'lqh'"]),
-        ("fit: 3", ["fit=3: expected options in it"]),
-        ("fit: [1, 2]", ["fit=[1, 2]: expected options in it"]),
+        ("fit: {features: xyz}", ["fit.features='xyz'", "not a feature class", "'lqh'"]),
+        ("fit: 3", ["fit=3: expected a section of options"]),
+        ("fit: [1, 2]", ["fit=[1, 2]: expected a section of options"]),
         ("background: {points: many}", ["background.points='many': expected a whole number or 'all'"]),
         ("test: {percent: 95}", ["test.percent=95: expected a number of at most 90"]),
         ("test: {folds: 1}", ["at least 2 folds"]),
@@ -62,7 +62,7 @@ def test_one_mistake(tmp_path: Path, text: str, parts) -> None:
 @pytest.mark.parametrize("command", ["classify", "joint"])
 def test_a_kind_that_is_not_that_of_the_command(world, tmp_path: Path, command: str) -> None:
     said = fail(command, world.survey, world.layers, "--kind", "species", "-o", tmp_path / "out", code=2)
-    assert said == f"kind='species' does not apply to 'sdm {command}': leave it out"
+    assert said == f"--kind species does not apply to 'sdm {command}': remove it"
 
 
 def test_several_mistakes_are_listed_at_once(refused) -> None:
@@ -77,8 +77,8 @@ def test_several_mistakes_are_listed_at_once(refused) -> None:
     [
         ("fit: {multiplier: 2\n", "not a readable YAML file"),
         ("\tfit: 2\n", "not a readable YAML file"),
-        ("- one\n- two\n", "holds a list"),
-        ("just text\n", "holds a str"),
+        ("- one\n- two\n", "has no sections"),
+        ("just text\n", "has no sections"),
         ("!!python/object/apply:os.system ['true']\n", "not a readable YAML file"),
     ],
 )
@@ -94,16 +94,22 @@ def test_an_empty_run_file_says_what_is_missing(refused) -> None:
     assert "no occurrence file" in refused("output: {folder: out}\n")
 
 
+def test_an_option_of_the_run_file_has_the_name_that_it_has_there(refused) -> None:
+    """The user finds each of the two where it was written."""
+    said = refused(GOOD + "test: {replicates: 10}\n", "--folds", 3)
+    assert said == "--folds and test.replicates exclude each other: use one of them"
+
+
 def test_a_run_file_that_is_not_there(tmp_path: Path) -> None:
     message = fail("fit", tmp_path / "run.yaml", code=2)
     assert "does not exist" in message
     assert "sdm init" in message
 
 
-def test_mistakes_in_the_terminal_read_the_same(world, tmp_path: Path) -> None:
+def test_mistakes_in_the_terminal_are_named_by_their_flags(world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, "-o", tmp_path / "out")
     message = fail(*words, "--rm", "strong", "--knots", "few", "--seed", "-1", code=2)
-    for part in ("fit.multiplier='strong'", "fit.knots='few'", "seed='-1'"):
+    for part in ("--multiplier strong: expected", "--knots few: expected", "--seed -1: expected"):
         assert part in message
     assert files(tmp_path) == []
 
@@ -120,10 +126,10 @@ def test_files_in_a_run_file_are_looked_for_beside_it(refused, own) -> None:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--beta", "theorem8"), "is for regularization='smoothed_l1'"),
-        (("--add-presences", "none", "--entropy", "1.5"), "is for entropy=1"),
-        (("--response", "presence", "--beta", "theorem8"), "not about classes"),
-        (("--regularization", "lp", "--solver", "summet"), "not a sum over single weights: use solver='newton'"),
+        (("--beta", "theorem8"), "needs regularization='smoothed_l1'"),
+        (("--add-presences", "none", "--entropy", "1.5"), "needs entropy=1"),
+        (("--response", "presence", "--beta", "theorem8"), "not to classes"),
+        (("--regularization", "lp", "--solver", "summet"), "excludes 'lp': use solver='newton'"),
         (("--response", "presence", "--regularization", "mahalanobis"), "that penalty is for species"),
     ],
 )

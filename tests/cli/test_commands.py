@@ -51,7 +51,7 @@ def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
 )
 def test_an_option_of_another_study_is_refused(world, tmp_path: Path, command: str, words: tuple, owner: str) -> None:
     said = fail(*command.split(), world.records, world.layers, *words, "-o", tmp_path / "no", code=2)
-    assert f"{words[0]} is an option of '{owner}', which 'sdm {command}' does not use: leave it out" in said
+    assert f"{words[0]} is an option of 'sdm {owner}', not of 'sdm {command}': remove it" in said
     assert not (tmp_path / "no").exists()
 
 
@@ -136,13 +136,13 @@ def test_simulate_species_that_share_axes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--size", 5), "size is 5"),
-        (("--layers", 99), "layers is 99"),
-        (("--species", 0), "species is 0"),
+        (("--size", 5), "--size 5: expected"),
+        (("--layers", 99), "--layers 99: expected"),
+        (("--species", 0), "--species 0: expected"),
         (("--crs", "nonsense"), "nonsense"),
         (("--size", 40, "--records", 100000), "records"),
-        (("--species", 9, "--shared-axes", 7), "shared_axes is 7, the landscape has 6 continuous layers"),
-        (("--shared-axes", 2), "shared_axes is 2, there is 1 species"),
+        (("--species", 9, "--shared-axes", 7), "--shared-axes 7: expected at most the 6 continuous layers"),
+        (("--shared-axes", 2), "--shared-axes 2: there is 1 species"),
         (("--species", 9, "--shared-axes", 2, "--interaction"), "interaction"),
     ],
 )
@@ -209,7 +209,7 @@ def test_check_lists_all_problems_at_once(own, tmp_path: Path) -> None:
     assert result.exit_code == 1
     problems = [line for line in result.stdout.splitlines() if line.startswith("problem")]
     for part in (
-        *("has files in it already", "scenario warmer: layer 'elevation'", "far: none of 2 records can be used"),
+        *("contains files already", "scenario warmer: layer 'elevation'", "far: none of 2 records can be used"),
         *("species 'unknown'", "empty: none of 1 records", "none.gpkg' does not exist", "none.csv' does not exist"),
     ):
         assert sum(part in line for line in problems) == 1, (part, problems)
@@ -227,7 +227,7 @@ def test_check_sees_what_fit_would_only_meet_in_the_middle(own, tmp_path: Path) 
     result = sdm("check", own.records, own.layers, *QUICK)
     assert result.exit_code == 1
     assert "'elevation.tif' cannot be" in result.stdout
-    assert "no feature class" in fail("check", own.records, own.layers, "--fc", "xyz", code=2)
+    assert "not a feature class" in fail("check", own.records, own.layers, "--fc", "xyz", code=2)
     assert "no occurrence file" in sdm("check", "--seed", 2).stdout
 
 

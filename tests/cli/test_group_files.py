@@ -67,7 +67,7 @@ def test_predict_writes_one_map_per_species_under_names_that_differ(
 
 def test_maps_are_not_overwritten_unasked_and_need_a_folder(file: Path, world, tmp_path: Path) -> None:
     succeed("predict", file, world.layers, "-o", tmp_path / "maps")
-    assert "has files in it already" in fail("predict", file, world.layers, "-o", tmp_path / "maps")
+    assert "contains files already" in fail("predict", file, world.layers, "-o", tmp_path / "maps")
     succeed("predict", file, world.layers, "-o", tmp_path / "maps", "--overwrite")
     said = fail("predict", file, world.layers, "-o", tmp_path / "maps.tif", code=2)
     assert "one per species" in said
@@ -101,7 +101,7 @@ def test_options_that_do_not_apply_are_refused(file: Path, world, tmp_path: Path
 
 def test_a_group_is_not_evaluated_as_a_whole(file: Path, world) -> None:
     said = fail("evaluate", file, "--presences", world.records, "--layers", world.layers, code=2)
-    assert "measures the model of one species" in said
+    assert "needs the model of one species" in said
 
 
 def test_a_damaged_file_is_told(file: Path, model: GroupModel, tmp_path: Path) -> None:

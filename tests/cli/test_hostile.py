@@ -33,8 +33,8 @@ CROSS = ("--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves", "-
     ("text", "part"),
     [
         (BOMB, "its aliases unfold to more than 100,000 entries"),
-        ("a: &a {<<: [" + "*a," * 9 + "]}", "an alias in it stands for something that it is part of"),
-        ("fit: &a [*a]", "an alias in it stands for something that it is part of"),
+        ("a: &a {<<: [" + "*a," * 9 + "]}", "an alias in it an alias in it refers to itself"),
+        ("fit: &a [*a]", "an alias in it an alias in it refers to itself"),
         ("[" * 5000, "nested more than 32 deep"),
         ("fit: {" + "a: {" * 40 + "}" * 41, "nested more than 32 deep"),
         ("seed: " + "7" * 5000, "a whole number of 5,000 digits"),
@@ -96,7 +96,7 @@ def test_names_that_are_not_text(world, fit, tmp_path: Path) -> None:
     name = tmp_path / os.fsdecode(b"caf\xe9")
     done = process("fit", world.records, world.layers, *BARE, "-o", name)
     assert done.returncode == 1, done.stderr
-    why = "is not a name in UTF-8: choose another one for results"
+    why = "is not a name in UTF-8: choose another name for the results"
     assert done.stderr.endswith(f"error: {tmp_path}/caf\\udce9 {why}\n")
     for words in (
         ("predict", fit.model, world.layers, "-o", f"{name}.tif"),
@@ -266,7 +266,7 @@ HARM = [
 @pytest.mark.parametrize(("kind", "change"), HARM)
 def test_models_with_numbers_that_no_fit_writes(models, tmp_path: Path, kind, change) -> None:
     model = changed(models[kind], tmp_path / "model.npz", change)
-    assert "or is damaged (ValueError): copy or fit it again" in fail("info", model)
+    assert "or is damaged (ValueError): or fit again" in fail("info", model)
 
 
 @pytest.mark.parametrize("kind", ["species", "classes", "joint"])
@@ -279,7 +279,7 @@ def test_headers_that_no_fit_writes(models, tmp_path: Path, kind) -> None:
         result = sdm("info", changed(models[kind], tmp_path / "model.npz", change))
         assert "unexpected" not in result.output
         assert "Traceback" not in result.output
-        assert result.exit_code == 0 or "copy or fit it again" in result.stderr
+        assert result.exit_code == 0 or "or fit again" in result.stderr
 
 
 def test_a_model_that_unpacks_to_a_lot(models, tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_model_that_unpacks_to_a_lot(models, tmp_path: Path) -> None:
     shutil.copy(models["species"], path)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("more.npy", bytes(80 << 20))
-    assert "claims to unpack to more than 64 MB" in fail("info", path)
+    assert "unpacks to more than 64 MB" in fail("info", path)
 
 
 def test_a_page_takes_no_files_from_elsewhere(models, tmp_path: Path) -> None:

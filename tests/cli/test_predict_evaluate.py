@@ -85,7 +85,7 @@ def test_predict_does_not_overwrite_and_needs_a_place(fit, world, tmp_path: Path
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").touch()
     for folder in (tmp_path / "folder", ".", "/"):
-        assert "is a folder: give the name" in fail("predict", fit.model, world.layers, "-o", folder)
+        assert "is a folder: add the name" in fail("predict", fit.model, world.layers, "-o", folder)
     assert "does not exist" in fail("predict", fit.model, world.layers, "-o", tmp_path / "none" / "map.tif")
 
 
@@ -148,7 +148,7 @@ def test_evaluate_against_background(fit, world, tmp_path: Path) -> None:
     own = write_table(tmp_path / "background.csv", ["lon", "lat"], [*body, (100, 0)])
     given = model_answer(*words, "--background", own)
     assert (given["others"], given["against"]) == (100, "background")
-    assert any("background points left out: 1 outside the extent" in notice for notice in given["notices"])
+    assert any("background points dropped: 1 outside the extent" in notice for notice in given["notices"])
 
 
 def test_evaluate_says_it_in_words(fit, world) -> None:

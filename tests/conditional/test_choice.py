@@ -158,7 +158,7 @@ def test_visits_to_a_site_are_held_out_together(monkeypatch):
 
 def test_classes_at_one_site_each_leave_nothing_to_choose_by():
     x, y = np.arange(12.0)[:, None], np.repeat([0, 1], 6)
-    with pytest.raises(DataError, match="give --multiplier"):
+    with pytest.raises(DataError, match="set --multiplier"):
         ConditionalMaxent("l").fit(x, y, groups=y)
     assert ConditionalMaxent("l", multiplier=1.0).fit(x, y, groups=y).score(x, y) == 1.0
 

@@ -186,7 +186,7 @@ def test_scikit_learn_knows_it(habitats):
         (["Forest", "forest", "bog", "Forest", "forest", "bog"], "'Forest' and 'forest' differ in case or spaces only"),
         (["a", "b"], "expected one label"),
         (np.array([[1, 0]] * 6), "class '1' is at no site"),
-        (np.array([[1, 0]] * 5 + [[0, 0]]), "1 rows have no class at all, the first is row 6"),
+        (np.array([[1, 0]] * 5 + [[0, 0]]), "1 rows have no class, the first is row 6"),
         (np.array([[1.0, 2.0]] * 5 + [[np.nan, 1.0]]), "missing or negative, the first is row 6"),
         (np.array([["x", "y"]] * 6), "must be numbers"),
     ],
@@ -203,8 +203,8 @@ def test_bad_targets_are_one_sentence(y, message):
         ({"multiplier": 0}, "multiplier=0"),
         ({"tolerance": -1}, "tolerance=-1"),
         ({"entropy": 3}, "entropy=3"),
-        ({"features": "xyz"}, "is no feature class"),
-        ({"features": "trees:4", "beta": "maxent"}, "two numbers of at least 0"),
+        ({"features": "xyz"}, "is not a feature class"),
+        ({"features": "trees:4", "beta": "maxent"}, "expected numbers from 0"),
         ({"features": "trees:4", "lam": 0, "beta": 0}, "not both 0"),
         ({"features": "trees:4", "lam": "much"}, "lam='much'"),
         ({"features": "trees:4", "folds": 1}, "2 or more"),
@@ -283,7 +283,7 @@ def test_a_model_of_a_file_takes_tables(habitats, tmp_path):
 @pytest.mark.parametrize("features", ["q", "lq", "lp"])
 def test_values_that_cannot_be_multiplied(habitats, features):
     x, y = habitats
-    with pytest.raises(OptionError, match=r"of variable 'x0', up to .*e\+200, are too large"):
+    with pytest.raises(OptionError, match=r"variable 'x0' is too large for that \(up to .*e\+200\)"):
         ConditionalMaxent(features).fit(x[["warm", "wet"]].to_numpy() * 1e200, y)
     model = ConditionalMaxent(features).fit(x[["warm", "wet"]].to_numpy() * 1e140, y)
     assert model.solution_.status == "converged"

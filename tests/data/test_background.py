@@ -130,7 +130,7 @@ def test_study_area(tmp_path, stack):
 
 
 def test_number_must_make_sense(stack):
-    with pytest.raises(OptionError, match="number of background points is 0"):
+    with pytest.raises(OptionError, match=r"background\.points=0"):
         sample_background(stack, n=0)
 
 
@@ -145,7 +145,7 @@ def test_own_points(stack):
     own = Occurrences(np.array(["p", "q", "p", "q", "p"], dtype=object), x, y)
     background = background_from_points(stack, own)
     assert len(background) == background.n_valid == 3  # two in one cell both count
-    assert background.notices == ("background points left out: 1 without coordinates, 1 on nodata",)
+    assert background.notices == ("background points dropped: 1 without coordinates, 1 on nodata",)
     np.testing.assert_array_equal(background.values, stack.sample(background.rows, background.cols))
     with pytest.raises(DataError, match="background: none of 1 records can be used"):
         background_from_points(stack, own.take(np.array([2])))

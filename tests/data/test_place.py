@@ -80,14 +80,14 @@ def test_layers_are_opened_for_a_model_in_its_order(tmp_path: Path) -> None:
     x, y = stack.xy(2, 3)
     found = stack.sample(np.array([2]), np.array([3]))[0]
     assert (found[0], found[2]) == (y, x)
-    with pytest.raises(DataError, match="no variable but those of place"):
+    with pytest.raises(DataError, match="there are spatial variables only"):
         open_stack(tmp_path / "layers", names=("place_x", "place_y"))
 
 
 def test_layers_may_not_have_the_names_of_place(tmp_path: Path) -> None:
     file = write_layer(tmp_path / "layers" / "place_y.tif", *GRIDS["degrees"])
     write_layer(tmp_path / "layers" / "heat.tif", *GRIDS["degrees"])
-    with pytest.raises(DataError, match="layer 'place_y' has a name that stands for where a place is"):
+    with pytest.raises(DataError, match="layer 'place_y' has a name that is reserved for spatial features"):
         open_stack(tmp_path / "layers")
     assert open_stack(tmp_path / "layers", rename={"place_y": "north"}).names == ("heat", "north")
     file.rename(file.with_name("place.tif"))
@@ -117,7 +117,9 @@ def test_a_region_holds_its_own_layers_and_one_cell_more(stack: Stack) -> None:
     for step in ({"x": 1}, {"x": -1}, {"y": 1}, {"y": -1}):
         region.check(moved(stack, **step))
         far = {name: 1.1 * by for name, by in step.items()}
-        with pytest.raises(DataError, match=r"^the model has features of place: it maps the region .* and no other;"):
+        with pytest.raises(
+            DataError, match=r"^the model has spatial features, which are valid in the training region only;"
+        ):
             region.check(moved(stack, **far))
     # A study area within the region makes larger layers usable.
     region.check(moved(stack, x=5), stack.bounds)
@@ -149,7 +151,7 @@ def test_the_region_of_a_table_is_a_little_more_than_its_points() -> None:
     [{}, [1], "x", *({"box": box, "crs": ""} for box in ([1, 2, 3], ["a"] * 4, [2, 0, 1, 1], [0, 0, 1, float("nan")]))],
 )
 def test_a_damaged_region_is_refused(damaged: object) -> None:
-    with pytest.raises(DataError, match="its file is damaged"):
+    with pytest.raises(DataError, match="lacks the region of the fit"):
         Region.of_model(model_of(damaged))
 
 
@@ -174,5 +176,5 @@ def test_tables_have_place_from_their_coordinates(tmp_path: Path) -> None:
     table = read_swd(path, variables=("place_x", "heat", "place_y")).table
     np.testing.assert_array_equal(table["place_x"], [10, 30])
     path.write_text("species,heat\na,1\nbackground,3\n")
-    with pytest.raises(DataError, match="has no coordinates, which features of place"):
+    with pytest.raises(DataError, match="has no coordinates, which spatial features"):
         read_swd(path, variables=("place_x", "heat", "place_y"))

@@ -31,7 +31,7 @@ def test_columns_of_nothing_but_0_1_and_blanks_are_species(plain: Path) -> None:
     assert list(sites.labels.columns) == ["owl", "fox", "bee"]
     np.testing.assert_array_equal(sites.labels["bee"], [np.nan, 1, 0])
     assert list(sites.environment.columns) == ["heat"]
-    assert any("'soil' holds no numbers" in note for note in sites.notes)
+    assert any("'soil' contains no numbers" in note for note in sites.notes)
     np.testing.assert_array_equal(sites.x, [1, 2, 3])
     assert sites.row.tolist() == [2, 3, 4]
 
@@ -68,7 +68,7 @@ def said(sites, part: str) -> str:
 
 def test_species_that_were_not_asked_for_are_no_environment(plain: Path, tmp_path: Path) -> None:
     sites = read_site_table(plain, NamedColumns(species=["owl"]))
-    note = said(sites, "not asked for, left out: fox, bee;")
+    note = said(sites, "columns with only 0, 1 and blanks were dropped: fox, bee;")
     assert "--species" in note
     assert "--environment" in note
     long = table(
@@ -78,7 +78,7 @@ def test_species_that_were_not_asked_for_are_no_environment(plain: Path, tmp_pat
     sites = read_site_table(long, NamedColumns(species=["owl"]))
     assert list(sites.labels.columns) == ["owl"]
     assert list(sites.environment.columns) == ["heat", "burnt"], "a flag of a long table is no species"
-    said(sites, "other species of the table that were not asked for, left out: fox;")
+    said(sites, "other species of the table were dropped: fox;")
     assert list(read_site_table(long).labels.columns) == ["owl", "fox"]
 
 
@@ -86,8 +86,8 @@ def test_counts_and_blank_columns_are_spoken_of(tmp_path: Path) -> None:
     path = table(tmp_path / "s.csv", "x,y,owl,fox,bee,heat\n1,1,1,0,,3.5\n2,2,0,3,,4.5\n3,3,1,1,,5.5\n")
     sites = read_site_table(path)
     assert list(sites.environment.columns) == ["fox", "heat"]
-    assert "taken as environment: fox; if they are counts of species, name them with --species" in said(sites, "whole")
-    assert said(sites, "'bee'") == "column 'bee' is blank at every site: it has no labels, and is left out"
+    assert "used as environment: fox; for counts of species, use --species" in said(sites, "whole")
+    assert said(sites, "'bee'") == "column 'bee' is blank at every site and was dropped"
     sites = read_site_table(path, layers=True)
     assert "not used: fox" in said(sites, "whole")
     sites = read_site_table(path, NamedColumns(environment=["heat", "fox"]))
@@ -98,7 +98,9 @@ def test_counts_and_blank_columns_are_spoken_of(tmp_path: Path) -> None:
 def test_a_named_column_must_be_in_a_table(plain: Path, tmp_path: Path, option: str) -> None:
     other = table(tmp_path / "env.csv", "site,rain\na,1\nb,2\nc,3\n")
     for more in ({}, {"layers": True}, {"table": other}):
-        with pytest.raises(OptionError, match=rf"--{option}-column 'nope' is no column: 'sites.csv' has site, x, y"):
+        with pytest.raises(
+            OptionError, match=rf"--{option}-column 'nope': no table has such a column; 'sites.csv' has site, x, y"
+        ):
             read_site_table(plain, NamedColumns(**{option: "nope"}), **more)
     where = table(tmp_path / "where.csv", "site,east,north,rain\na,7,8,1\nb,9,9,2\nc,9,9,3\n")
     sites = read_site_table(plain, NamedColumns(x="East", y="north"), table=where)
@@ -119,14 +121,14 @@ def test_a_second_table_without_names_is_taken_row_by_row(plain: Path, tmp_path:
     np.testing.assert_array_equal(sites.environment["rain"], [10, 20, 30])
     assert "'env.csv' joined row by row" in sites.notes
     short = table(tmp_path / "short.csv", "rain\n10\n20\n")
-    with pytest.raises(DataError, match=r"has 3 sites, 'short\.csv' has 2 rows.*--site-column"):
+    with pytest.raises(DataError, match=r"has 3 sites, and 'short\.csv' has 2 rows.*--site-column"):
         read_site_table(plain, table=short)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("site,rain\na,1\na,2\nb,3\n", "site 'a' is more than once"),
+        ("site,rain\na,1\na,2\nb,3\n", "site 'a' occurs more than once"),
         ("site,rain\n1,1\n2,2\n", "no site of 'sites.csv' is in 'env.csv'.*'a' in one and '1' in the other"),
     ],
 )
@@ -156,14 +158,19 @@ def test_true_and_false_are_1_and_0(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "kind", "said"),
     [
-        ("a,b\n5,6\n7,8\n", {}, DataError, "has no species.*--species"),
-        ("a,b\n1,0\n0,1\n", {}, DataError, "has species only.*--environment"),
-        ("a,b\n1,5\n0,6\n", {"layers": True}, DataError, "no coordinates to look layers up at"),
-        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(species=["c"])}, OptionError, "no species column 'c'.*it has a, b"),
+        ("a,b\n5,6\n7,8\n", {}, DataError, "has no columns of species.*--species"),
+        ("a,b\n1,0\n0,1\n", {}, DataError, "contains species only.*--environment"),
+        ("a,b\n1,5\n0,6\n", {"layers": True}, DataError, "no coordinates to read layers at"),
+        (
+            "a,b\n1,5\n0,6\n",
+            {"wanted": NamedColumns(species=["c"])},
+            OptionError,
+            "has no species 'c'.*its columns are a, b",
+        ),
         ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(environment=["c"])}, OptionError, "'c' matches no column"),
-        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(categorical=["c"])}, OptionError, "categorical 'c'"),
+        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(categorical=["c"])}, OptionError, "layers.categorical=c"),
         ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(fold="part")}, OptionError, "no column 'part'"),
-        ("a,b\n1,\n0,\n", {}, DataError, "no column for the environment"),
+        ("a,b\n1,\n0,\n", {}, DataError, "no column of the environment"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_one_line(tmp_path: Path, text, options, kind, said) -> None:

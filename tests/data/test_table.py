@@ -57,7 +57,7 @@ def test_from_swd_codes_classes_and_drops_gaps(tmp_path):
     np.testing.assert_array_equal(table.background, [[10, 0], [12, 1]])
     assert table.presence_x.tolist() == [1]
     assert table.background_y.tolist() == [8, 12]
-    assert table.notes == ("2 rows without a value for every variable left out",)
+    assert table.notes == ("2 rows without a value for every variable dropped",)
 
 
 def test_from_swd_with_a_file_of_background(tmp_path):

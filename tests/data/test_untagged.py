@@ -136,9 +136,9 @@ def test_the_sentence_names_everything() -> None:
     with pytest.raises(DataError) as caught:
         refuse_untagged([first, second, third], of="layer", places="cells", sampled=True)
     assert str(caught.value) == (
-        "layer 'bio1' has the value -9999 in 31 % of its cells (310 of 1,000 looked at), its other values are -25 to "
-        "310, and nothing in the file says that it means 'no data'; so has 'bio2'; also 'cover' (255): use --nodata "
-        "-9999,cover=255 to leave such cells out, or --nodata none if it is a true value"
+        "layer 'bio1' has the value -9999 in 31 % of its cells (310 of 1,000 in a sample), its other values are -25 "
+        "to 310, and the file does not declare it as nodata; so has 'bio2'; also 'cover' (255): use --nodata "
+        "-9999,cover=255 to treat it as missing, or --nodata none if it is a true value"
     )
     refuse_untagged([], of="layer", places="cells")
 

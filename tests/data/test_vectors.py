@@ -29,23 +29,23 @@ def test_the_only_layer_of_its_kind_is_read_with_a_note(tmp_path):
     path = write_layers(tmp_path / "a.gpkg", area=AREA, seen=POINTS, roads=ROADS)
     records = read_occurrences(path)
     assert records.x.tolist() == [1, 3]
-    assert records.notes_beside == ["layer 'seen' of 'a.gpkg' is read, the only one of points (others: area, roads)"]
+    assert records.notes_beside == ["layer 'seen' of 'a.gpkg' is used, the only one with points (others: area, roads)"]
     frame, notes = read_vector(path, kind="polygon")
     assert len(frame) == 1
-    assert notes == ["layer 'area' of 'a.gpkg' is read, the only one of polygons (others: seen, roads)"]
+    assert notes == ["layer 'area' of 'a.gpkg' is used, the only one with polygons (others: seen, roads)"]
     assert read_occurrences(write_layers(tmp_path / "b.gpkg", seen=POINTS)).notes_beside == []
 
 
 def test_one_of_several_must_be_named(tmp_path):
     path = write_layers(tmp_path / "a.gpkg", seen=POINTS, more=OTHERS, area=AREA)
-    with pytest.raises(DataError, match=r"as in a.gpkg:seen \(of the records also: --layer seen\)"):
+    with pytest.raises(DataError, match=r"as in a.gpkg:seen \(for the records also --layer seen\)"):
         read_occurrences(path)
     for named in ({"path": f"{path}:more"}, {"path": path, "layer": "more"}, {"path": f"{path}:more", "layer": "more"}):
         records = read_occurrences(**named)
         assert (records.x.tolist(), records.notes_beside) == ([5], [])
-    with pytest.raises(OptionError, match=r"'a.gpkg:more' names a layer, and so does --layer seen"):
+    with pytest.raises(OptionError, match=r"'a.gpkg:more' contains the name of a layer, and --layer seen is another"):
         read_occurrences(f"{path}:more", layer="seen")
-    with pytest.raises(DataError, match="has no layer 'none', only seen, more, area"):
+    with pytest.raises(DataError, match="has no layer 'none': expected one of seen, more, area"):
         read_occurrences(f"{path}:none")
     with pytest.raises(DataError, match="holds a polygon: expected points"):
         read_occurrences(f"{path}:area")
@@ -56,7 +56,7 @@ def test_a_file_without_such_a_layer(tmp_path):
     with pytest.raises(DataError, match=r"no layer of polygons, only roads \(LineString\), more"):
         read_vector(path, kind="polygon")
     (tmp_path / "a.csv").write_text("species,x,y\na,1,2\n")
-    with pytest.raises(OptionError, match=r"'a.csv' is a text table, which has no layer 'seen'"):
+    with pytest.raises(OptionError, match=r"'a.csv' is a text table, which has no layers: remove 'seen'"):
         read_occurrences(tmp_path / "a.csv", layer="seen")
 
 
@@ -122,7 +122,7 @@ def test_files_that_name_other_files_or_servers_are_refused(tmp_path, server):
     with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
         archive.writestr("a.kml", virtual(place))
     for name in (*texts, "packed.zip"):
-        with pytest.raises(DataError, match=f"file '{name}' names other files or servers"):
+        with pytest.raises(DataError, match=f"file '{name}' refers to other files or servers"):
             read_vector(tmp_path / name, kind="polygon")
 
 
@@ -150,7 +150,7 @@ def test_a_database_of_other_files_is_refused(tmp_path, zipped):
             text = f"CREATE VIRTUAL TABLE other USING {what}"
             database.execute("DELETE FROM sqlite_master WHERE name = 'other'")
             database.execute("INSERT INTO sqlite_master VALUES ('table', 'other', 'other', 0, ?)", (text,))
-        with pytest.raises(DataError, match="names other files or servers"):
+        with pytest.raises(DataError, match="refers to other files or servers"):
             read()
 
 

@@ -73,7 +73,7 @@ def test_text_classes_never_seen_follow_the_rule(fitted):
     strange = frame.assign(soil="lava")
     assert np.all(np.isfinite(model.predict(strange)))
     strict = Maxent("l", categorical=["soil"], unseen="error").fit(frame, y)
-    with pytest.raises(DataError, match="'soil' has 1 classes that the model never saw"):
+    with pytest.raises(DataError, match="'soil' has 1 classes that were not in the training data"):
         strict.predict(strange)
 
 
@@ -126,7 +126,7 @@ def test_what_was_dropped_is_said(caplog):
     with caplog.at_level(logging.INFO, logger="sdm"):
         model = Maxent("lq").fit(x, y)
     assert model.notes_[0] == "variable 'flat' has one value (7) over the whole domain: dropped"
-    assert "say the same as another and were dropped, such as" in model.notes_[1]
+    assert "are duplicates and were dropped, such as" in model.notes_[1]
     assert model.feature_names_ == ["heat", "wet", "heat^2", "warmth^2"]
 
 
@@ -173,7 +173,7 @@ def test_true_and_false_are_labels():
     "weight, match",
     [
         (np.ones(3), "sample_weight has shape"),
-        (np.full(150, -1.0), "weights must be"),
+        (np.full(150, -1.0), "must be at least 0"),
         (np.where(np.arange(150) == 0, np.nan, 1.0), "weights"),
     ],
 )

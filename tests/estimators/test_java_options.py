@@ -30,7 +30,7 @@ def test_a_penalty_of_a_class_stands_in_place_of_the_table():
     np.testing.assert_allclose(other["l"], usual["l"] * 0.4 / smooth)
     np.testing.assert_allclose(other["q"], usual["q"] * 0.4 / smooth)
     assert np.all(penalties(beta_hinge=0)["h"] == 0.001), "never free"
-    with pytest.raises(OptionError, match="tables of a feature class"):
+    with pytest.raises(OptionError, match="numbers per feature class"):
         Maxent("lh", beta="deviation", beta_hinge=1).fit(ROWS, LABELS)
     with pytest.raises(OptionError, match="beta_hinge"):
         Maxent("lh", beta_hinge=-1).fit(ROWS, LABELS)
@@ -52,7 +52,7 @@ def test_classes_have_the_numbers_of_the_tables_too():
     np.testing.assert_allclose(other["q"], 2 * usual["q"])
     few = ConditionalMaxent("auto", "l1", 1.0, hinge_from=1000, product_from=100).fit(x, y)
     assert set(few.feature_set_.letters()[1:]) == set("lqp"), "classes by the number of sites"
-    with pytest.raises(OptionError, match=r"beta_hinge is a number of Maxent's tables, and beta=0.1 does without them"):
+    with pytest.raises(OptionError, match=r"beta_hinge changes a table of Maxent, which beta=0.1 does not use"):
         ConditionalMaxent("lh", beta=0.1, beta_hinge=1.0).fit(x, y)
     with pytest.raises(OptionError, match="beta_lqp"):
         ConditionalMaxent("l", beta_lqp=-1).fit(x, y)

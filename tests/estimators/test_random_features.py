@@ -193,7 +193,7 @@ def test_one_variable_alone():
     x, y = pd.DataFrame({"heat": rng.random(300)}), np.repeat([1, 0], [60, 240])
     model = Maxent("l,relu:150").fit(x, y)
     assert model.solution_.gap <= 1e-6
-    assert "say the same as another" in model.notes_[0]
+    assert "are duplicates and were dropped" in model.notes_[0]
     assert "relu" in model.notes_[0]
 
 

@@ -77,7 +77,7 @@ def test_a_presence_of_weight_zero_is_only_a_cell():
 
 @pytest.mark.parametrize("bad", [[-1.0, 1.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0], [1e308, 1e308]])
 def test_weights_that_are_none(bad):
-    with pytest.raises(DataError, match="non-negative numbers with a positive and finite sum"):
+    with pytest.raises(DataError, match="at least 0, with a positive and finite sum"):
         build_domain(np.arange(4.0)[:, None], np.array([1, 1, 0, 0], bool), ["a"], [], np.array([*bad, 1, 1]), "all")
 
 

@@ -235,5 +235,5 @@ def test_three_records_make_a_cautious_model() -> None:
     assert 0 < np.linalg.norm(placed.place_) < np.linalg.norm(slopes, axis=0).max()
     density = placed.predict(sites, "raw")
     assert np.corrcoef(np.log(density), np.log(chance))[0, 1] > 0.5
-    with pytest.raises(DataError, match="need variables that are not here: d"):
+    with pytest.raises(DataError, match="axes are missing: d"):
         OnAxes(group).fit(rows[["a", "b", "c"]], y)

@@ -202,9 +202,9 @@ def test_too_few_presences_to_choose_by(data):
     model = StructMaxent(categorical=["soil"]).fit(x.iloc[few], y[few])
     assert np.isinf(model.lam_)
     assert "too few" in model.notes_[-1]
-    with pytest.raises(OptionError, match="give lam and beta"):
+    with pytest.raises(OptionError, match="set lam and beta"):
         StructMaxent("trees:2", categorical=["soil"]).fit(x.iloc[few], y[few])
-    with pytest.raises(OptionError, match="no feature is left"):
+    with pytest.raises(OptionError, match="no feature remains"):
         StructMaxent("trees:2", lam=np.inf, categorical=["soil"]).fit(x, y)
 
 

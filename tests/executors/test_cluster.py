@@ -19,7 +19,7 @@ from clusters.tasks import divide, fail_with_advice, process_id, square, wait_fo
 from distributed import Client
 
 from sdm.assess.fits import run_all
-from sdm.errors import ClusterError, DataError, OptionError, SchedulerLost
+from sdm.errors import ClusterError, DataError, MissingPackageError, OptionError, SchedulerLost
 from sdm.executors import cluster as cluster_room
 from sdm.executors.opening import Here, workers
 from sdm.options.writing import ClusterOptions
@@ -192,15 +192,13 @@ def test_a_worker_without_heartbeats_is_named_and_then_removed(caplog: pytest.Lo
     assert not caplog.text
     look(1.0)
     assert caplog.messages == [
-        "worker tcp://a on node has not answered for 30 s: after 60 s its work is given to other workers"
+        "worker tcp://a on node has not answered for 30 s: after 60 s other workers take over its work"
     ]
     for _ in range(29):
         look(1.0)
     assert not scheduler.removed
     look(1.0)
-    assert caplog.messages[1:] == [
-        "worker tcp://a on node has not answered for 60 s: its work is given to other workers"
-    ]
+    assert caplog.messages[1:] == ["worker tcp://a on node has not answered for 60 s: other workers take over its work"]
     assert scheduler.removed == ["tcp://a"]
     assert opened.size == 1
     for _ in range(100):
@@ -300,7 +298,7 @@ def test_an_address_where_no_scheduler_answers_is_a_sentence(who: str, monkeypat
             server.close()
         elif who == "web server":
             threading.Thread(target=answer, daemon=True).start()
-        said = f"^no Dask scheduler answers at {address}: see whether it runs, and whether this is its address$"
+        said = f"^no Dask scheduler answers at {address}: check that it runs, and its address$"
         with pytest.raises(ClusterError, match=said), workers(on_cluster(address)):
             pass
         if who != "nobody":
@@ -317,8 +315,8 @@ def test_an_address_where_no_scheduler_answers_is_a_sentence(who: str, monkeypat
             ClusterError,
             "^scheduler file .*none.json does not exist: start a scheduler with 'dask",
         ),
-        ("empty.json", ClusterError, "empty.json is not a scheduler file of Dask, or is not complete$"),
-        ("other.json", ClusterError, "other.json is not a scheduler file of Dask, or is not complete$"),
+        ("empty.json", ClusterError, "empty.json is not a scheduler file of Dask, or is incomplete$"),
+        ("other.json", ClusterError, "other.json is not a scheduler file of Dask, or is incomplete$"),
     ],
 )
 def test_what_is_no_cluster_is_a_sentence(tmp_path: Path, text: str, kind: type, sentence: str) -> None:
@@ -334,6 +332,6 @@ def test_without_the_extra_the_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, missing: str, address: str
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    said = rf"^--cluster {address} needs .* not installed: pip install 'sdm-maxent\[cluster\]'$"
-    with pytest.raises(ClusterError, match=said), workers(on_cluster(address)):
+    said = rf"^--cluster {address} needs .*: pip install 'sdm-maxent\[cluster\]'$"
+    with pytest.raises(MissingPackageError, match=said), workers(on_cluster(address)):
         pass

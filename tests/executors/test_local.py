@@ -99,7 +99,7 @@ def test_killing_the_first_process_ends_its_workers(run) -> None:
 
 
 def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do() -> None:
-    said = r"one of 2 worker processes was killed.*--processes 1"
+    said = r"one of 2 workers was killed.*--processes 1"
     with pytest.raises(SdmError, match=said), workers(RunOptions(processes=2)) as pool:
         run_all(die, [("",)], pool)
 

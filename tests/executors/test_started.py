@@ -24,7 +24,7 @@ JOBS = [(k,) for k in range(12)]
 
 def test_processes_of_this_machine_are_no_cluster() -> None:
     """Run files and commands of earlier versions may ask for them."""
-    said = "^--cluster local: processes of this machine are those of --processes, as in --processes 2$"
+    said = "^--cluster local: use --processes for processes of this machine, as in --processes 2$"
     with pytest.raises(OptionError, match=said), workers(on_cluster("local")):
         pass
     with pytest.raises(OptionError, match=said):
@@ -139,8 +139,8 @@ def test_a_scheduler_file_is_found_beside_the_run_file(tmp_path: Path) -> None:
     ("settings", "sentence"),
     [
         ({"cores": "4"}, "needs the memory of a job: add --cluster-settings memory=8GB"),
-        ({"memory": "8GB", "queu": "long"}, "SLURM jobs have no setting 'queu': expected 'queue'"),
-        ({"memory": "8GB", "zzz": "1"}, "SLURM jobs have no setting 'zzz': expected one of account, "),
+        ({"memory": "8GB", "queu": "long"}, "unknown setting 'queu' of SLURM jobs: expected 'queue'"),
+        ({"memory": "8GB", "zzz": "1"}, "unknown setting 'zzz' of SLURM jobs: expected one of account, "),
         ({"memory": "much"}, "memory=much: expected memory, as in 8GB"),
         ({"memory": "8GB", "cores": "four"}, "cores=four: expected a whole number, 1 or more"),
         ({"memory": "8GB", "walltime": "43200"}, "walltime=43200: expected hours, minutes and seconds, in YAML with"),

@@ -26,7 +26,7 @@ def test_processes_end_with_the_work() -> None:
 
 @pytest.mark.thorough
 def test_work_that_fails_ends_them() -> None:
-    with pytest.raises(SdmError, match="one of 2 worker processes was killed"), workers(TWO) as pool:
+    with pytest.raises(SdmError, match="one of 2 workers was killed"), workers(TWO) as pool:
         pool.submit(die).result()
     assert all(process.poll() is not None for process in pool._workers.values())
 

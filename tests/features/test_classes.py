@@ -60,11 +60,11 @@ def test_random_features_beside_letters(given, expected):
 
 @pytest.mark.parametrize("bad", ["relu", "relu:", "relu:0", "relu:-3", "relu:1.5", "relu:10001", "relu:²", "lq,relu:x"])
 def test_random_features_need_a_number(bad):
-    with pytest.raises(OptionError, match="no number from 1 to 10,000, such as relu:1000"):
+    with pytest.raises(OptionError, match="needs a number from 1 to 10,000, as in relu:1000"):
         parse_features(bad, 100)
 
 
 def test_models_that_cannot_have_random_features_say_so():
     for parse in (parse_classes, parse_families):
-        with pytest.raises(OptionError, match=r"'relu:9'.* are for maxent models of one species"):
+        with pytest.raises(OptionError, match=r"'relu:9'.* needs a maxent model of one species"):
             parse("l,trees:2,relu:9", 100)

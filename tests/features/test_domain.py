@@ -25,7 +25,7 @@ def test_missing_values_are_named_and_counted():
 def test_a_base_measure_that_is_not_positive_is_refused(bad):
     q0 = np.ones(10)
     q0[3] = bad
-    with pytest.raises(DataError, match="1 weights that are not positive"):
+    with pytest.raises(DataError, match="1 weights of the base measure are not positive"):
         Domain(np.arange(10.0)[:, None], ["a"], (), q0)
 
 

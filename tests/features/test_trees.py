@@ -240,7 +240,7 @@ def test_a_part_of_the_cells_stands_for_all():
 
 def test_exact_trees_refuse_what_they_cannot_enumerate():
     x = np.arange(60.0).reshape(20, 3) % 17
-    with pytest.raises(OptionError, match=r"exact trees take up to"):
+    with pytest.raises(OptionError, match=r"exact trees allow"):
         ExactTreeOracle(Domain(x, ["a", "b", "c"], ["a"]))
     with pytest.raises(OptionError, match="1 or 2"):
         ExactTreeOracle(Domain(x, ["a", "b", "c"]), 3)

@@ -95,7 +95,9 @@ def fail(*words: Any, code: int = 1) -> str:
     assert len(errors) == 1, result.stderr
     assert result.stderr.splitlines()[-1] == errors[0], "the error is the last word"
     assert "unexpected" not in errors[0], errors[0]
-    return errors[0].removeprefix("error: ")
+    coded = re.fullmatch(r"error: (.*) \[E\d{3}\]", errors[0])
+    assert coded is not None, f"no code: {errors[0]}"
+    return coded[1]
 
 
 @contextmanager

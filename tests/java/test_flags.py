@@ -136,7 +136,7 @@ def test_toggles_turn_round_and_prefixes_can_be_turned_off():
     twice = run_options(read_command([*INPUTS, "togglelayerselected=s", "togglelayerselected=slope"]))
     assert twice.layers.exclude == ["seasonality"]
     assert run_options(read_command([*INPUTS, "togglelayerselected=s", "noprefixes"])).layers.exclude == []
-    with pytest.raises(OptionError, match="leaves no species"):
+    with pytest.raises(OptionError, match="excludes all species"):
         run_options(read_command([*INPUTS, "togglespeciesselected=Virt"]))
 
 

@@ -101,7 +101,7 @@ def test_tables_of_the_nceas_group_are_read_by_place(done, tmp_path):
     table.write_text("a,spid,b,c,x,y,d,heat\n1,Ursus,?,?,2.5,3,?,7\n")
     command = with_plain_columns(read_command([f"samplesfile={table}", f"outputdirectory={tmp_path}", "-f"]))
     assert read_rows(Path(command["samplesfile"])) == [{"species": "Ursus", "x": "2.5", "y": "3", "heat": "7"}]
-    with pytest.raises(DataError, match="has 3 columns, and nceas means"):
+    with pytest.raises(DataError, match="has 3 columns, and nceas needs"):
         with_plain_columns(read_command([f"samplesfile={SAMPLE / 'occurrences.csv'}", "nceas", "outputdirectory=o"]))
 
 

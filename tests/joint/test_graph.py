@@ -79,10 +79,10 @@ def test_edges_by_name_or_position():
         ([("a", "b"), ("b", "c"), ("c", "a")], "'c' – 'a' closes a cycle"),
         ([("a", "b"), ("b", "a")], "'b' – 'a' closes a cycle"),
         ([("a", "a")], "joins a species with itself"),
-        ([("a", "x")], "'x' is no species; there are a, b, c, d, e"),
-        ([(0, 7)], "7 is no species"),
-        (["ab"], "'ab' is no edge"),
-        ([("a", "b", "c")], "is no edge"),
+        ([("a", "x")], "'x' is not a species; the species are a, b, c, d, e"),
+        ([(0, 7)], "7 is not a species"),
+        (["ab"], "'ab' is not an edge"),
+        ([("a", "b", "c")], "is not an edge"),
     ],
 )
 def test_what_is_no_forest_is_refused(edges, said):

@@ -113,5 +113,5 @@ def test_what_cannot_be_is_refused():
     x, y, _ = reserves(40, 3)
     with pytest.raises(OptionError, match="crf-l2"):
         JointModel("m3n", random_effect="reserve").fit(x, y)
-    with pytest.raises(DataError, match="no column of X"):
+    with pytest.raises(DataError, match="not a column of X"):
         JointModel(random_effect="park").fit(x, y)

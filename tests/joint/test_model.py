@@ -78,7 +78,7 @@ def test_known_labels_are_matched_by_the_species_names(fitted):
     _, y = community()
     assert fitted.score(x, y[["c", "b", "a"]]) == fitted.score(x, y)
     assert fitted.log_loss(x, y[["c", "b", "a"]]) == fitted.log_loss(x, y)
-    with pytest.raises(DataError, match="'wolf' is no species of the model: expected some of a, b, c"):
+    with pytest.raises(DataError, match="'wolf' is not a species of the model: expected some of a, b, c"):
         fitted.predict_proba(x, known=known.rename(columns={"c": "wolf"}))
     with pytest.raises(DataError, match="got a more than once"):
         fitted.predict_proba(x, known=known.rename(columns={"c": "a"}))
@@ -352,7 +352,7 @@ def bad(change):
         (lambda x, y: (x, y.rename(columns={"a": "b"})), "species must have different names, got b more than once"),
         (lambda x, y: (x, y.assign(a=y["a"] * 3)), r"species 'a' has 3 in row \d+, expected 1 \(present\), 0"),
         (lambda x, y: (x, y.assign(a=np.inf)), "species 'a' has inf in row 1"),
-        (lambda x, y: (x, y.assign(a="yes")), "Y holds something that is no number"),
+        (lambda x, y: (x, y.assign(a="yes")), "Y contains a value that is not a number"),
         (lambda x, y: (x, y[:-1]), r"Y has shape \(29, 3\), expected 30 sites"),
         (lambda x, y: (x, y["a"].to_numpy()), "Y has 1 dimensions, expected a table of two"),
         (lambda x, y: (x, y[[]]), "Y has no species"),
@@ -378,7 +378,7 @@ def test_bad_data_is_refused_with_one_message(change, said):
         ({"folds": 1}, "folds=1: expected 2 or more"),
         ({"max_iterations": True}, "max_iterations=True"),
         ({"method": "gibbs"}, "method='gibbs': expected one of variational, exact"),
-        ({"features": "xyz"}, "is no feature class"),
+        ({"features": "xyz"}, "is not a feature class"),
     ],
 )
 def test_bad_options_are_refused(options, said):
@@ -429,9 +429,9 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
     for damaged, said in (
         (content[:-30], "damaged"),
         (b"hello", "not a readable joint model"),
-        (rewritten(content, format="sdm-model"), "its header says 'sdm-model'"),
-        (rewritten(content, version=99), "has joint format 99, this program reads up to 4"),
-        (rewritten(content, scale=2.0), "was changed after it was written"),
+        (rewritten(content, format="sdm-model"), "its format is 'sdm-model'"),
+        (rewritten(content, version=99), "has joint format 99, and this version reads up to 4"),
+        (rewritten(content, scale=2.0), "was modified after it was written"),
     ):
         path.write_bytes(damaged)
         with pytest.raises(ModelFileError, match=said):

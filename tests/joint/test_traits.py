@@ -132,7 +132,7 @@ def test_text_and_gaps_in_the_table():
     traits = Traits.learn(table)
     assert traits.names == ("diet=seed", "size")
     np.testing.assert_allclose(traits.of(["c", "b", "a"]), [[0, 1], [-1, 0], [1, -1]])
-    assert "which have the mean: d" in traits.check(["a", "b", "c", "d"])[0]
+    assert "use the mean: d" in traits.check(["a", "b", "c", "d"])[0]
 
 
 def test_what_cannot_be_is_refused(fitted):

@@ -76,5 +76,5 @@ def test_a_band_without_any_value() -> None:
     moments = Moments(255)
     moments.add(np.full((4, 4), 255, dtype=np.uint8))
     assert moments.summary(Path("map.tif"), empty=True).cells == 0
-    with pytest.raises(DataError, match=r"map\.tif would have no cell"):
+    with pytest.raises(DataError, match=r"map\.tif would be empty"):
         moments.summary(Path("map.tif"))

@@ -166,7 +166,7 @@ def test_layers_in_another_order_are_refused(stack: Stack, models, tmp_path: Pat
 
 def test_one_model_alone_has_its_richness_and_no_difference(stack: Stack, models, written, tmp_path: Path) -> None:
     own = places(tmp_path, models[0])
-    with pytest.raises(DataError, match="need the model without edges too"):
+    with pytest.raises(DataError, match="also need the model without edges"):
         write_maps(models[0], None, stack, own)
     assert list(tmp_path.rglob("*.tif")) == []
     write_maps(models[0], None, stack, places(tmp_path, models[0], OF_ONE_MODEL))

@@ -175,5 +175,5 @@ def test_novelty_of_place_alone_is_refused(world) -> None:
     known = table.dropna().sample(300, random_state=5)
     labels = (known["heat"].rank(pct=True) > 0.8).to_numpy().astype(int)
     model = Maxent(features="lq").fit(known[["place_x", "place_y"]], labels).model_
-    with pytest.raises(DataError, match="variables of place alone"):
+    with pytest.raises(DataError, match="spatial variables only"):
         NoveltyMaps(model, {}, ("mess",))

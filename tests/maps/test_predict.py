@@ -123,7 +123,7 @@ def test_a_disk_without_room_is_noticed_before_the_work(
     layers: Path, model: Model, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**6, 999_000, 1000))
-    with pytest.raises(OutputError, match=r"takes 1\.0 MB while it is made, the disk has 0\.0 MB left"):
+    with pytest.raises(OutputError, match=r"needs 1\.0 MB temporarily, and the disk has 0\.0 MB left"):
         predict_raster(model, stack_of(layers, model), tmp_path / "map.tif")
     assert list(tmp_path.iterdir()) == []
 

@@ -151,7 +151,7 @@ def test_what_cannot_be_stacked_is_said_and_leaves_nothing(tmp_path: Path) -> No
         ([SpeciesMap(one), SpeciesMap(tmp_path / "broken.tif")], r"broken\.tif cannot be read as a map"),
         ([SpeciesMap(tmp_path / "gone.tif"), SpeciesMap(one)], r"gone\.tif cannot be read as a map"),
         ([SpeciesMap(one), SpeciesMap(one, 2)], r"one\.tif cannot be read as a map"),
-        ([SpeciesMap(empty), SpeciesMap(empty)], "would have no cell"),
+        ([SpeciesMap(empty), SpeciesMap(empty)], "would be empty"),
     ]
     before = sorted(tmp_path.iterdir())
     for maps, says in cases:

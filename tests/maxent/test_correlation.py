@@ -104,7 +104,7 @@ def test_a_feature_without_variance_has_the_penalty_of_l2sq():
 def test_too_many_features_are_refused_in_one_sentence(monkeypatch):
     monkeypatch.setattr(correlation, "MOST", 3)
     x, y = table()
-    with pytest.raises(OptionError, match=r"there are 4 features \(at most 3\): use fewer .* or .*'l2sq'"):
+    with pytest.raises(OptionError, match=r"at most 3 features, and there are 4: use fewer .* or .*'l2sq'"):
         fit(x, y, features="lq")
 
 

@@ -79,4 +79,4 @@ def test_the_choice_follows_the_rule(gate):
     else:
         assert np.isinf(model.lam_)
         assert none.loss <= most.loss + most.error
-        assert "left out" in model.notes_[-1]
+        assert "dropped" in model.notes_[-1]

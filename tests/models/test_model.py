@@ -159,7 +159,7 @@ def test_or_is_refused_if_asked():
     model = Maxent("l", categorical=[2], unseen="error").fit(x, y)
     assert np.all(np.isfinite(model.predict(x)))
     assert np.isnan(model.predict([[0.0, 50.0, np.nan]]))[0]
-    with pytest.raises(DataError, match=r"'x2' has 2 classes that the model never saw \(7, 99\)"):
+    with pytest.raises(DataError, match=r"'x2' has 2 classes that were not in the training data \(7, 99\)"):
         model.predict([[0.0, 50.0, 99.0], [0.0, 50.0, 7.0], [0.0, 50.0, 1.0]])
 
 

@@ -226,18 +226,18 @@ def npy(array, **options):
 
 
 def test_an_edited_header_is_noticed(content, tmp_path):
-    refused(rewrite(content, tmp_path / "g.npz", header={"prevalence": 0.9}), "changed after it was written")
+    refused(rewrite(content, tmp_path / "g.npz", header={"prevalence": 0.9}), "modified after it was written")
 
 
 def test_edited_weights_are_noticed(content, tmp_path):
     with np.load(io.BytesIO(content)) as arrays:
         weight = arrays["terms_weight"] * 2
-    refused(rewrite(content, tmp_path / "h.npz", {"terms_weight.npy": npy(weight)}), "changed after it was written")
+    refused(rewrite(content, tmp_path / "h.npz", {"terms_weight.npy": npy(weight)}), "modified after it was written")
 
 
 def test_a_newer_version_says_to_update(content, tmp_path):
     path = rewrite(content, tmp_path / "i.npz", header={"version": Model.archive.newest + 1}, sign=True)
-    refused(path, f"format {Model.archive.newest + 1}, this program reads up to {Model.archive.newest}: update sdm")
+    refused(path, f"format {Model.archive.newest + 1}, and this version reads up to {Model.archive.newest}: update sdm")
 
 
 @pytest.mark.parametrize(

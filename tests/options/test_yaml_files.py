@@ -36,7 +36,7 @@ def test_files_are_read_as_yaml_reads_them(load: Load, path: Path) -> None:
         ("a: [1, 2", "expected ',' or ']'"),
         ("a: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
         ("a: " + 40 * "[" + 40 * "]", "nested more than 32 deep"),
-        ("a: &a [*a]", "stands for something that it is part of"),
+        ("a: &a [*a]", "an alias in it refers to itself"),
         (BOMB, "unfold to more"),
         (f"a: {'9' * 50}", "a whole number of 50 digits"),
     ],

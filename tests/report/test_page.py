@@ -469,7 +469,7 @@ def test_the_kind_is_what_the_numbers_say_or_else_the_model_file(full: Path, tex
         read_results(folder)
     with pytest.raises(DataError, match="expected 'kind' and 'files', or a model file next to it"):
         read_results(folder / f"{results.name}.json")
-    with pytest.raises(DataError, match="is of kind 'axes': expected one of species, classes"):
+    with pytest.raises(DataError, match="has the unknown kind 'axes': expected one of species, classes"):
         make_page(change(copy(full, tmp_path / "other"), kind="axes"))
 
 

@@ -320,9 +320,9 @@ def test_tables_with_effort_that_is_none(tmp_path: Path) -> None:
     options = make_options({"occurrences": str(tmp_path / "t.csv"), "effort_column": "e"})
     table = prepare_species(options).tables["one"]
     assert (table.n_presences, table.n_background) == (6, 18)
-    assert "3 rows where the sampling effort is zero or missing left out" in table.notes
+    assert "3 rows where the sampling effort is zero or missing dropped" in table.notes
     (tmp_path / "t.csv").write_text("\n".join([*lines, *back, "background,1,1,-2"]) + "\n")
-    assert "negative sampling effort" in prepare_species(options).failures["one"]
+    assert "negative sampling effort" in str(prepare_species(options).failures["one"])
     with pytest.raises(OptionError, match="has no column 'effort'"):
         prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "effort_column": "effort"}))
 
@@ -347,22 +347,22 @@ def test_weights_of_a_table(tmp_path: Path) -> None:
     assert table.presence_weights.tolist() == [1, 3, 2]
     (tmp_path / "t.csv").write_text("\n".join([*rows, "p,4,-1"]) + "\n")
     failed = prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "w"})).failures
-    assert "no column of weights (1 of 4 are missing or negative)" in failed["p"]
+    assert "not a column of weights (1 of 4 are missing or negative)" in str(failed["p"])
 
 
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"background": "target-group", "background_file": "b.csv"}, "give one of them"),
+        ({"background": "target-group", "background_file": "b.csv"}, "use one of them"),
         ({"background": "target-group", "bias": "e.tif"}, "the same bias twice"),
         ({"bias": "e.tif", "background_file": "b.csv"}, "bias_treatment=prior"),
         ({"bias_treatment": "prior"}, "needs sampling effort"),
-        ({"target_group": "g.csv"}, "--background target-group"),
-        ({"bandwidth": 20, "bias": "e.tif"}, "add --bias target-group"),
-        ({"buffer": 20}, "--study-area buffer"),
+        ({"target_group": "g.csv"}, "needs background.kind=target-group"),
+        ({"bandwidth": 20, "bias": "e.tif"}, "needs background.bias=target-group"),
+        ({"buffer": 20}, "needs background.area=buffer"),
         ({"study_area": "buffer"}, "needs a distance in km"),
-        ({"thin_variables": "a"}, "say how many bins"),
-        ({"effort_column": "e"}, "give a raster as --bias"),
+        ({"thin_variables": "a"}, "add occurrences.thin_bins"),
+        ({"effort_column": "e"}, "with layers use background.bias"),
     ],
 )
 def test_what_contradicts_itself(biased: Biased, more: dict, expected: str) -> None:
@@ -381,7 +381,7 @@ def test_what_needs_layers(tmp_path: Path, more: dict) -> None:
     (tmp_path / "t.csv").write_text("species,a\np,1\np,2\nbackground,1\nbackground,3\n")
     with pytest.raises(OptionError, match="needs layers"):
         prepare_species(make_options({"occurrences": str(tmp_path / "t.csv")}, more))
-    with pytest.raises(OptionError, match="needs layers, whose cells it compares with"):
+    with pytest.raises(OptionError, match="needs layers: use the name of a column"):
         prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "uncertainty"}))
 
 

@@ -44,10 +44,10 @@ def test_all_rules_between_options_that_are_broken_are_listed(made: Simulation, 
     found = check(made, radius=5, percent=20, test_samples="x.csv", buffer=3, stack="sum", map=False, site_column="a")
     for part in (
         "occurrences.site_column='a' does not apply to a model of one species",
-        "give test.percent or test.file, not both",
-        "test.radius is that of test.split=buffer",
-        "background.buffer widens an area around records",
-        "output.stack=sum is made of the maps of species",
+        "test.percent and test.file exclude each other",
+        "test.radius needs test.split=buffer: add it [E003]",
+        "background.buffer needs background.area=buffer",
+        "output.stack=sum needs the maps of species",
     ):
         assert any(part in problem for problem in found.problems), part
 
@@ -77,7 +77,7 @@ def test_records_left_out_are_a_warning(made: Simulation, tmp_path: Path) -> Non
 
 def test_contradictions_are_problems(made: Simulation) -> None:
     found = check(made, test_percent=20, test_samples=str(made.presence_absence))
-    assert any("not both" in problem for problem in found.problems)
+    assert any("exclude each other" in problem for problem in found.problems)
 
 
 def test_the_same_problem_is_said_once() -> None:
@@ -90,20 +90,20 @@ def test_effort_target_group_and_areas_are_looked_at(made: Simulation, tmp_path:
     found = check(made, **group, study_area="buffer", buffer=30, thin_distance=20, categorical="landcover")
     assert found.problems == []
     assert any("sampling effort in" in fact for fact in found.facts)
-    assert any("left out by thinning" in warning for warning in found.warnings)
+    assert any("dropped by thinning" in warning for warning in found.warnings)
     grouped = check(made, background="target-group", target_group=str(made.presence_absence))
     assert any("sites of the target group" in fact for fact in grouped.facts)
     assert grouped.problems == []
     alone = check(made, bias="target-group")
     assert len(alone.problems) == 1
-    assert "a target group of one species" in alone.problems[0]
+    assert "a target group needs several species" in alone.problems[0]
 
 
 def test_what_is_wrong_with_effort_is_a_problem(made: Simulation, tmp_path: Path) -> None:
     layer = made.folder / "layers" / "temperature.tif"
     for change, expected in (
         (lambda band: band * 0 - 1, "negative effort"),
-        (lambda band: band * 0, "zero or missing in every cell"),
+        (lambda band: band * 0, "zero or missing everywhere"),
     ):
         bad = change_raster(layer, tmp_path / "effort.tif", change, nodata=-9999.0)
         problems = check(made, bias=str(bad)).problems
@@ -119,10 +119,10 @@ def test_what_is_wrong_with_effort_is_a_problem(made: Simulation, tmp_path: Path
 def test_survey_sites_and_folds_are_looked_at(made: Simulation) -> None:
     found = check(made, categorical="landcover", test=str(made.presence_absence))
     assert found.problems == []
-    assert any("usable test records" in fact and "absences beside" in fact for fact in found.facts)
+    assert any("usable test records" in fact and "absences" in fact for fact in found.facts)
     labelled = check(made, categorical="landcover", split="own", fold_column="region")
     assert any("has no column 'region'" in problem for problem in labelled.problems)
-    assert any("add --split own" in problem for problem in check(made, fold_column="species").problems)
+    assert any("needs test.split=own: add it" in problem for problem in check(made, fold_column="species").problems)
 
 
 def test_a_species_of_a_table_that_cannot_be_fitted_is_a_problem(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_blocks_are_squares_of_so_many_kilometres(world) -> None:
         others = np.flatnonzero(split.group != k)
         assert distance[np.ix_(mine, others)].min() > 0
     one = make_options({"split": "block", "block_size": 5000, "folds": 2})
-    with pytest.raises(DataError, match="make size smaller"):
+    with pytest.raises(DataError, match="use a smaller size"):
         make_split(table, one, stack)
     sizes = np.bincount(split.group)
     assert sizes.max() - sizes.min() <= 8
@@ -96,7 +96,7 @@ def test_tables_without_layers_are_in_degrees(world) -> None:
         with pytest.raises(DataError, match="have no coordinates"):
             make_split(replace(table, presence_x=np.full(50, np.nan)), options)
     else:
-        with pytest.raises(DataError, match="the table's coordinates are none"):
+        with pytest.raises(DataError, match="the coordinates of the table are not degrees"):
             make_split(table, options)
     with pytest.raises(OptionError, match="needs layers"):
         make_split(table, make_options({"split": "checkerboard"}))

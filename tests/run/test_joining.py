@@ -96,7 +96,7 @@ def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
     held = [set(map(tuple, squares[fold.test])) for fold in split.folds]
     assert sum(map(len, held)) == len(set().union(*held))
     few = options_for(sites, split="block", block_size=5000)
-    with pytest.raises(DataError, match=r"^the sites lie in 1 blocks"):
+    with pytest.raises(DataError, match=r"^the sites are in 1 blocks"):
         divide(few)
 
 
@@ -105,7 +105,7 @@ def test_blocks_of_a_table_in_metres(tmp_path: Path) -> None:
     metres = frame.assign(longitude=500_000 + 70_000 * frame["longitude"], latitude=111_000 * frame["latitude"])
     path = write_community(tmp_path, metres)
     given = {"split": "block", "block_size": 60, "folds": 3, "x_column": "longitude", "y_column": "latitude"}
-    with pytest.raises(DataError, match="the table's coordinates are none"):
+    with pytest.raises(DataError, match="the coordinates of the table are not degrees"):
         divide(options_for(path, **given))
     split, _ = divide(options_for(path, crs="EPSG:25833", **given))
     assert len(split.folds) == 3
@@ -138,7 +138,10 @@ def test_a_split_that_cannot_work_is_refused_before_a_fit(tmp_path: Path, monkey
     monkeypatch.setattr(JointModel, "fit", lambda *_: pytest.fail("a model was fitted"))
     for given, said in (
         ({"folds": 3}, r"there are 2 sites \(40 visits.*: use --folds 2 at most, or .*--site-column"),
-        ({"test_percent": 30}, r"30 % of 2 sites sets none aside.*: give a larger --test-percent, or --folds"),
+        (
+            {"test_percent": 30},
+            r"30 % of 2 sites leaves no site for testing.*: use a larger --test-percent, or --folds",
+        ),
     ):
         options = options_for(path, **given)
         with pytest.raises(DataError, match=said):
@@ -146,9 +149,7 @@ def test_a_split_that_cannot_work_is_refused_before_a_fit(tmp_path: Path, monkey
     frame["site"] = np.arange(40) // 14
     frame[list(SPECIES)] = np.tile((np.arange(40) < 28).astype(int)[:, None], len(SPECIES))
     options = options_for(write_community(tmp_path, frame), folds=3)
-    with pytest.raises(
-        DataError, match=r"no species has presences and absences at its training sites: change or .* --folds"
-    ):
+    with pytest.raises(DataError, match=r"no species has presences and absences for training: change or .* --folds"):
         fit(options)
 
 
@@ -159,7 +160,7 @@ def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
     prepared = read_community(options)
     community = prepared.tables["joint"]
     assert len(community.sites) == len(community.environment) == 158
-    assert "2 sites without a value of every variable left out" in prepared.notices
+    assert "2 sites without a value of every variable dropped" in prepared.notices
     run = fit(options)
     assert any("soil=peat" in name for name in run.fit.joint.feature_names)
 
@@ -196,10 +197,10 @@ def test_a_graph_from_a_table(tmp_path: Path) -> None:
     [
         ({"multiplier": 2}, "multiplier=2.0 does not apply to a joint model"),
         ({"jackknife": True}, "test.jackknife=True does not apply to a joint model"),
-        ({"split": "buffer"}, "--radius"),
-        ({"split": "leave-one-out", "folds": 3}, "makes folds of its own number"),
-        ({"test_percent": 20, "folds": 3}, "not both"),
-        ({"learner": "m3n", "shrinkage": 5}, "joint.shrinkage is for the learner laplace"),
+        ({"split": "buffer"}, "add test.radius=50"),
+        ({"split": "leave-one-out", "folds": 3}, "sets the number of folds"),
+        ({"test_percent": 20, "folds": 3}, "exclude"),
+        ({"learner": "m3n", "shrinkage": 5}, "joint.shrinkage needs joint.learner=laplace"),
     ],
 )
 def test_options_that_say_nothing_are_refused(given, said) -> None:

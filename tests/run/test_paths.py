@@ -269,7 +269,7 @@ def test_sizes_of_squares_are_read_with_their_units() -> None:
 
 
 def test_a_continuous_layer_is_no_layer_of_classes(world) -> None:
-    with pytest.raises(DataError, match=r"no codes of classes.*grid:50km"):
+    with pytest.raises(DataError, match=r"expected codes of classes.*grid:50km"):
         follow(world.options(strata="temperature"))
 
 
@@ -361,8 +361,8 @@ def test_two_processes_give_the_same_path(world) -> None:
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"regularization": "l2"}, "l1 penalty, and l2 was asked for"),
-        ({"model": "structural"}, "structural model was asked for"),
+        ({"regularization": "l2"}, "l1 penalty, not l2"),
+        ({"model": "structural"}, "l1 penalty, not a structural model"),
     ],
 )
 def test_only_the_l1_penalty_has_a_path(world, tmp_path: Path, more, text) -> None:

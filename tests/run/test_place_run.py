@@ -173,8 +173,8 @@ def test_the_model_says_where_it_is_for(made: Simulation, run: Results) -> None:
     lines = task_for("species").info_lines(load_model(run.model), 5)
     assert [line for line in lines if line.startswith("region ") and "not for other places or times" in line]
     page = run.model.with_suffix(".html").read_text()
-    assert "The model knows where it is:" in page
-    assert "not for other places or times" in page
+    assert "The model has spatial features" in page
+    assert "not at other places or times" in page
 
 
 def test_place_has_no_response_curve(run: Results) -> None:
@@ -252,10 +252,12 @@ def test_predict_maps_its_own_region_and_no_other(made: Simulation, run: Results
             shift = data.transform.translation(2 * data.transform.a, 0) @ data.transform
             with rasterio.open(away / path.name, "w", **{**data.profile, "transform": shift}) as out:
                 out.write(data.read())
-    with pytest.raises(DataError, match=r"^the model has features of place: it maps the region that it was fitted in,"):
+    with pytest.raises(
+        DataError, match=r"^the model has spatial features, which are valid in the training region only"
+    ):
         predict_files(run.model, [str(away)], tmp_path / "away.tif")
     assert not (tmp_path / "away.tif").exists()
-    with pytest.raises(DataError, match="and no other"):
+    with pytest.raises(DataError, match="in the training region only"):
         evaluate_files(run.model, str(made.occurrences), layers=[str(away)])
     evaluate_files(run.model, str(made.occurrences), layers=[str(layers)])
 
@@ -290,9 +292,9 @@ def test_rows_elsewhere_have_no_prediction(made: Simulation, run: Results, tmp_p
     some.to_csv(tmp_path / "some.csv", index=False)
     found = predict_files(run.model, [str(tmp_path / "some.csv")], tmp_path / "out.csv")
     assert pd.read_csv(tmp_path / "out.csv")["cloglog"].isna().tolist() == [False, True, False, False, False]
-    assert [text for text in found.notices if "1 of 5 rows" in text and "they lie elsewhere" in text]
+    assert [text for text in found.notices if "1 of 5 rows" in text and "outside the training region" in text]
     some.assign(x=some["x"] + 300).iloc[[0, 2]].to_csv(tmp_path / "all.csv", index=False)
-    with pytest.raises(DataError, match="none of 2 rows lies there"):
+    with pytest.raises(DataError, match="none of 2 rows is in this region"):
         predict_files(run.model, [str(tmp_path / "all.csv")], tmp_path / "out2.csv")
 
 
@@ -315,16 +317,16 @@ def test_longitude_and_latitude_are_brought_to_the_coordinates_of_the_fit(made: 
         settings = PredictionSettings(crs="EPSG:4326" if names[0] == "x" and xy[0] is lon else None, overwrite=True)
         predict_files(tmp_path / "m.npz", [str(tmp_path / "t.csv")], tmp_path / "o.csv", settings)
         np.testing.assert_allclose(pd.read_csv(tmp_path / "o.csv")["cloglog"], truth, rtol=1e-6)
-    with pytest.raises(DataError, match="those of the fit were in EPSG:32632"):
+    with pytest.raises(DataError, match="the training layers were in EPSG:32632"):
         predict_files(tmp_path / "m.npz", [str(made.folder / "layers")], tmp_path / "x.tif")
 
 
 def test_scenarios_are_refused(made: Simulation, run: Results, tmp_path: Path) -> None:
     warmer = str(made.folder / "warmer")
-    with pytest.raises(OptionError, match="cannot be projected to scenarios: the model has features of place"):
+    with pytest.raises(OptionError, match="cannot be projected to scenarios: the model has spatial features"):
         project_models(run.folder, warmer, tmp_path / "out")
     with pytest.raises(
-        OptionError, match=r"scenarios does not go with fit.spatial, for the model has features of place"
+        OptionError, match=r"scenarios and fit.spatial exclude each other, because the model has spatial features"
     ):
         refuse_broken(MODELS, options(made, scenarios=warmer), "species")
     refuse_broken(MODELS, options(made), "species")
@@ -352,11 +354,11 @@ def test_tables_of_samples_have_place_from_their_coordinates(made: Simulation, t
     fitted = fit_variables(table, make_options(known))
     assert fitted.model_.names == table.names
     rows.drop(columns=["x", "y"]).to_csv(tmp_path / "swd.csv", index=False)
-    with pytest.raises(DataError, match="has no coordinates, which features of place"):
+    with pytest.raises(DataError, match="has no coordinates, which spatial features"):
         prepare_species(make_options(known, {"spatial": True}))
     rows.rename(columns={"x": "place_x"}).to_csv(tmp_path / "swd.csv", index=False)
     for spatial in (True, False):
-        with pytest.raises(DataError, match=r"column 'place_x' of 'swd.csv' has a name that stands for"):
+        with pytest.raises(DataError, match=r"column 'place_x' of 'swd.csv' has a name that is reserved for"):
             prepare_species(make_options(known, {"spatial": spatial}))
 
 
@@ -406,9 +408,9 @@ def test_maps_of_a_group_know_where_they_are(made: Simulation, tmp_path: Path) -
     )
     np.testing.assert_array_equal(band_of(tmp_path / "maps" / "mess.tif"), band_of(tmp_path / "plain" / "mess.tif"))
     assert other.numbers["outside"] == found.numbers["outside"]
-    with pytest.raises(OptionError, match="species are projected one by one"):
+    with pytest.raises(OptionError, match="axes of a group, which are not projected"):
         project_models(tmp_path / "group.npz", str(made.folder / "warmer"), tmp_path / "out")
     far = replace(group, meta={**group.meta, "region": {"box": [100, 0, 110, 10], "crs": ""}})
     save_model(far, tmp_path / "far.npz")
-    with pytest.raises(DataError, match="the fit was at x 100 to 110, y 0 to 10"):
+    with pytest.raises(DataError, match="of the training region x 100 to 110, y 0 to 10"):
         predict_files(tmp_path / "far.npz", [str(made.folder / "layers")], tmp_path / "no")

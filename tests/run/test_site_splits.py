@@ -168,16 +168,16 @@ ONE_PLACE = {"x": np.full(100, 10.0), "y": np.full(100, 50.0)}
     [
         ({"folds": 60}, {}, r"there are 50 sites \(100 visits, .*\) for 60 folds: use --folds 50 at most"),
         ({"replicates": 60}, {}, "there are 50 sites"),
-        ({"split": "block", "block_size": 9000}, {}, "the sites lie in 1 blocks of 9000, expected 5"),
-        ({"split": "buffer", "radius": 9000}, {}, r"site 1 has 0 others farther than 9000 away"),
+        ({"split": "block", "block_size": 9000}, {}, "the sites are in 1 blocks of 9000, expected 5"),
+        ({"split": "buffer", "radius": 9000}, {}, r"site 1 has 0 others beyond 9000"),
         ({"split": "block", "block_size": 9}, {"x": np.full(100, np.nan)}, "50 of 50 sites have no coordinates"),
-        ({"split": "checkerboard"}, ONE_PLACE, "the sites all fall on squares of one colour"),
+        ({"split": "checkerboard"}, ONE_PLACE, "the sites are all on squares of one colour"),
         ({"split": "environment"}, {"values": np.ones((100, 2))}, "no continuous variable varies"),
-        ({"split": "own", "fold_column": "part"}, {"folds": None}, "fold of every site: name it with --fold-column"),
+        ({"split": "own", "fold_column": "part"}, {"folds": None}, "fold of every site: name it with test.fold_column"),
         ({"split": "own", "fold_column": "part"}, {"folds": np.repeat(["a", ""], 50)}, "50 of 100 sites have no fold"),
         ({"split": "own", "fold_column": "part"}, {"folds": np.repeat("a", 100)}, "1 distinct values"),
         ({"split": "equal-blocks", "validation_background": "partition"}, {}, "does not apply to sites"),
-        ({"test_percent": 1}, {}, "1 % of 50 sites sets none aside"),
+        ({"test_percent": 1}, {}, "1 % of 50 sites leaves no site for testing"),
     ],
 )
 @pytest.mark.parametrize("kind", ["classes", "community"])
@@ -194,11 +194,11 @@ def test_a_class_that_a_fold_would_not_learn_is_refused(stack: Stack) -> None:
     target = np.where(sites.folds == "north", "bog", np.where(np.arange(100) % 2, "fen", "heath"))
     with pytest.raises(
         DataError,
-        match=r"^fold north: of \d+ records of class 'bog' 0 would be left .*: leave out --split own, or the class, ",
+        match=r"^fold north: 0 of \d+ records of class 'bog' remain .*: remove --split own, or drop the class with ",
     ):
         split_sites(replace(sites, target=target), make_options(SPLITS["own"]))
     shares = pd.DataFrame({"bog": (sites.folds == "north").astype(float), "fen": np.ones(100)})
-    with pytest.raises(DataError, match=r"fold north: of \d+ records of class 'bog' 0 .* at least 1: leave out --spl"):
+    with pytest.raises(DataError, match=r"fold north: 0 of \d+ records of class 'bog' .* at least 1: remove --spl"):
         split_sites(replace(sites, target=shares), make_options(SPLITS["own"]))
 
 
@@ -206,10 +206,10 @@ def test_a_fold_without_a_species_to_learn_or_a_label_is_refused(stack: Stack) -
     sites = sample("community", stack)
     north = sites.folds == "north"
     only = pd.DataFrame({"a": north.astype(float), "b": np.ones(100)})
-    with pytest.raises(DataError, match="fold north: no species has presences and absences at its training sites: ch"):
+    with pytest.raises(DataError, match="fold north: no species has presences and absences for training: change"):
         split_sites(replace(sites, target=only), make_options(SPLITS["own"]))
     blank = sites.target.astype(float).mask(pd.Series(north), axis=0)
-    with pytest.raises(DataError, match="fold north: every label is missing at its test sites: change or leave out --"):
+    with pytest.raises(DataError, match="fold north: every label is missing at its test sites: change or remove --"):
         split_sites(replace(sites, target=blank), make_options(SPLITS["own"]))
 
 
@@ -223,4 +223,4 @@ def test_a_site_in_several_folds_of_a_column_is_said(stack: Stack, caplog: pytes
     np.testing.assert_array_equal(split.folds[0].test, np.flatnonzero(years == "2001"))
     (text,) = caplog.messages
     both = sum(np.unique(years[sites.group == g]).size > 1 for g in range(50))
-    assert text.startswith(f"warning: {both} sites have visits in more than one fold of column 'part'")
+    assert text.startswith(f"warning: {both} sites have visits in several folds of column 'part'")

@@ -72,8 +72,8 @@ def test_richness_of_a_batch_is_that_of_its_maps(batch: Path, tmp_path: Path) ->
     present = np.ma.stack([read(folder / stem / f"{stem}_thresholded.tif").astype(int) for stem in stems]).sum(axis=0)
     np.testing.assert_array_equal(read(places["threshold"]).compressed(), present.compressed())
     assert made[0].startswith("richness of 3 species (sum of suitabilities): richness_sum.tif, ")
-    assert "above their threshold, 10p" in made[1]
-    assert all(line.endswith("; 1 without a map left out") for line in made)
+    assert "above their cutoff, 10p" in made[1]
+    assert all(line.endswith("; 1 without a map dropped") for line in made)
     with rasterio.open(places["threshold"]) as source:
         assert source.tags()["cutoff"] == "10p"
     with Image.open(places["picture"]) as picture:
@@ -124,12 +124,12 @@ def test_what_cannot_be_stacked_is_said(batch: Path, tmp_path: Path) -> None:
         (
             options("sum", output__map=False),
             None,
-            r"output\.stack=sum is made of the maps .* output\.map=false writes none",
+            r"output\.stack=sum needs the maps .* output\.map=false",
         ),
         (
             options("sum", predict__scale="raw"),
             None,
-            r"predict\.scale=raw is not such a scale: expected cloglog or log",
+            r"not predict\.scale=raw: expected cloglog or log",
         ),
         (options("sum", "threshold"), 1, r"output\.stack=sum,threshold needs several species, and there is one"),
     ]
@@ -149,7 +149,7 @@ def test_what_cannot_be_stacked_is_said(batch: Path, tmp_path: Path) -> None:
 
 
 def test_a_joint_model_has_its_own_richness() -> None:
-    with pytest.raises(OptionError, match=r"does not apply to a joint model \(its maps of richness are written in any"):
+    with pytest.raises(OptionError, match=r"does not apply to a joint model \(maps of richness are always written"):
         task_for("community").check_options(options("sum"))
     with pytest.raises(OptionError, match="stack"):
         options("mean")

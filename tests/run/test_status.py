@@ -9,7 +9,7 @@ def status_lines(done, failed, running, planned, seconds, ended, since) -> list[
 
 def test_a_batch_at_work() -> None:
     failed = {
-        "one usable presence only": ["Abies alba", "Acer negundo", "Betula nana", "Carex alba", "Drosera anglica"],
+        "one usable presence": ["Abies alba", "Acer negundo", "Betula nana", "Carex alba", "Drosera anglica"],
         "the solver did not converge": ["Erica carnea"],
     }
     running = [("Fagus sylvatica", 1.0), ("Gagea lutea", 12.4)]
@@ -17,7 +17,7 @@ def test_a_batch_at_work() -> None:
     assert lines == [
         "done         394 of 1,000 species (39.4 %)",
         "failed       6",
-        "       5     Abies alba, Acer negundo, Betula nana, … (2 more): one usable presence only",
+        "       5     Abies alba, Acer negundo, Betula nana, … (2 more): one usable presence",
         "       1     Erica carnea: the solver did not converge",
         "running      2, with 2 processes",
         "             Gagea lutea: 12 s so far",

@@ -266,16 +266,16 @@ def test_another_seed_gives_other_axes(kin, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"shared_axes": -1}, "shared_axes is -1, expected a whole number from 0 to 19"),
-        ({"shared_axes": 2.0}, "shared_axes is 2.0, expected a whole number"),
-        ({"shared_axes": True}, "shared_axes is True, expected a whole number"),
-        ({"shared_axes": 5}, "shared_axes is 5, the landscape has 4 continuous layers to combine: .* layers 6 or more"),
-        ({"shared_axes": 3, "species": 2}, "shared_axes is 3, there are 2 species to share them: make species 3"),
-        ({"shared_axes": 2, "species": 1}, "shared_axes is 2, there is 1 species to share them"),
-        ({"shared_axes": 2, "interaction": True}, "interaction confines species by layers, with shared_axes"),
+        ({"shared_axes": -1}, "shared_axes=-1: expected a whole number from 0 to 19"),
+        ({"shared_axes": 2.0}, "shared_axes=2.0: expected a whole number"),
+        ({"shared_axes": True}, "shared_axes=True: expected a whole number"),
+        ({"shared_axes": 5}, "shared_axes=5: expected at most the 4 continuous layers; .* at least 6 layers"),
+        ({"shared_axes": 3, "species": 2}, "shared_axes=3: there are 2 species; use at least 3"),
+        ({"shared_axes": 2, "species": 1}, "shared_axes=2: there is 1 species"),
+        ({"shared_axes": 2, "interaction": True}, "interaction and shared_axes exclude each other"),
         (
             {"shared_axes": 19, "layers": 20, "species": 30},
-            r"shared_axes is 19, the layers .* differ enough .* for 1\d:",
+            r"shared_axes=19: the layers of this landscape allow 1\d",
         ),
     ],
 )

@@ -275,28 +275,28 @@ def test_truth_that_is_not_one(tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"size": 31}, "size is 31, expected a whole number from 32"),
-        ({"size": (100, 100, 3)}, "expected one number of cells or rows and columns"),
-        ({"size": 99.5}, "size is 99.5"),
-        ({"size": "big"}, "size is 'big'"),
-        ({"layers": 2}, "layers is 2, expected a whole number from 3 to 20"),
-        ({"layers": 21}, "layers is 21"),
-        ({"species": 100_001}, "species is 100001, expected a whole number from 1 to 100,000"),
-        ({"species": True}, "species is True"),
-        ({"records": 0}, "records is 0"),
-        ({"records": "20-"}, "records is '20-', expected a whole number, or two such as 20-200"),
-        ({"records": "-5"}, "records is '-5', expected a whole number, or two such as 20-200"),
-        ({"records": "200-20"}, "records is '200-20', the fewest are more than the most"),
+        ({"size": 31}, "size=31: expected a whole number from 32"),
+        ({"size": (100, 100, 3)}, "expected one number of cells, or rows and columns"),
+        ({"size": 99.5}, "size=99.5"),
+        ({"size": "big"}, "size='big'"),
+        ({"layers": 2}, "layers=2: expected a whole number from 3 to 20"),
+        ({"layers": 21}, "layers=21"),
+        ({"species": 100_001}, "species=100001: expected a whole number from 1 to 100,000"),
+        ({"species": True}, "species=True"),
+        ({"records": 0}, "records=0"),
+        ({"records": "20-"}, "records='20-': expected a whole number, or two such as 20-200"),
+        ({"records": "-5"}, "records='-5': expected a whole number, or two such as 20-200"),
+        ({"records": "200-20"}, "records='200-20': expected the fewest before the most"),
         ({"records": (1, 2, 3)}, "expected one number, or the fewest and the most"),
-        ({"records": 2.5}, "records is 2.5, expected a whole number"),
-        ({"records": "4000-5000", "size": 64}, "records is 4,000, Virtualis montanus can live in .* cells"),
-        ({"sites": -1}, "sites is -1, expected a whole number from 0"),
-        ({"records": 5000, "size": 64}, "records is 5,000, Virtualis montanus can live in .* cells: lower records"),
-        ({"sites": 5000, "size": 64, "records": 9}, "sites is 5,000, the land has .* cells: lower sites"),
-        ({"seed": -1}, "seed is -1"),
-        ({"noise": -1}, "noise is -1"),
-        ({"crs": "EPSG:99999"}, "crs is 'EPSG:99999', expected a coordinate system"),
-        ({"crs": "EPSG:4978"}, "crs is 'EPSG:4978', expected a coordinate system"),
+        ({"records": 2.5}, "records=2.5: expected a whole number"),
+        ({"records": "4000-5000", "size": 64}, "records=4,000: Virtualis montanus can live in .* cells"),
+        ({"sites": -1}, "sites=-1: expected a whole number from 0"),
+        ({"records": 5000, "size": 64}, "records=5,000: Virtualis montanus can live in .* cells; use fewer records"),
+        ({"sites": 5000, "size": 64, "records": 9}, "sites=5,000: the land has .* cells; use fewer sites"),
+        ({"seed": -1}, "seed=-1"),
+        ({"noise": -1}, "noise=-1"),
+        ({"crs": "EPSG:99999"}, "crs='EPSG:99999': expected a coordinate system"),
+        ({"crs": "EPSG:4978"}, "crs='EPSG:4978': expected a coordinate system"),
     ],
 )
 def test_a_bad_option_is_one_sentence_and_nothing_is_written(tmp_path, options, message, capfd):
@@ -312,7 +312,7 @@ def test_results_are_never_overwritten_unasked(tmp_path):
     (tmp_path / "layers/mine.tif").write_text("mine")
     (tmp_path / "README.md").write_text("mine")
     before = contents(tmp_path)
-    with pytest.raises(OutputError, match="exists already: choose another folder, or give --overwrite"):
+    with pytest.raises(OutputError, match="exists already: choose another folder, or use --overwrite"):
         simulate(tmp_path, **small)
     assert contents(tmp_path) == before
     made = simulate(tmp_path, **small, overwrite=True)

@@ -72,7 +72,7 @@ def test_a_failure_names_the_place_that_the_user_knows(tmp_path: Path) -> None:
 
 def test_what_is_in_the_way_stops_the_move_before_it_begins(tmp_path: Path) -> None:
     (tmp_path / "plots").write_text("a file")
-    with pytest.raises(OutputError, match="in the way"), staging(tmp_path, overwrite=True) as stage:
+    with pytest.raises(OutputError, match="already exists"), staging(tmp_path, overwrite=True) as stage:
         fill(stage)
     assert listing(tmp_path) == ["plots"]
 
@@ -398,7 +398,7 @@ def test_an_error_between_moves_is_finished_by_the_next_run(tmp_path: Path, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(sdm.storage.commit, "rename_new", broken)
-        with pytest.raises(OutputError, match="which finishes this first"):
+        with pytest.raises(OutputError, match="which completes them"):
             replace_result(out)
     with claim(out, overwrite=True):
         pass
@@ -419,11 +419,11 @@ def test_a_file_that_cannot_be_moved_is_named_and_moves_later(tmp_path: Path, mo
         replace_result(out)
         (stage,) = tmp_path.glob(".sdm-*.part")
         assert contents(out) == NEW | {"mine.txt": "mine"}
-        assert f"files of yours are in {stage / 'new'}" in caplog.text
+        assert f"your own files in {stage / 'new'}" in caplog.text
         with claim(out, overwrite=True):  # it still cannot be moved, and still is there
             pass
         assert (stage / "new" / "plots" / "mine.png").read_text() == "mine too"
-    with pytest.raises(OutputError, match="has files in it already"), claim(out, overwrite=False):
+    with pytest.raises(OutputError, match="contains files already"), claim(out, overwrite=False):
         pass
     assert contents(out) == NEW | MINE
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -536,7 +536,7 @@ def test_a_stage_that_no_run_of_the_user_made_is_not_used(tmp_path: Path, caplog
     assert not (place / ".bashrc").exists()
     assert contents(target) == NEW
     assert listing(stage) == before
-    assert f"{stage} was not made by a run of yours" in caplog.text
+    assert f"{stage} was not made by one of your runs" in caplog.text
 
 
 def killed_before_the_moves(target: Path) -> Path:
@@ -555,7 +555,7 @@ def test_a_stage_is_only_used_where_it_was_made_and_as_it_was_made(tmp_path: Pat
     with claim(copy / "out", overwrite=True):
         pass
     assert (copy / stage.name).is_dir()
-    assert "was not made by a run of yours" in caplog.text
+    assert "was not made by one of your runs" in caplog.text
     journal = (stage / "commit").read_text()
     (stage / "commit").write_text(journal.replace("out", ".."))
     with pytest.raises(OutputError, match="its journal"), claim(tmp_path / "out", overwrite=True):
@@ -576,7 +576,7 @@ def test_a_stage_of_the_user_that_holds_a_link_is_not_used(tmp_path: Path) -> No
         (tmp_path / "home" / name).write_text(text)
     shutil.rmtree(stage / "new")
     (stage / "new").symlink_to(tmp_path / "home")
-    with pytest.raises(OutputError, match="has a link"), claim(tmp_path / "out", overwrite=True):
+    with pytest.raises(OutputError, match="contains a link"), claim(tmp_path / "out", overwrite=True):
         pass
     assert contents(tmp_path / "home") == precious
     assert contents(tmp_path / "out") == OLD | MINE
@@ -613,7 +613,7 @@ def test_without_a_cache_a_stage_is_named_and_not_used(tmp_path: Path, monkeypat
     stage = killed_before_the_moves(tmp_path / "out")
     replace_result(tmp_path / "out")
     assert contents(tmp_path / "out") == NEW | MINE
-    assert f"{stage} was not made by a run of yours" in caplog.text
+    assert f"{stage} was not made by one of your runs" in caplog.text
     assert (stage / "new").is_dir()
 
 
@@ -715,7 +715,7 @@ def test_a_list_is_a_file(tmp_path: Path, kind: str) -> None:
     (tmp_path / "out" / "mine.txt").write_text("mine")
     listed = tmp_path / "out" / LISTED
     listed.mkdir() if kind == "folder" else listed.symlink_to(tmp_path / "names")
-    with pytest.raises(OutputError, match=r"\.sdm-files is"):
+    with pytest.raises(OutputError, match=r"\.sdm-files (is|already exists)"):
         replace_result(tmp_path / "out")
     assert contents(tmp_path / "out") == {"mine.txt": "mine"}
 
@@ -842,6 +842,6 @@ def test_a_file_is_never_taken_for_a_folder(tmp_path: Path) -> None:
     """Exchanging a folder with a file would work, and delete the file."""
     (tmp_path / "out").write_text("precious")
     for open_it in (claim, staging):
-        with pytest.raises(OutputError, match="no folder"), open_it(tmp_path / "out", overwrite=True):
+        with pytest.raises(OutputError, match="not a folder"), open_it(tmp_path / "out", overwrite=True):
             pass
     assert (tmp_path / "out").read_text() == "precious"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.errors import DataError
+from sdm.errors import FoldsError
 from sdm.types import AnyArray, Array, Row
 
 # ------------------------------------------------------------------------------------------------------- AUC
@@ -247,9 +247,9 @@ def by_label(values: Array, labels: AnyArray) -> list[tuple[Array, Array] | None
 def check_counts(presence: Array, background: Array) -> None:
     """Refuse to measure without a presence or without a background point."""
     if not presence.size or not background.size:
-        raise DataError(
-            f"{presence.size:,} presences and {background.size:,} background points to measure on, expected some of "
-            "each: make folds that hold both"
+        raise FoldsError(
+            f"{presence.size:,} presences and {background.size:,} background points to measure on: expected some of "
+            "each, so use folds with both"
         )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, column_rows, max_tss, tss
 from sdm.data.table import Survey
-from sdm.errors import DataError
+from sdm.errors import NoRecordsError
 from sdm.models.presence import ValueModel
 from sdm.types import Array, Numbers, Row
 
@@ -96,7 +96,7 @@ def measure_survey(model: ValueModel, survey: Survey) -> Numbers:
     """Measure a model of one species on survey sites, on the cloglog scale."""
     if not len(survey.presence) or not len(survey.absence):
         counts = f"{len(survey.presence):,} presences and {len(survey.absence):,} absences"
-        raise DataError(f"{counts} have values: expected some of each")
+        raise NoRecordsError(f"{counts} have values: expected some of each")
     level = model.meta.get("thresholds", {}).get("maxsss")
     cutoff = None if level is None else float(model.from_raw(level, model.scale))
     return measure_predictions(model.predict(survey.presence), model.predict(survey.absence), cutoff)

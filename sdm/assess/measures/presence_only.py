@@ -26,7 +26,7 @@ from sdm.types import Array, Numbers
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
-from sdm.errors import DataError
+from sdm.errors import IncompleteModelError
 
 # What is measured on a fold, and whether more of it is better.
 HIGHER = {
@@ -127,7 +127,7 @@ def fenchel_young_loss(model: Model, x: Array) -> float:
     For Shannon's entropy this is the log loss less the logarithm of the number of cells.
     """
     if "conjugate" not in model.meta:
-        raise DataError("the model does not hold the conjugate of its scores: fit it again with this version")
+        raise IncompleteModelError("the model lacks the conjugate of its scores: fit it again with this version")
     link = model.predict(x, "link")
     scores = link + model.tau + (np.log(model.n_domain) if model.alpha == 1.0 else 0.0)
     return float(model.meta["conjugate"] - scores.mean())

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdm.assess.measures.basic import Aicc, boyce, density_aicc, omission_rate, partial_roc_ratio
-from sdm.errors import DataError, OptionError
+from sdm.errors import MismatchError, OptionError
 from sdm.estimators.params import read_presences
 from sdm.types import Array
 
@@ -143,11 +143,11 @@ def _divided(y_true: Any, y_score: Any, weight: Any = None) -> tuple[Array, Arra
     """Return the predictions at presences and at background, and the weights of the latter."""
     score = np.asarray(y_score, dtype=np.float64)
     if score.ndim != 1 or not np.all(np.isfinite(score)):
-        raise DataError(f"predictions have shape {score.shape}, expected one number per row, none of them missing")
+        raise MismatchError(f"predictions have shape {score.shape}, expected one number per row, none of them missing")
     _, present = read_presences(y_true, score.size)
     if weight is None:
         return score[present], score[~present], None
     weights = np.asarray(weight, dtype=np.float64)
     if weights.shape != score.shape:
-        raise DataError(f"sample_weight has shape {weights.shape}, expected one for each of {score.size:,} rows")
+        raise MismatchError(f"sample_weight has shape {weights.shape}, expected one for each of {score.size:,} rows")
     return score[present], score[~present], weights[~present]

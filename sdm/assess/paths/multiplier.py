@@ -15,7 +15,7 @@ from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.basic import relative_gain
 from sdm.assess.measures.presence_only import FLOOR
 from sdm.assess.splits.folds import Fold, Split
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, FoldsError
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.model_parts import weighted_features
 from sdm.maxent.paths.multiplier import CertifiedPath, Knot, follow_path
@@ -99,10 +99,7 @@ def follow_table(
     multiplier.
     """
     if estimator.regularization != "l1":
-        raise OptionError(
-            "a path over the multiplier is that of feature classes with the l1 penalty, not of a "
-            f"{estimator.regularization} penalty"
-        )
+        raise ConflictError(f"a path over the multiplier needs the l1 penalty, not {estimator.regularization}")
     fitted = fit_table(table, estimator.changed(multiplier=1.0, tolerance=AT_ONCE, solver="newton"))
     meter = None if progress is None else _meter(smallest, progress)
     limits: Numbers = {"epsilon": epsilon, "smallest": smallest, "progress": meter}
@@ -144,7 +141,7 @@ def validate_multipliers(
     found = run_all(_fold_losses, jobs, executor, progress, "cross-validation")
     losses = np.array([values for values, _ in found])
     if not np.isfinite(losses).all():
-        raise DataError("a held-out record has no density at some multiplier: use another split")
+        raise FoldsError("a held-out record has no density at some multiplier: use another split")
     return MultiplierValidation(multipliers, losses, np.array([gap for _, gap in found]))
 
 

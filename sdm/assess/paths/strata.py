@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm._jit import jit
-from sdm.errors import DataError
+from sdm.errors import FoldsError, MismatchError
 from sdm.maxent.paths.homotopy import RelaxationPath
 from sdm.maxent.paths.tracking import SUMS, move, total_sums
 from sdm.types import Array
@@ -81,17 +81,17 @@ def validate_path(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) ->
 
 def _make_folds(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> tuple[PathFold, ...]:
     if not paths or len(paths) != len(held):
-        raise DataError(f"{len(paths)} paths and {len(held)} sets of held-out records: expected one of each per fold")
+        raise MismatchError(f"{len(paths)} paths and {len(held)} held-out sets: expected one of each per fold")
     folds = []
     for k, (path, records) in enumerate(zip(paths, held)):
         counts = np.asarray(records, dtype=np.float64)
         if counts.shape != paths[0].atoms.u.shape or path.atoms.n != paths[0].atoms.n:
-            raise DataError(
+            raise MismatchError(
                 f"fold {k + 1} has {path.atoms.n:,} atoms and held-out records of shape {counts.shape}: expected "
                 f"{paths[0].atoms.n:,} of each, as in the first fold"
             )
         if not np.all(counts >= 0) or not counts.any() or not np.all(np.isfinite(counts)):
-            raise DataError(f"fold {k + 1} has no held-out record, or a negative or missing number of them")
+            raise FoldsError(f"fold {k + 1} has no held-out record, or a negative or missing number of them")
         folds.append(PathFold(path, counts / counts.sum()))
     return tuple(folds)
 

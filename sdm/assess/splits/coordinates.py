@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sdm.data.encode import as_table, column_names
-from sdm.errors import DataError, OptionError
+from sdm.errors import ColumnError, MismatchError, MissingInputError, UnknownColumnError
 from sdm.types import Array
 
 _DEGREES = ({"longitude", "decimallongitude", "lon", "lng", "long"}, {"latitude", "decimallatitude", "lat"})
@@ -26,9 +26,9 @@ def read_coordinates(coordinates: Any, X: Any, rows: int) -> tuple[Array, bool]:
     """
     if coordinates is None:
         if not hasattr(X, "geometry"):
-            raise OptionError(
-                "coordinates is not given, and X is no GeoDataFrame: give an array of x and y with one row per row of "
-                "X, or the names of two columns of X, as in coordinates=('longitude', 'latitude')"
+            raise MissingInputError(
+                "coordinates are missing, and X is not a GeoDataFrame: give an array of x and y, or the names of two "
+                "columns, as in coordinates=('longitude', 'latitude')"
             )
         coordinates = X.geometry
     if _is_names(coordinates):
@@ -42,9 +42,9 @@ def read_coordinates(coordinates: Any, X: Any, rows: int) -> tuple[Array, bool]:
         geographic = hasattr(matched, "columns") and _degrees(list(matched.columns))
         xy = np.asarray(matched, dtype=np.float64)
     if xy.shape != (rows, 2):
-        raise DataError(
-            f"coordinates have shape {xy.shape}, expected x and y for each of the {rows:,} rows of X. To divide a part "
-            "of a table again (nested cross-validation), name two columns of X, or give coordinates with an index"
+        raise MismatchError(
+            f"coordinates have shape {xy.shape}, expected x and y for each of the {rows:,} rows of X. For nested "
+            "cross-validation name two columns of X, or give coordinates with an index"
         )
     return xy, geographic
 
@@ -58,8 +58,8 @@ def _of_columns(names: Sequence[str], X: Any) -> Array:
     """Return two columns of a data frame."""
     known = column_names(X) if hasattr(X, "columns") else []
     if missing := [name for name in names if name not in known]:
-        raise OptionError(
-            f"coordinates={tuple(names)!r}: X has no column '{missing[0]}'; it has {', '.join(known) or 'no names'}"
+        raise UnknownColumnError(
+            f"coordinates={tuple(names)!r}: X has no column '{missing[0]}', only {', '.join(known)}"
         )
     return np.column_stack([np.asarray(X[name], dtype=np.float64) for name in names])
 
@@ -69,7 +69,7 @@ def _matched(coordinates: Any, X: Any) -> Any:
     if not hasattr(coordinates, "index") or not hasattr(X, "index") or isinstance(coordinates, (list, tuple)):
         return coordinates
     if not coordinates.index.is_unique or not X.index.isin(coordinates.index).all():
-        raise DataError("the index of the coordinates does not have each row of X once: give both the same index")
+        raise MismatchError("the index of the coordinates differs from the index of X: give both the same index")
     return coordinates.loc[X.index]
 
 
@@ -88,7 +88,7 @@ def numeric_columns(X: Any, variables: Sequence[str | int] | None) -> Array:
     elif not of_rows:
         columns = [column for column in columns if column.dtype.kind in "biuf"]
     if not columns:
-        raise DataError(f"X has no column of numbers, which environments are compared by; it has {', '.join(names)}")
+        raise ColumnError(f"X has no column of numbers for environments; its columns are {', '.join(names)}")
     return np.column_stack([column.astype(np.float64) for column in columns])
 
 
@@ -97,4 +97,4 @@ def _position(variable: str | int, names: list[str]) -> int:
         return int(variable)
     if variable in names:
         return names.index(str(variable))
-    raise OptionError(f"variables: X has no column {variable!r}; it has {', '.join(names)}")
+    raise UnknownColumnError(f"variables: X has no column {variable!r}; it has {', '.join(names)}")

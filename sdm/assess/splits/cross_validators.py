@@ -13,7 +13,7 @@ from sdm.assess.splits.coordinates import numeric_columns, read_coordinates
 from sdm.assess.splits.folds import Fold, Split
 from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters
 from sdm.data.encode import as_table
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, FoldsError
 from sdm.estimators.params import one_label_per_row
 from sdm.types import Array, Index, Numbers, TableLike
 
@@ -51,7 +51,7 @@ class Splitter:
         if hasattr(self, "n_splits"):
             return int(self.n_splits)
         if X is None:
-            raise DataError(f"the number of folds of {type(self).__name__} depends on the data: give X (and y)")
+            raise FoldsError(f"the number of folds of {type(self).__name__} depends on the data: give X (and y)")
         return len(self._divide(X, *self._rows(X, y)).folds)
 
     def _rows(self, X: TableLike, y: Any) -> tuple[Index, Index | None]:
@@ -64,7 +64,7 @@ class Splitter:
                 present = labels == classes[1]
                 return np.flatnonzero(present), np.flatnonzero(~present)
         if self.background == "full":
-            raise OptionError("background='full' is for presences and background: y must have two values, such as 1, 0")
+            raise ConflictError("background='full' needs presences and background: y must have two values")
         return np.arange(n), None
 
     def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, FoldsError, OptionError, expect_one_of
 from sdm.types import Array, Index
 
 if TYPE_CHECKING:  # a size of blocks is given; none of its code is needed
@@ -93,21 +93,21 @@ def by_group(
     """Hold out each group of presences (`noun` in messages) in turn, with its background where that is divided."""
     check_background(background)
     if background == "partition" and others is None:
-        raise OptionError(f"background=partition: {method} folds do not divide the background, so use full")
+        raise ConflictError(f"background=partition: {method} folds do not divide the background, so use full")
     folds = []
     for k in range(int(group.max()) + 1):
         name = names[k] if names is not None else str(k + 1)
         held = group == k
         if np.count_nonzero(~held) < 2 or not held.any():
-            raise DataError(
-                f"fold {name} holds {np.count_nonzero(held)} of {held.size} {noun}, expected at least 1 to hold out "
-                "and 2 to train on: make fewer folds"
+            raise FoldsError(
+                f"fold {name} contains {np.count_nonzero(held)} of {held.size} {noun}, expected at least 1 to hold out "
+                "and 2 for training: use fewer folds"
             )
         parts: tuple[Index | None, Index | None] = (None, None)
         if background == "partition" and others is not None:
             parts = np.flatnonzero(others != k), np.flatnonzero(others == k)
             if not all(part.size for part in parts if part is not None):
-                raise DataError(f"fold {name} holds none or all of the background points: use the full background")
+                raise FoldsError(f"fold {name} contains none or all of the background points: use the full background")
         folds.append(Fold(name, np.flatnonzero(~held), np.flatnonzero(held), *parts))
     return Split(method, tuple(folds), group, others, background)
 
@@ -116,7 +116,7 @@ def enough(m: int, k: int, noun: str = "presences") -> None:
     """Refuse more folds than presences, and fewer than two folds."""
     at_least(2, "folds", k)
     if m < max(k, 3):
-        raise DataError(f"{m} {noun} are too few for {k} folds: expected at least {max(k, 3)}")
+        raise FoldsError(f"{m} {noun} are too few for {k} folds: expected at least {max(k, 3)}")
 
 
 def at_least(least: int, name: str, value: int) -> int:
@@ -128,14 +128,11 @@ def at_least(least: int, name: str, value: int) -> int:
 
 def check_background(background: str) -> None:
     """Refuse a validation background that is not known."""
-    if background not in BACKGROUNDS:
-        raise OptionError(f"background={background!r}: expected one of {', '.join(BACKGROUNDS)}")
+    expect_one_of("background", background, BACKGROUNDS)
 
 
 def located(xy: Array, background_xy: Array, noun: str = "presences") -> None:
     """Refuse points without coordinates."""
     for name, part in ((noun, xy), ("background points", background_xy)):
         if missing := int(np.count_nonzero(~np.isfinite(part).all(axis=1))):
-            raise DataError(
-                f"{missing:,} of {len(part):,} {name} have no coordinates, which folds in space need: use random folds"
-            )
+            raise FoldsError(f"{missing:,} of {len(part):,} {name} have no coordinates: use random folds")

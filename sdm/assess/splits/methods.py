@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sdm.assess.splits.folds import Fold, Split, at_least, by_group, enough
 from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters, equal_blocks
 from sdm.data.place import is_place
-from sdm.errors import DataError, OptionError
+from sdm.errors import FoldsError, OptionError
 from sdm.types import Index
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
@@ -67,13 +67,13 @@ def own_folds(
     values = np.asarray(labels)
     names, group = np.unique(values, return_inverse=True)
     if names.size < 2:
-        raise DataError(f"the column of folds holds {names.size} distinct values, expected at least 2")
+        raise FoldsError(f"the column of folds has {names.size} distinct values, expected at least 2")
     others = None
     if background_labels is not None:
         given = np.asarray(background_labels)
         place = {name: k for k, name in enumerate(names.tolist())}
         if unknown := [value for value in np.unique(given).tolist() if value not in place]:
-            raise DataError(f"background points are in fold {unknown[0]!r}, which holds no presence")
+            raise FoldsError(f"background points are in fold {unknown[0]!r}, which contains no presence")
         others = np.array([place[value] for value in given.tolist()], dtype=np.int64)
     return by_group("own", group, others, background, [str(name) for name in names.tolist()], noun)
 

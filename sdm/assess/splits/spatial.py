@@ -8,7 +8,7 @@ import numpy as np
 from sdm.assess.splits.folds import Fold, Split, by_group, check_background, enough, located
 from sdm.data.crs import DEGREE_KM, great_circle
 from sdm.data.rasters.globe import in_one_piece
-from sdm.errors import DataError, OptionError
+from sdm.errors import FoldsError, OptionError, expect_one_of
 from sdm.types import Array, Index
 
 ORIENTATIONS = ("lat_lon", "lon_lat", "lat_lat", "lon_lon")
@@ -49,8 +49,8 @@ def blocks(
     held = np.bincount(square[: len(xy)], minlength=n_squares)
     around = np.bincount(square[len(xy) :], minlength=n_squares)
     if np.count_nonzero(held) < k:
-        raise DataError(
-            f"the {noun} lie in {np.count_nonzero(held)} blocks of {size:g}, expected {k} or more: make size smaller"
+        raise FoldsError(
+            f"the {noun} are in {np.count_nonzero(held)} blocks of {size:g}, expected {k}: use a smaller size"
         )
     fold = _deal(held, around, k, np.random.default_rng(seed))[square]
     return replace(by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun), outlines=lines)
@@ -107,8 +107,7 @@ def equal_blocks(
     `lat_lon` cuts by latitude at the median, then each half by longitude. Background points go by the lines half-way
     between the presences on either side.
     """
-    if orientation not in ORIENTATIONS:
-        raise OptionError(f"orientation={orientation!r}: expected one of {', '.join(ORIENTATIONS)}")
+    expect_one_of("orientation", orientation, ORIENTATIONS)
     located(xy, background_xy, noun)
     enough(len(xy), 4, noun)
     first, second = (1 if word == "lat" else 0 for word in orientation.split("_"))
@@ -163,7 +162,7 @@ def checkerboard(
         others = 2 * others + _colour(background_xy, origin, side)
     there = np.unique(group)
     if there.size < 2:
-        raise DataError(f"the {noun} all fall on squares of one colour: choose another aggregation")
+        raise FoldsError(f"the {noun} are all on squares of one colour: choose another aggregation")
     # Colours that no presence has are no folds; their background is never held out.
     names = [str(k + 1) for k in there]
     divided = np.searchsorted(there, group), np.where(np.isin(others, there), np.searchsorted(there, others), -1)
@@ -204,15 +203,14 @@ def buffered_leave_one_out(
         far = np.flatnonzero(_distance(xy, place, geographic) > radius)
         far = far[far != i]
         if far.size < 2:
-            raise DataError(
-                f"{noun[:-1]} {i + 1} has {far.size} others farther than {radius:g} away, expected 2 to train on: "
-                "make radius smaller"
+            raise FoldsError(
+                f"{noun[:-1]} {i + 1} has {far.size} others beyond {radius:g}, expected 2: use a smaller radius"
             )
         near = _distance(background_xy, place, geographic) <= radius
         if background == "full":
             folds.append(Fold(str(i + 1), far, np.array([i])))
         elif not near.any() or near.all():
-            raise DataError(
+            raise FoldsError(
                 f"{np.count_nonzero(near):,} of {near.size:,} background points are within {radius:g} of presence "
                 f"{i + 1}, expected some within and some beyond: use the full background"
             )
@@ -244,7 +242,7 @@ def environmental_clusters(
     mean, deviation = background_values.mean(axis=0), background_values.std(axis=0)
     used = deviation > 0
     if not used.any():
-        raise DataError("no continuous variable varies over the points: environmental clusters need at least one")
+        raise FoldsError("no continuous variable varies over the points: environmental clusters need at least one")
     group, centres = kmeans((values[:, used] - mean[used]) / deviation[used], k, seed=seed)
     others = nearest((background_values[:, used] - mean[used]) / deviation[used], centres)
     return by_group("environment", group, others, background, noun=noun)
@@ -260,7 +258,7 @@ def kmeans(points: Array, k: int, *, seed: int = 1) -> tuple[Index, Array]:
 
     distinct = np.unique(points, axis=0).shape[0]
     if not 1 <= k <= distinct:
-        raise OptionError(f"{k} clusters were asked for, there are {distinct} distinct points: ask for 1 to {distinct}")
+        raise OptionError(f"k={k} clusters: expected 1 to {distinct}, the number of distinct points")
     rng = np.random.default_rng(seed)
     results: list[tuple[float, Index, Array]] = []
     while len(results) < STARTS:

@@ -7,7 +7,7 @@ import numpy as np
 
 from sdm.assess.measures.basic import ranks
 from sdm.data.place import is_place
-from sdm.errors import DataError
+from sdm.errors import TooFewError
 from sdm.types import Array
 
 LEAST = 3  # points that a correlation needs
@@ -56,7 +56,7 @@ class Collinearity:
 def measure_collinearity(values: Array, names: Sequence[str], categorical: Sequence[str] = ()) -> Collinearity:
     """Measure the correlations of variables over points: `values` is `(n, V)`, without missing values."""
     if len(values) < LEAST:
-        raise DataError(f"{len(values)} points are too few to correlate variables: expected at least {LEAST}")
+        raise TooFewError(f"{len(values)} points are too few to correlate variables: expected at least {LEAST}")
     classes = tuple(name for name in names if name in categorical)
     numeric = [v for v, name in enumerate(names) if name not in categorical and not is_place(name)]
     varies = [v for v in numeric if values[:, v].min() < values[:, v].max()]

@@ -77,7 +77,7 @@ def reduce_variables(
         mean = assessor.average(rows, held)
         loss = mean["loss.val.avg"]
         if not np.isfinite(loss):
-            raise DataError(f"the held-out loss with {len(names)} variables is not finite: leave out --reduce")
+            raise DataError(f"the held-out loss with {len(names)} variables is not finite: remove --reduce")
         error = mean["loss.val.sd"] / np.sqrt(len(split.folds))
         limit = None if best is None else best.loss + (best.error if np.isfinite(best.error) else 0.0)
         kept = to is not None or limit is None or loss <= limit
@@ -106,7 +106,7 @@ def _measure(
     try:
         fitted = assessor.fit(train, estimator)
     except DataError as error:
-        raise DataError(f"fold {fold.name}: {error}") from error
+        raise DataError(f"fold {fold.name}: {error}", code=error.code) from error
     row, held = assessor.measure_fold(fitted, train, test)
     rng = np.random.default_rng([shuffles.seed, 29])
     shuffled = permute_variables(assessor.quality(fitted, test), assessor.values(test), names, shuffles.repeats, rng)

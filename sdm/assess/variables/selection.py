@@ -10,7 +10,7 @@ from sdm.assess.assessor import Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.splits.folds import Divisible
 from sdm.assess.variables.correlation import Collinearity, inflation_factors
-from sdm.errors import DataError
+from sdm.errors import TooFewError
 from sdm.estimators.params import Parameters
 from sdm.types import Progress
 
@@ -79,10 +79,7 @@ def drop_inflated(found: Collinearity, limit: float, names: Sequence[str] | None
     """
     left = [k for k, name in enumerate(found.names) if names is None or name in names]
     if left and found.n <= len(left):
-        raise DataError(
-            f"{found.n:,} points are too few for the variance inflation factors of {len(left)} variables: expected "
-            "more points than variables"
-        )
+        raise TooFewError(f"{found.n:,} points are too few for the VIF of {len(left)} variables: expected more")
     out = []
     while len(left) > 1:
         factors = inflation_factors(found.pearson[np.ix_(left, left)])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sdm.data.crs import great_circle
-from sdm.errors import DataError
+from sdm.errors import NoFeatureError, TooFewError
 from sdm.types import Array, Index, Numbers, Row
 
 LEAST = 10  # points that a variogram needs
@@ -22,6 +22,7 @@ PAIRS = 1_000_000  # at most, of points drawn at random where there are more
 BINS = 20  # of distance
 FEWEST = 30  # pairs in a bin; bins with fewer join the next
 REACH = 0.5  # of the largest extent: pairs farther apart are few, and all at the border
+SIDE = "use a fixed size in km, as in --block-size 100"
 CAP = 1 / 3  # of the largest extent: larger blocks leave too few of them
 WEAK = 0.1  # share of the variance that depends on distance, below which there is no autocorrelation to speak of
 SHUFFLES, CHANCE = 199, 0.05  # of the test whether neighbours are alike
@@ -114,10 +115,7 @@ def measure_autocorrelation(
     """
     places = np.unique(lonlat, axis=0)
     if len(places) < LEAST:
-        raise DataError(
-            f"{len(places)} places of {noun} are too few to measure spatial autocorrelation, expected {LEAST} or more: "
-            "give the side of a block in km, as in --block-size 100"
-        )
+        raise TooFewError(f"{len(places)} places of {noun} are too few, expected {LEAST} or more: {SIDE}")
     most = int((1 + np.sqrt(1 + 8 * PAIRS)) / 2)
     if len(lonlat) > most:
         some = np.sort(np.random.default_rng([seed, 17]).permutation(len(lonlat))[:most])
@@ -130,10 +128,7 @@ def measure_autocorrelation(
     first, second, apart = first[near], second[near], apart[near]
     bins, bin_distance, pairs = _bins(apart, REACH * extent)
     if len(pairs) < 3:
-        raise DataError(
-            f"{len(lonlat)} {noun} make too few pairs at different distances to measure spatial autocorrelation: give "
-            "the side of a block in km, as in --block-size 100"
-        )
+        raise TooFewError(f"{len(lonlat)} {noun} have too few pairs at different distances: {SIDE}")
     found = []
     for v, name in enumerate(names):
         column = np.asarray(values[:, v], dtype=np.float64)
@@ -234,24 +229,21 @@ def _suggest(found: tuple[Variogram, ...], points: int, extent: float, shortest:
     """Take the median of the ranges: the shortest distance without autocorrelation, at most a third of the extent."""
     varying = [one for one in found if one.state != "constant"]
     if not varying:
-        raise DataError(
-            "no continuous variable varies at these places, so none tells how large blocks should be: give the side of "
-            "a block in km, as in --block-size 100"
-        )
+        raise NoFeatureError(f"no continuous variable varies at these places: {SIDE}")
     ranges = [shortest if one.state == "none" else one.range_km for one in varying]
     size, cap = float(np.median(ranges)), CAP * extent
     notes = []
     if constant := [one.variable for one in found if one.state == "constant"]:
-        notes.append(f"{len(constant)} with one value left out ({', '.join(constant[:5])})")
+        notes.append(f"{len(constant)} constant variables dropped ({', '.join(constant[:5])})")
     if none := [one.variable for one in varying if one.state == "none"]:
         if len(none) == len(varying):
             notes.append(
-                f"no variable is autocorrelated at {points:,} points, so blocks are as small as their distances can "
-                "tell, and random folds would do"
+                f"no variable is autocorrelated at {points:,} points: blocks have the smallest possible size, and "
+                "random folds would be sufficient"
             )
         else:
             notes.append(f"{len(none)} of {len(varying)} variables are not autocorrelated ({', '.join(none[:5])})")
     if size > cap:
-        notes.append("the median range is beyond a third of the extent, which is taken")
+        notes.append("the median range is beyond a third of the extent, which is used instead")
         size = cap
     return Autocorrelation(size, found, points, extent, "; ".join(notes))

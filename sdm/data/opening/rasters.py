@@ -21,7 +21,7 @@ from rasterio.io import DatasetReader
 
 from sdm.data.opening.virtual import is_virtual, rasters_of, refused, text_head
 from sdm.data.rasters import remote
-from sdm.errors import DataError
+from sdm.errors import DataError, LayerError
 from sdm.storage.addresses import gdal_place, is_remote, place_name, place_suffix
 from sdm.storage.reading import refuse_special
 
@@ -49,9 +49,9 @@ def open_raster(path: str | Path) -> DatasetReader:
     try:
         return open_local(path)
     except (RasterioError, OSError) as problem:
-        raise DataError(
-            f"layer '{Path(path).name}' cannot be opened: {reason_of(problem)}; expected a raster that GDAL reads, in "
-            "a format that holds its own values, such as GeoTIFF"
+        raise LayerError(
+            f"layer '{Path(path).name}' cannot be opened: {reason_of(problem)}; expected a raster that GDAL reads and "
+            "that contains its own values, such as a GeoTIFF"
         ) from problem
 
 
@@ -74,17 +74,12 @@ def _open(place: str, drivers: list[str]) -> DatasetReader:
     name = place_name(place)
     try:
         if "OVERVIEW_FILE" in data.tags(ns="OVERVIEWS"):
-            raise DataError(
-                f"raster '{name}' names another file as its overview or mask: write the raster again, with "
-                "gdal_translate -of GTiff"
-            )
+            raise LayerError(f"raster '{name}' refers to another file: write it again with gdal_translate -of GTiff")
         for beside in [] if is_remote(place) else _overviews_and_masks(Path(place)):
             try:
                 _open(str(beside), ["GTiff"]).close()  # GDAL would open it in any format
             except (RasterioError, OSError):
-                raise DataError(
-                    f"raster '{name}' has overviews or a mask in '{beside.name}', which is not a GeoTIFF: remove it"
-                ) from None
+                raise LayerError(f"the overviews or mask '{beside.name}' are not a GeoTIFF: remove that file") from None
     except BaseException:
         data.close()
         raise

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from xml.etree import ElementTree
 
-from sdm.errors import DataError
+from sdm.errors import LayerError
 from sdm.storage.reading import read_limited
 
 _HEAD_BYTES = 1024  # by which GDAL recognises a format
@@ -53,7 +53,7 @@ def rasters_of(path: Path) -> list[Path]:
     while todo:
         for source in _sources(todo.pop(), name):
             if not source.is_relative_to(path.parent):
-                raise refused(name, f"it names '{source}', which is outside its folder '{path.parent}'")
+                raise refused(name, f"it refers to '{source}', which is outside its folder '{path.parent}'")
             if source not in seen:
                 (todo if is_virtual(source) else rasters).append(source)
                 seen.add(source)
@@ -74,7 +74,7 @@ def _sources(virtual: Path, name: str) -> list[Path]:
         strange = {item.tag} - elements | set(item.keys()) - attributes
         strange |= {item.get("subClass", _PLAIN)} - {_PLAIN}
         if strange:
-            raise refused(name, f"'{virtual.name}' has '{min(strange)}', which may name other data")
+            raise refused(name, f"'{virtual.name}' has '{min(strange)}', which may refer to other data")
         if item.tag == "SourceFilename":
             files.append(_source(virtual, item, name))
     return files
@@ -86,19 +86,19 @@ def _source(virtual: Path, item: ElementTree.Element, name: str) -> Path:
     drive = Path(text).drive if os.name == "nt" else ""
     plain = text.strip() == text != "" and ":" not in text.removeprefix(drive) and relative in ("0", "1")
     if not plain or text.startswith(("/vsi", "<", "{")):
-        raise refused(name, f"it names '{text}', which is not a plain file")
+        raise refused(name, f"it refers to '{text}', which is not a plain file")
     try:
         source = Path(virtual.parent if relative == "1" else "", text).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
-        raise refused(name, f"it names '{text}', which does not exist") from None
+        raise refused(name, f"it refers to '{text}', which does not exist") from None
     if not source.is_file():
-        raise refused(name, f"it names '{text}', which is not a plain file")
+        raise refused(name, f"it refers to '{text}', which is not a plain file")
     return source
 
 
-def refused(name: str, reason: str) -> DataError:
+def refused(name: str, reason: str) -> LayerError:
     """Return the error for a virtual raster that is not read."""
-    return DataError(
-        f"virtual raster (VRT) '{name}' is not read: {reason}; expected a mosaic of GeoTIFF, .img or .asc files in "
-        "its folder or below: put them there, or write the values with gdal_translate -of GTiff"
+    return LayerError(
+        f"virtual raster (VRT) '{name}' is refused: {reason}; expected a mosaic of GeoTIFF, .img or .asc files in its "
+        "folder or below; move them there, or write the values with gdal_translate -of GTiff"
     )

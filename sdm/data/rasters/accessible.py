@@ -12,7 +12,7 @@ from sdm.data.crs import DEGREE_KM, WGS84, reproject
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.globe import in_one_piece, mend_polygon, near, open_at, over_grid, seam
 from sdm.data.rasters.grid import Grid, to_lonlat
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, StudyAreaError
 
 if TYPE_CHECKING:
     from shapely import Geometry
@@ -27,7 +27,7 @@ def accessible_area(grid: Grid, x: np.ndarray, y: np.ndarray, shape: Shape, km: 
     widened by `km`. Records on either side of the date line are together, as they are
     on the globe, and those round a pole have it in their hull."""
     if shape == "buffer" and not km > 0:
-        raise OptionError("an area of buffers needs a distance: give it in km, as in --buffer 200")
+        raise ConflictError("background.area=buffer needs a distance in km: add --buffer, as in --buffer 200")
     size = f"{shape} of {km:g} km" if shape == "buffer" else f"convex hull{f' and {km:g} km' if km else ''}"
     source = f"{size} around {len(x):,} records"
     points = np.unique(np.column_stack([x, y]), axis=0)
@@ -37,7 +37,7 @@ def accessible_area(grid: Grid, x: np.ndarray, y: np.ndarray, shape: Shape, km: 
     edge = None if degrees or grid.crs is None else _seam_between(grid, points, km)
     area = _drawn(grid, points, shape, km) if edge is None else _drawn_on_globe(grid, points, shape, km, edge)
     if area.area == 0:
-        raise DataError(f"the {source} has no area: widen it with --buffer, in km")
+        raise StudyAreaError(f"the {source} has no area: widen it with --buffer, in km")
     return StudyArea((over_grid(area, grid),), source)
 
 

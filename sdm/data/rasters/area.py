@@ -15,7 +15,7 @@ from sdm.data.opening.rasters import WARNING_FILTERS
 from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam, turns_over
 from sdm.data.rasters.grid import Grid
 from sdm.data.vectors import read_vector, split_layer
-from sdm.errors import DataError
+from sdm.errors import StudyAreaError
 
 if TYPE_CHECKING:
     from shapely import Geometry
@@ -46,13 +46,15 @@ class StudyArea:
             frame[frame.geom_type.isin(["Polygon", "MultiPolygon"])] if hasattr(frame, "geom_type") else frame[:0]
         )
         if len(polygons) == 0:
-            raise DataError(f"study area '{name}' holds no polygon: give a vector file of polygons")
+            raise StudyAreaError(f"study area '{name}' contains no polygon: expected a vector file of polygons")
         if len(polygons) < len(frame):
-            notes.append(f"study area '{name}': {len(frame) - len(polygons):,} features that are not polygons left out")
+            notes.append(
+                f"study area '{name}': {len(frame) - len(polygons):,} features that are not polygons were dropped"
+            )
         target = None if crs is None else CRS.from_user_input(crs)
         source = target if polygons.crs is None else CRS.from_wkt(polygons.crs.to_wkt())
         if polygons.crs is None:
-            notes.append(f"study area '{name}' has no CRS: taken to be in that of the layers")
+            notes.append(f"study area '{name}' has no coordinate reference system: assumed to be the one of the layers")
         shapes = list(polygons.geometry)
         if source is not None and source.is_geographic:
             shapes = _mended(shapes, grid, name, notes)
@@ -62,8 +64,8 @@ class StudyArea:
         if grid is not None:
             if count := sum(any(turns_over(shape, grid)) for shape in shapes):
                 left, _, right, _ = grid.bounds
-                own = f"those of the layers ({left:g} … {right:g}°)"
-                notes.append(f"study area '{name}': the longitudes of {count:,} polygons brought to {own} by 360°")
+                own = f"the longitudes of the layers ({left:g} … {right:g}°)"
+                notes.append(f"study area '{name}': the longitudes of {count:,} polygons were shifted by 360° to {own}")
             shapes = [over_grid(shape, grid) for shape in shapes]
         return cls(tuple(shapes), str(path), notes)
 
@@ -79,9 +81,9 @@ class StudyArea:
         """Raise DataError if the study area does not overlap the grid."""
         if not _overlap(self.bounds, grid.bounds):
             ours, theirs = (", ".join(f"{v:g}" for v in box) for box in (self.bounds, grid.bounds))
-            raise DataError(
-                f"study area '{Path(self.source).name}' (left, bottom, right, top: {ours}) does not overlap the "
-                f"layers ({theirs}): check its coordinate reference system"
+            raise StudyAreaError(
+                f"study area '{Path(self.source).name}' (left, bottom, right, top: {ours}) does not overlap the layers "
+                f"({theirs}): check its coordinate reference system"
             )
 
     def mask(self, grid: Grid, window: Window | None = None) -> np.ndarray:
@@ -127,8 +129,8 @@ def _mended(shapes: list[Geometry], grid: Grid | None, name: str, notes: list[st
         out.append(mended)
     if crossing:
         notes.append(
-            f"study area '{name}': {crossing:,} polygons with edges of more than 180° taken to cross the date line; if "
-            "they are meant to go the other way round, give their edges more corners"
+            f"study area '{name}': {crossing:,} polygons have edges of more than 180° and are assumed to cross the "
+            "date line; if they do not, add corners to their edges"
         )
     return out
 
@@ -155,6 +157,6 @@ def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Geome
         torn = target.is_geographic and (not source.is_geographic or left < -180 or right > 180)
         return [mend_polygon(shape) for shape in shapes] if torn else shapes
     except (RuntimeError, ValueError) as problem:  # of pyproj
-        raise DataError(
-            f"study area '{name}' cannot be brought into the layers' coordinate system: {problem}"
+        raise StudyAreaError(
+            f"study area '{name}' cannot be transformed to the system of the layers: {problem}"
         ) from problem

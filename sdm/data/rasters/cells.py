@@ -9,7 +9,7 @@ from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
-from sdm.errors import DataError
+from sdm.errors import NoCellError
 from sdm.storage.addresses import place_name
 
 
@@ -63,9 +63,8 @@ class Summary:
         """Raise DataError if a layer has no data at all, or an untagged code of it; or no cell has data in all."""
         for layer, count in zip(stack.layers, self.count):
             if count == 0:
-                raise DataError(
-                    f"layer '{place_name(layer.path)}' has no valid cell among {stack.n_cells:,}: "
-                    "check its nodata value, or leave it out"
+                raise NoCellError(
+                    f"layer '{place_name(layer.path)}' has no valid cell: check its nodata value, or remove it"
                 )
         pairs = zip(stack.layers, self.ends)
         found = [Untagged.found_in(layer.name, ends, layer.dtype, dict(layer.classes)) for layer, ends in pairs]
@@ -74,7 +73,7 @@ class Summary:
         refuse_untagged([*({one.variable: one for one in stack.untagged} | whole).values()], of="layer", places="cells")
         if self.n_valid == 0:
             least = stack.names[int(np.argmin(self.count))]
-            raise DataError(
+            raise NoCellError(
                 f"no cell has data in all {len(stack.layers)} layers; '{least}' has the fewest "
                 f"({int(self.count.min()):,} of {stack.n_cells:,}): check that the layers overlap"
             )

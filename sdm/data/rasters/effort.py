@@ -19,7 +19,7 @@ from sdm.data.rasters.globe import in_one_piece
 from sdm.data.rasters.grid import cell_km
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, GridError, LayerError, OptionError, UnusableRecordsError
 from sdm.storage.addresses import place_name
 
 REACH = 4.0  # of a kernel, in bandwidths
@@ -44,9 +44,9 @@ class RasterEffort:
         if (negative := np.argwhere(band < 0)).size:
             row, col = negative[0]
             place = f"row {row + int(window.row_off):,}, column {col + int(window.col_off):,}"
-            raise DataError(
-                f"bias raster '{self.name}' has negative effort ({band[row, col]:g} at {place}): "
-                "effort is 0 or more; if that number means 'no data', say so in the file or with --nodata"
+            raise BadValueError(
+                f"bias raster '{self.name}' has a negative effort ({band[row, col]:g} at {place}): expected 0 or more; "
+                "if the number is a nodata value, declare it in the file or with --nodata"
             )
         return np.asarray(band, dtype=np.float64)
 
@@ -62,11 +62,11 @@ def open_effort(path: str | Path, stack: Stack, *, nodata: NodataGiven = None, a
     effort = open_stack(path, nodata=nodata)
     name = place_name(str(path))
     if len(effort.layers) != 1:
-        raise DataError(f"bias raster '{name}' holds {len(effort.layers)} layers: expected one band of sampling effort")
+        raise LayerError(f"bias raster '{name}' has {len(effort.layers)} layers: expected one band of effort")
     grid = effort if effort.crs is not None else replace(effort, crs=stack.crs)
     difference = grid.difference(stack)
     if difference and not align:
-        raise DataError(f"bias raster '{name}' {difference}: use --align first to resample")
+        raise GridError(f"bias raster '{name}' {difference}: use --align first to resample")
     layer = replace(effort.layers[0], resample=bool(difference))
     return RasterEffort(replace(stack, layers=(layer,), block=(64, stack.width) if difference else effort.block,
                                 dtype=effort.dtype, notices=()))  # fmt: skip
@@ -119,10 +119,12 @@ def kernel_effort(
     sites *= valid
     at = np.argwhere(sites)
     if not len(at):
-        raise DataError(f"{name}: no record on a cell with data in all layers, so there is no effort to estimate")
+        raise UnusableRecordsError(
+            f"{name}: no record is on a cell with data in all layers, so effort cannot be estimated"
+        )
     wide, high = cell_km(stack, np.arange(stack.height), "a kernel-density effort surface")
     if bandwidth != "auto" and not bandwidth > 0:
-        raise OptionError(f"bandwidth is {bandwidth}: expected a number of km above 0, or 'auto'")
+        raise OptionError(f"background.bandwidth={bandwidth}: expected a number of km above 0, or 'auto'")
     auto = bandwidth == "auto"
     width = max(_scott(stack, at[:, 0], at[:, 1]), high, float(wide.max())) if auto else float(bandwidth)
     sigma = width / np.maximum(wide, 1e-6), np.full(stack.width, width / high)

@@ -12,9 +12,10 @@ from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm.data.crs import DEGREE_KM, WGS84, crs_name, reproject, same_crs
-from sdm.errors import DataError
+from sdm.errors import CrsError
 
 GRID_TOLERANCE = 1e-6
+ASSIGN_CRS = "assign one, for example with gdal_edit.py -a_srs EPSG:4326"
 """Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less
 than this part of a cell beyond the outermost edge is on it."""
 
@@ -105,9 +106,9 @@ class Grid:
             try:
                 x, y = (np.asarray(values) for values in warp(self.crs, CRS.from_epsg(4326), x, y))
             except RasterioError as problem:
-                raise DataError(
-                    f"the layers' coordinate system '{crs_name(self.crs)}' has no longitude and latitude: give them "
-                    "one that PROJ knows"
+                raise CrsError(
+                    f"the coordinate reference system of the layers, '{crs_name(self.crs)}', has no longitude and "
+                    "latitude: expected one that PROJ can transform"
                 ) from problem
         return x, y
 
@@ -115,12 +116,12 @@ class Grid:
     def _ellipsoid(self) -> tuple[float, float]:
         """The equatorial radius in km and the eccentricity of the ellipsoid that degrees are measured on."""
         if self.crs is None:
-            raise DataError("the layers have no coordinate reference system, which areas in km² need: give them one")
+            raise CrsError(f"the layers have no coordinate reference system, which areas in km² need: {ASSIGN_CRS}")
         from pyproj import CRS as ProjectionCRS
 
         ellipsoid = ProjectionCRS.from_wkt(self.crs.to_wkt()).ellipsoid
         if ellipsoid is None:
-            raise DataError(f"the coordinate system '{crs_name(self.crs)}' has no ellipsoid, which areas in km² need")
+            raise CrsError(f"areas in km² need an ellipsoid, and '{crs_name(self.crs)}' has none: use another system")
         polar = ellipsoid.semi_minor_metre / ellipsoid.semi_major_metre
         return ellipsoid.semi_major_metre / 1000, float(np.sqrt(1.0 - polar**2))
 
@@ -168,7 +169,7 @@ class Grid:
         """Return in what way this grid is not the other one, the stack's, as the end of a sentence; None if it is.
         Origins and cell sizes that differ by less than ``GRID_TOLERANCE`` of a cell are the same."""
         if not same_crs(self.crs, other.crs):
-            return f"is in {crs_name(self.crs)}, the stack is in {crs_name(other.crs)}"
+            return f"is in {crs_name(self.crs)}, and the stack in {crs_name(other.crs)}"
         if (self.width, self.height) != (other.width, other.height):
             return f"has {self.width:,}×{self.height:,} cells, the stack has {other.width:,}×{other.height:,}"
         one, two = self.transform, other.transform
@@ -230,5 +231,5 @@ def cell_km(grid: Grid, rows: np.ndarray, purpose: str) -> tuple[np.ndarray, flo
 def _crs_of(grid: Grid, purpose: str) -> CRS:
     """Return the coordinate reference system of a grid, or raise the user's error."""
     if grid.crs is None:
-        raise DataError(f"{purpose} needs distances, and the layers have no coordinate reference system: give them one")
+        raise CrsError(f"{purpose} needs distances, and the layers have no coordinate reference system: {ASSIGN_CRS}")
     return grid.crs

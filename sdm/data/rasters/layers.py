@@ -16,12 +16,22 @@ from rasterio.env import set_gdal_config
 from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.opening.rasters import open_raster
 from sdm.data.place import has_place, refuse_place_names, without_place
-from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.grid import ASSIGN_CRS, Grid
 from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.variables import select_variables
-from sdm.errors import DataError, OptionError, name_list
+from sdm.errors import (
+    ConflictError,
+    DataError,
+    DuplicateNameError,
+    GridError,
+    LayerError,
+    MissingFileError,
+    UnknownVariableError,
+    VariableError,
+    name_list,
+)
 from sdm.storage.addresses import is_remote, part_place, place_name, place_stem
 
 __all__ = ["Layer", "Stack", "open_stack"]
@@ -99,7 +109,7 @@ def open_stack(
     every = [item.layer.name for item in bands]
     formerly = {item.layer.name: item.formerly for item in bands}
     given = sorted({categorical} if isinstance(categorical, str) else set(categorical))
-    meant = match_names(given, every, formerly=formerly, what="categorical layer", error=OptionError)
+    meant = match_names(given, every, formerly=formerly, what="categorical layer", error=UnknownVariableError)
     classes = set(meant.found.values())
     notices += meant.notices
     if variables or exclude:
@@ -108,7 +118,7 @@ def open_stack(
     bands = _one_crs(bands, notices)
     known = [item.layer.name for item in bands]
     if isinstance(align, str) and align != "first":
-        meant = match_names([align], known, formerly=formerly, what="layer to align to", error=OptionError)
+        meant = match_names([align], known, formerly=formerly, what="layer to align to", error=UnknownVariableError)
         align = meant.found[align]
         notices += meant.notices
     # "first" is the first that the user named, before sorting.
@@ -120,8 +130,8 @@ def open_stack(
     for scale, offset in dict.fromkeys((layer.scale, layer.offset) for layer in chosen):
         if (scale, offset) != (1, 0):
             scaled = [layer.name for layer in chosen if (layer.scale, layer.offset) == (scale, offset)]
-            rule = f"value = stored value × {scale:g} + {offset:g}, as their files say"
-            notices.append(f"{counted(len(scaled), 'layer')}: {rule}: {name_list(scaled, MOST_NAMES)}")
+            rule = f"value = stored value × {scale:g} + {offset:g}, from the files"
+            notices.append(f"{counted(len(scaled), 'layer')} scaled: {rule}: {name_list(scaled, MOST_NAMES)}")
     if classes:
         notices.append(f"categorical layers: {name_list(sorted(classes), MOST_NAMES)} ({len(classes)})")
     blocks = [(64, grid.width) if layer.resample else item.block for layer, item in zip(chosen, bands)]
@@ -141,9 +151,7 @@ def open_stack(
 def _placed(layers: str | Path | Sequence[str | Path], names: Sequence[str], **ways: Any) -> Stack:
     """Return a stack in which variables of place are among those asked for."""
     if not (others := without_place(names)):
-        raise DataError(
-            "no variable but those of place: layers of the environment say which cells have data, expected one or more"
-        )
+        raise VariableError("there are spatial variables only: add layers of the environment")
     return open_stack(layers, names=others, **ways).with_place(names)
 
 
@@ -167,7 +175,7 @@ def _find(
             if sure:
                 failed.append(problem)
             else:
-                notices.append(f"file '{place_name(path)}' is not a raster that GDAL reads: left out")
+                notices.append(f"file '{place_name(path)}' was dropped: GDAL does not read it as a raster")
     if failed and names is None:
         raise failed[0]
     bands = _renamed(_told_apart(bands, notices), rules, notices)
@@ -178,15 +186,15 @@ def _find(
     for item in bands:
         if item.layer.name in taken:
             where = f"'{taken[item.layer.name]}' and '{item.layer.path}'"
-            raise DataError(
-                f"two layers are called '{item.layer.name}', in {where}: leave out one of them, or give it another name"
-            )
+            raise DuplicateNameError(f"two layers have the name '{item.layer.name}', in {where}: rename one")
         taken[item.layer.name] = item.layer.path
     if not bands:
         raise (
             failed[0]
             if failed
-            else DataError(f"no raster layer found in '{layers}': expected files such as .tif, .asc, .vrt or .nc")
+            else MissingFileError(
+                f"no raster layer found in '{layers}': expected files such as .tif, .asc, .vrt or .nc"
+            )
         )
     return bands
 
@@ -202,7 +210,7 @@ def _told_apart(bands: list[_Band], notices: list[str]) -> list[_Band]:
     out = [item.called(item.by_file) if item.layer.path in shared else item for item in bands]
     new = [item.layer.name for item in out if item.layer.path in shared]
     notices.append(
-        f"{len(shared):,} files have a variable of the same name: {counted(len(new), 'layer')} called after the files: "
+        f"{len(shared):,} files have a variable of the same name: {counted(len(new), 'layer')} named after the files: "
         f"{', '.join(new)}"
     )
     return out
@@ -245,11 +253,11 @@ def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
         elif any(c in text for c in "*?["):
             matches = sorted(glob.glob(text, recursive=True))
             if not matches:
-                raise DataError(f"no file matches '{text}': check the pattern")
+                raise MissingFileError(f"no file matches '{text}': check the pattern")
             rasters = [match for match in matches if Path(match).suffix.lower() in SUFFIXES]
             yield from ((match, True) for match in rasters or matches)  # without the files that go with rasters
         else:
-            raise DataError(f"'{text}' does not exist: expected a folder, a pattern or a raster file")
+            raise MissingFileError(f"'{text}' does not exist: expected a folder, a pattern or a raster file")
 
 
 def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_Band]:
@@ -263,20 +271,20 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
             return [band for sub, name in fields for band in _bands(sub, notices, name)]
         t = data.transform
         if not (t.a and t.e and np.isfinite([*t[:6], t.a * data.width, t.e * data.height]).all()):
-            raise DataError(f"layer '{place_name(path)}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
+            raise LayerError(f"layer '{place_name(path)}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
         if data.width * data.height > MOST_CELLS:
-            raise DataError(
+            raise LayerError(
                 f"layer '{place_name(path)}' has {data.width:,} × {data.height:,} cells: expected at most "
                 f"{MOST_CELLS:,}, which cover the Earth at 30 m; cut it to the study area first"
             )
         if data.transform.b or data.transform.d:
-            raise DataError(f"layer '{place_name(path)}' has a rotated grid: make it north-up with gdalwarp first")
+            raise LayerError(f"layer '{place_name(path)}' has a rotated grid: make it north-up with gdalwarp first")
         grid = Grid(width=data.width, height=data.height, transform=data.transform, crs=data.crs)
         bands = []
         for band, (name, by_file, formerly) in zip(data.indexes, _names(data, path, variable, notices)):
             dtype, code = data.dtypes[band - 1], data.nodatavals[band - 1]
             if dtype.startswith("complex"):
-                raise DataError(f"layer '{name}' has complex numbers: expected one real number per cell")
+                raise LayerError(f"layer '{name}' has complex numbers: expected one real number per cell")
             layer = Layer(name, path, band, dtype, scale=data.scales[band - 1], offset=data.offsets[band - 1])
             layer = layer if code is None else _with_nodata(layer, code)
             bands.append(_Band(layer, grid, data.block_shapes[band - 1], by_file, formerly))
@@ -294,7 +302,7 @@ def _names(data: DatasetReader, path: str, variable: str | None, notices: list[s
     own = stem if PLAIN.fullmatch(own) and variable is None else own
     names, told = band_names(own, tags, data.tags())
     if told:
-        notices.append(f"variable '{own}' has {told}: {counted(len(names), 'layer')} called {names[0]} to {names[-1]}")
+        notices.append(f"variable '{own}' has {told}: {counted(len(names), 'layer')} named {names[0]} to {names[-1]}")
     return list(zip(names, band_names(stem, tags, data.tags())[0], old))
 
 
@@ -306,9 +314,9 @@ def _with_nodata(layer: Layer, code: float) -> Layer:
     if np.isnan(code) or code in layer.nodata:
         return layer
     if layer.resample and layer.nodata and not layer.categorical:
-        raise OptionError(
-            f"layer '{layer.name}' cannot be resampled with two nodata codes ({layer.nodata[0]:g} in the file, "
-            f"{code:g} as option): leave out --nodata or --align"
+        raise ConflictError(
+            f"layer '{layer.name}' cannot be resampled with two nodata values ({layer.nodata[0]:g} in the file, "
+            f"{code:g} from --nodata): remove --nodata or --align"
         )
     return replace(layer, nodata=(*layer.nodata, float(code)))
 
@@ -319,12 +327,12 @@ def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:
     if not bare:
         return bands
     crs = next((item.grid.crs for item in bands if item.grid.crs is not None), None)
-    source = "that of the other layers"
+    source = "the system of the other layers"
     if crs is None and all(item.grid.looks_geographic for item in bare):
-        crs, source = CRS.from_epsg(4326), "WGS 84, for their coordinates look like degrees"
+        crs, source = CRS.from_epsg(4326), "WGS 84, because their coordinates look like degrees"
     names = name_list((item.layer.name for item in bare), MOST_NAMES)
     notices.append(
-        f"{counted(len(bare), 'layer')} without coordinate reference system ({names}): taken to be in {source}"
+        f"{counted(len(bare), 'layer')} without coordinate reference system ({names}): assumed to be in {source}"
         if crs
         else f"no layer has a coordinate reference system ({len(bare)}: {names}): points must be in the coordinates of "
         "the layers"
@@ -348,10 +356,10 @@ def _one_grid(
             near.append(name)
         chosen.append(replace(item.layer, categorical=name in classes, resample=bool(difference)))
     if other:
-        todo = "use --align first to resample" if grid.crs else "give the layers a coordinate system first"
+        todo = "use --align first to resample" if grid.crs else ASSIGN_CRS
         more = f"; and {counted(len(other) - 3, 'layer')} more" if len(other) > 3 else ""
-        raise DataError(f"layer {'; layer '.join(other[:3])}{more}: {todo}")
+        raise GridError(f"layer {'; layer '.join(other[:3])}{more}: {todo}")
     if near:
-        what = f"{counted(len(near), 'grid')} that differ by less than 1e-6 of a cell are taken as one"
+        what = f"{counted(len(near), 'grid')} that differ by less than 1e-6 of a cell are treated as one"
         notices.append(f"{what}: {name_list(near, MOST_NAMES)}")
     return chosen

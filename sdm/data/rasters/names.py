@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
-from sdm.errors import DataError, SdmError
+from sdm.errors import SdmError, VariableError
 
 Key = tuple[str, ...]
 
@@ -167,14 +167,14 @@ class NameMatch:
             if len(candidates) > 1:
                 either = " or ".join(f"'{candidate}'" for candidate in candidates[:_SHOWN])
                 raise self.error(
-                    f"{self.what} '{name}' does not exist, and may be {either}: leave out all but one of these, or say "
-                    f"which it is, as in --rename '{candidates[0]}={name}'"
+                    f"{self.what} '{name}' does not exist, and several may be meant ({either}): remove all but one, or "
+                    f"map its name, as in --rename '{candidates[0]}={name}'"
                 )
             if candidates and candidates[0] not in self.found.values():
                 pairs[name] = candidates[0]
         if pairs:
             listed = ", ".join(f"{found} as {name}" for name, found in pairs.items())
-            self.notices.append(f"{counted(len(pairs), self.what)} taken for the same though {how}: {listed}")
+            self.notices.append(f"{counted(len(pairs), self.what)} matched although {how}: {listed}")
             self.found |= pairs
 
 
@@ -184,7 +184,7 @@ def match_names(
     *,
     formerly: Mapping[str, str] | None = None,
     what: str = "layer",
-    error: type[SdmError] = DataError,
+    error: type[SdmError] = VariableError,
 ) -> NameMatch:
     """Find names among the layers that are there, one to one and all of them; raise if that cannot be done surely.
 
@@ -206,7 +206,7 @@ def match_names(
     """
     search = NameMatch(wanted, known, what, error)
     earlier = formerly or {}
-    search.pair(lambda name: (earlier.get(name, name),), "they were named after their files by an earlier version")
+    search.pair(lambda name: (earlier.get(name, name),), "an earlier version named layers after files")
     search.pair(spelling_key, "names differ in case, zero padding or separators")
     search.pair(variable_key, f"names differ in what goes with a variable ({_ADDED})")
     if search.missing:
@@ -236,7 +236,7 @@ def _not_found(missing: Sequence[str], known: Sequence[str], used: Sequence[str]
     rule = _common_rule(missing, [other for other in known if other not in used])
     hint = f"did you mean '{near[0]}'? " if near and not rule else ""
     if rule:
-        hint = f"if the layers here are the same variables, use --rename '{rule}'. "
+        hint = f"if these layers are the same variables, use --rename '{rule}'. "
     others = f" (nor do {more:,} more)" if more > 1 else f" (nor does '{missing[1]}')" if more else ""
     listed = ", ".join(sorted(known)[:_SHOWN]) + (f" and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else "")
     return f"{what} '{name}' does not exist{others}: {hint}The layers are {listed}"
@@ -327,5 +327,5 @@ def rename_layers(names: Sequence[str], rules: Mapping[str, str]) -> tuple[list[
             notices.append(f"{counted(len(places), 'layer')} renamed by {rule}: {listed}")
         else:
             listed = ", ".join(names[:_SHOWN])
-            notices.append(f"{rule} fits none of the {len(names):,} layers here, which are {listed}")
+            notices.append(f"{rule} matches none of the {len(names):,} layers: {listed}")
     return new, notices

@@ -8,7 +8,7 @@ from time import monotonic
 import rasterio
 from rasterio.env import get_gdal_config, set_gdal_config
 
-from sdm.errors import HIDDEN, DataError, hide_secrets
+from sdm.errors import HIDDEN, LayerError, hide_secrets
 from sdm.storage.addresses import place_name, without_secrets
 
 TRIES = 3  # how often a file is opened or read, where a connection was cut
@@ -25,12 +25,12 @@ _LOGGERS = ("rasterio", "rasterio._base", "rasterio._env", "rasterio._err", "ras
 _KINDS = (
     (
         r"AWS_|access.key|credential|authenti",
-        "the store wants to know who asks ({reason}): set its keys, or for public data AWS_NO_SIGN_REQUEST=YES",
+        "the store needs credentials ({reason}): set its keys, or for public data AWS_NO_SIGN_REQUEST=YES",
     ),
     (r"response code: 40[13]", "the server refuses it ({reason}): check the user, password, token or signature"),
-    (r"response code: 4(?:04|10)", "there is no such file on the server ({reason}): check the address"),
-    (r"response code: 429", "the server is asked too often ({reason}): try again later, or with --threads 1"),
-    (r"response code: 5", "the server failed, also when asked again ({reason}): try again later"),
+    (r"response code: 4(?:04|10)", "the file does not exist on the server ({reason}): check the address"),
+    (r"response code: 429", "the server received too many requests ({reason}): try again later, or with --threads 1"),
+    (r"response code: 5", "the server failed several times ({reason}): try again later"),
     (
         r"timed? ?out|too slow",
         "the server did not answer in time ({reason}): try again later, or set GDAL_HTTP_TIMEOUT",
@@ -82,7 +82,7 @@ class Attempts:
         self.reason, self.done = reason, self.done + 1
         waited = monotonic() - self.began
         if any(0 < limit <= waited for limit in map(_seconds, ("GDAL_HTTP_TIMEOUT", "GDAL_HTTP_LOW_SPEED_TIME"))):
-            self.reason = f"timed out: nothing came for {waited:.0f} s"
+            self.reason = f"timed out: no data for {waited:.0f} s"
         answered = any(re.search(pattern, self.reason, re.IGNORECASE) for pattern, _ in _KINDS)
         if answered or self.done == TRIES:
             raise network_error(self.place, self.reason, self.doing) from None
@@ -97,11 +97,11 @@ def _seconds(name: str) -> float:
         return 0.0
 
 
-def network_error(place: str, reason: str, doing: str = "opened") -> DataError:
+def network_error(place: str, reason: str, doing: str = "opened") -> LayerError:
     """Return what to raise for a file that cannot be opened or read: what happened, and what to do."""
     reason = without_secrets(reason, place)
     text = next((text for pattern, text in _KINDS if re.search(pattern, reason, re.IGNORECASE)), None)
     if text is None:
-        text = f"the connection was cut, or this is no raster that GDAL reads ({{reason}}; tried {TRIES} times)"
+        text = f"the connection was lost, or the file is not a raster that GDAL reads ({{reason}}; {TRIES} attempts)"
     said = text.format(reason=reason.replace("response code: ", ""))
-    return DataError(f"layer '{place_name(place)}' at '{without_secrets(place)}' cannot be {doing}: {said}")
+    return LayerError(f"layer '{place_name(place)}' at '{without_secrets(place)}' cannot be {doing}: {said}")

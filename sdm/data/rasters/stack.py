@@ -21,7 +21,7 @@ from sdm.data.rasters import remote
 from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
-from sdm.errors import DataError
+from sdm.errors import LayerError
 from sdm.executors.ahead import ahead, own_threads
 from sdm.storage.addresses import is_remote
 
@@ -273,9 +273,9 @@ class StackReader(ExitStack):
                 return
             except (RasterioError, OSError) as problem:
                 if attempts is None:
-                    raise DataError(
+                    raise LayerError(
                         f"layer '{Path(layer.path).name}' cannot be read {rows}: {reason_of(problem)}; the file is "
-                        "damaged, get it again"
+                        "damaged, download it again"
                     ) from problem
                 attempts.failed(reason_of(problem))
             forget(layer.path)

@@ -13,7 +13,7 @@ from sdm.data.rasters.cells import all_valid
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, CrsError, NoCellError, OptionError
 
 SQUARES = "grid:"
 MOST_CLASSES = 20_000  # of a layer; one with more is not one of classes
@@ -43,14 +43,16 @@ class ClassDivision:
 
     def check(self, codes: np.ndarray, cells: int | None = None) -> None:
         """Raise DataError if these are not codes of classes; `cells` is in how many cells they were seen."""
-        advice = "make classes of it first, or use squares such as --strata grid:50km"
+        advice = "convert it to classes first, or use squares such as --strata grid:50km"
         odd = codes[codes != np.round(codes)]
         if odd.size:
-            raise DataError(f"{self.source} holds values such as {odd[0]:g}, which are no codes of classes: {advice}")
+            raise BadValueError(f"{self.source} has values such as {odd[0]:g}, expected codes of classes: {advice}")
         many = codes.size > MOST_CLASSES
         if many or (cells is not None and codes.size > 1 and cells < FEWEST_CELLS * codes.size):
             among = "" if many or cells is None else f" in {cells:,} cells"
-            raise DataError(f"{self.source} holds {codes.size:,} distinct values{among}, too many for strata: {advice}")
+            raise BadValueError(
+                f"{self.source} has {codes.size:,} distinct values{among}, too many for strata: {advice}"
+            )
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,10 @@ def make_division(text: str, stack: Stack) -> Division:
     if text.lower().startswith(SQUARES):
         km = square_km(text)
         if stack.crs is None:
-            raise DataError(
-                f"strata={text}: the layers have no coordinate reference system, so a size in km cannot be used"
-            )
+            raise CrsError(f"path.strata={text} needs a coordinate reference system of the layers")
         return SquareDivision(stack, km)
     if text not in stack.names:
-        raise OptionError(f"strata={text!r}: expected squares such as grid:50km, or one of {', '.join(stack.names)}")
+        raise OptionError(f"path.strata={text!r}: expected squares such as grid:50km, or {' or '.join(stack.names)}")
     return ClassDivision(text, stack.names.index(text))
 
 
@@ -110,7 +110,7 @@ def square_km(text: str) -> float:
     match = re.fullmatch(r"grid:\s*([0-9]*\.?[0-9]+)\s*(km|m)", text.strip().lower())
     size = 0.0 if match is None else float(match[1]) / (1000 if match[2] == "m" else 1)
     if not size > 0:
-        raise OptionError(f"strata={text!r}: expected the side of a square with its unit, such as grid:50km")
+        raise OptionError(f"path.strata={text!r}: expected the side of a square with its unit, such as grid:50km")
     return size
 
 
@@ -165,7 +165,7 @@ def survey_strata(
     codes, place = np.unique(np.concatenate([codes for codes, _ in parts]), return_inverse=True)
     if not codes.size:
         where = "in the study area" if study_area is not None else "with a prior above 0"
-        raise DataError(f"no valid cell {where}: there are no strata")
+        raise NoCellError(f"no valid cell {where}: there are no strata")
     totals = _totals(place, codes.size, *np.concatenate([total for _, total in parts], axis=1))
     cells = totals[0].astype(np.int64)
     if isinstance(division, ClassDivision):

@@ -32,15 +32,15 @@ from sdm.data.records.suspicious import (
     tell_suspicious,
 )
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins, thin_by_distance
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError, UnusableRecordsError
 
 _WORDS = {
     UNREADABLE: "that cannot be read",
-    FILTERED: "left out by filters",
+    FILTERED: "dropped by filters",
     "no_coordinates": "without coordinates",
     "zero_coordinates": "at (0, 0)",
     "impossible": "with a latitude beyond ±90° or a longitude beyond ±360°",
-    "swapped": "with longitude and latitude swapped, it seems",
+    "swapped": "with longitude and latitude probably swapped",
     "outside_extent": "outside the extent of the layers",
     "equal_coordinates": "with longitude equal to latitude",
     "whole_degrees": "at whole degrees",
@@ -50,7 +50,7 @@ _WORDS = {
     "nodata": "on nodata",
     "no_effort": "where the sampling effort is zero or missing",
     "duplicates": "in a cell that had one already",
-    "thinned": "left out by thinning",
+    "thinned": "dropped by thinning",
 }
 REASONS = ("kept", *list(_WORDS)[2:])  # the outcome of cleaning a record, by code; but for the first, why it is dropped
 (KEPT, NO_COORDINATES, ZERO, IMPOSSIBLE, SWAPPED, OUTSIDE, EQUAL, WHOLE, REPEATED, OUTSIDE_AREA, IN_SEA, NODATA,
@@ -84,8 +84,8 @@ class Located:
     def tell_turned(self, what: str = "records") -> list[str]:
         """Return a line about longitudes that were brought to the convention of the layers; none if none was."""
         left, _, right, _ = self.stack.bounds
-        layers, count = f"those of the layers ({left:g} … {right:g}°)", int(np.count_nonzero(self.turned))
-        return [f"the longitudes of {count:,} {what} brought to {layers} by 360°"] if count else []
+        layers, count = f"the longitudes of the layers ({left:g} … {right:g}°)", int(np.count_nonzero(self.turned))
+        return [f"the longitudes of {count:,} {what} were shifted by 360° to {layers}"] if count else []
 
 
 @dataclass(frozen=True)
@@ -154,12 +154,14 @@ class Ledger:
             return
         hint = "check --crs and the layers"
         if not self.degrees:
-            hint = "the coordinates are not degrees, give their CRS with --crs (for instance --crs EPSG:25833)"
+            hint = "the coordinates are not degrees, so name their system with --crs (for example --crs EPSG:25833)"
         elif count["no_effort"]:
-            hint = "the effort must be above 0 where the species was found, so check the bias raster"
+            hint = "the sampling effort must be above 0 at the records, so check the bias raster"
         elif count["nodata"]:
             hint += ", or try --snap 1"
-        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self.describe(species)}): {hint}")
+        raise UnusableRecordsError(
+            f"{species}: none of {count['read']:,} records can be used ({self.describe(species)}): {hint}"
+        )
 
 
 def locate(
@@ -236,7 +238,7 @@ def finish_cleaning(
     not among the points, and ``ledger.check(species)`` raises the error for these.
     """
     if not snap >= 0:
-        raise OptionError(f"snap is {snap}: expected a number of cells, 0 or more")
+        raise OptionError(f"occurrences.snap={snap}: expected a number of cells, 0 or more")
     stack, reason = located.stack, located.reason.copy()
     record, cell, flags = located.record, located.cell, located.flags.copy()
     dropped: frozenset[str] = frozenset()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from sdm.data.records.textfile import column_key, is_number
-from sdm.errors import DataError, OptionError, name_list
+from sdm.errors import ColumnError, UnknownColumnError, name_list
 
 # Names of columns, without case, spaces and punctuation; the first that a file has wins.
 COORDINATES = (
@@ -45,10 +45,10 @@ def find_columns(
     if (x is None or y is None) and by_position:
         x, y = header[1:]
     if x is None or y is None:
-        raise DataError(
-            f"file '{source}' has no coordinate columns: looked for decimalLongitude, longitude, lon, x, easting and "
-            f"the like, and for decimalLatitude, latitude, lat, y, northing; it has {', '.join(header)}; "
-            "name them with --x-column and --y-column"
+        raise ColumnError(
+            f"file '{source}' has no coordinate columns: expected names such as decimalLongitude, longitude, lon, x or "
+            f"easting, and decimalLatitude, latitude, lat, y or northing; it has {', '.join(header)}; name them with "
+            "--x-column and --y-column"
         )
     return species_column(header, sample, wanted[0], source, (x, y)), x, y
 
@@ -88,7 +88,7 @@ def named_column(name: str, header: list[str], source: str) -> str:
     """Return the column that the user named."""
     column = name if name in header else first_of(header, [column_key(name)])
     if column is None:
-        raise OptionError(f"file '{source}' has no column '{name}': it has {name_list(header)}")
+        raise UnknownColumnError(f"file '{source}' has no column '{name}': its columns are {name_list(header)}")
     return column
 
 

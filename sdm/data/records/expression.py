@@ -23,7 +23,7 @@ import numpy as np
 from sdm.data.records.columns import named_column
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import loose_numbers
-from sdm.errors import OptionError
+from sdm.errors import OptionError, UnknownColumnError
 
 _LONGEST, _DEEPEST = 4000, 60
 _TOKEN = re.compile(
@@ -77,7 +77,7 @@ class Condition:
         ('year', 'sex')
         """
         if len(text) > _LONGEST:
-            raise OptionError(f"a condition of {len(text):,} characters is too long: expected at most {_LONGEST:,}")
+            raise OptionError(f"a condition of {len(text):,} characters: expected at most {_LONGEST:,}")
         names: list[str] = []
 
         def empty(name: str) -> pd.Series:
@@ -232,7 +232,7 @@ def _column_of(name: str, header: list[str], source: str) -> str:
     try:
         return named_column(name, header, source)
     except OptionError as error:
-        raise OptionError(f"{error}; text stands in single quotation marks: '{name}'") from error
+        raise UnknownColumnError(f"{error}; text needs single quotation marks: '{name}'") from error
 
 
 def _compared(left: pd.Series | Value, right: pd.Series | Value, compare: Callable[[Any, Any], Any]) -> _Truth:

@@ -14,7 +14,7 @@ from sdm.data.records.columns import UNCERTAINTY, first_of, named_column
 from sdm.data.records.expression import Condition
 from sdm.data.records.frames import pd
 from sdm.data.records.textfile import column_key, loose_numbers
-from sdm.errors import OptionError, name_list
+from sdm.errors import UnknownColumnError, UnknownNameError, name_list
 
 DEGREE_METRES = 111_320.0  # of latitude: what a coordinate precision of one degree leaves open
 # What GBIF itself counts as a problem of the place of a record ("has geospatial issues").
@@ -74,7 +74,7 @@ class RecordFilters:
             yield from self._issues(table, header, source)
         if self.condition is not None:
             holds, unknown = self.condition.holds(table, source)
-            more = "of them have no value to tell"
+            more = "of them have missing values"
             yield Drop(f'not satisfying "{self.condition.text}"', ~holds, more=more, unknown=unknown)
 
     def _basis(self, table: pd.DataFrame, header: list[str], source: str) -> Iterator[Drop]:
@@ -85,18 +85,20 @@ class RecordFilters:
                     yield Drop(f"with {name}={word}", _one_of(table[name], (word,)), asked=False)
             return
         if name is None:
-            raise OptionError(_no_column(source, "basisOfRecord", "--basis", header))
+            raise UnknownColumnError(_no_column(source, "basisOfRecord", "--basis", header))
         kept = _one_of(table[name], self.basis)
         if not kept.any():
             there = name_list([str(value) for value in pd.unique(table[name].dropna())])
-            raise OptionError(f"no row of '{source}' has {name} {' or '.join(self.basis)}: there are {there or 'none'}")
+            raise UnknownNameError(
+                f"no row of '{source}' has {name} {' or '.join(self.basis)}, only {there or 'blanks'}"
+            )
         yield Drop(f"with another {name} than {' or '.join(self.basis)}", ~kept)
 
     def _uncertain(self, table: pd.DataFrame, header: list[str], source: str, most: float) -> Iterator[Drop]:
         metres = uncertainty_metres(table, self.uncertainty_column, source)
         if metres is None:
             wanted = "coordinateUncertaintyInMeters or coordinatePrecision"
-            raise OptionError(_no_column(source, wanted, "--max-uncertainty", header))
+            raise UnknownColumnError(_no_column(source, wanted, "--max-uncertainty", header))
         kept = "of unknown uncertainty are kept"
         with np.errstate(invalid="ignore"):
             yield Drop(f"less certain than {length_text(most)}", metres > most, more=kept, unknown=np.isnan(metres))
@@ -106,7 +108,7 @@ class RecordFilters:
     ) -> Iterator[Drop]:
         year = _year_of(table, header)
         if year is None:
-            raise OptionError(_no_column(source, "year or eventDate", "--years", header))
+            raise UnknownColumnError(_no_column(source, "year or eventDate", "--years", header))
         yield Drop("without a year", np.isnan(year), asked=False)
         with np.errstate(invalid="ignore"):
             out = (year < (-np.inf if first is None else first)) | (year > (np.inf if last is None else last))
@@ -117,7 +119,7 @@ class RecordFilters:
         words = [word.strip().upper() for word in self.exclude_issues]
         broad = GEOSPATIAL_WORD.upper() in words
         if name is None and not (broad and flag):
-            raise OptionError(_no_column(source, "issue", "--exclude-issues", header))
+            raise UnknownColumnError(_no_column(source, "issue", "--exclude-issues", header))
         if broad and flag is not None:
             yield Drop(f"with {flag}=true", _one_of(table[flag], ("TRUE", "1")))
         if name is None:

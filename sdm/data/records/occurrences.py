@@ -17,14 +17,14 @@ from sdm.data.records.frames import pd
 from sdm.data.records.rows import FILTERED, LEFT_OUT, FileRows, RowRules, identifiers
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.data.vectors import VECTOR, read_vector, split_layer
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, ConflictError, FileFormatError, MissingFileError, NoRecordsError
 from sdm.storage.reading import refuse_special
 
 # Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory. Beside
 # them are read those that the user names.
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
-_LEFT_OUT = re.compile(r"[1-9][\d,]* rows? .*left out")
+_DROPPED = re.compile(r"[1-9][\d,]* rows? .*dropped")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Occurrences:
         return [
             note if note.startswith("layer '") else f"{name}: {note}"
             for note in self.notes
-            if note.startswith("layer '") or _LEFT_OUT.match(note)
+            if note.startswith("layer '") or _DROPPED.match(note)
         ]
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
@@ -94,7 +94,7 @@ class Occurrences:
         text = as_text(self.extra[name])
         if missing := int(np.count_nonzero(text == "")):
             row = self.row[np.flatnonzero(text == "")[0]]
-            raise DataError(
+            raise BadValueError(
                 f"column '{name}' of '{Path(self.source).name}' is empty for {missing:,} records, first in row {row}: "
                 "give every record a value"
             )
@@ -112,7 +112,7 @@ class Occurrences:
             return self
         table = self.lines().loc[drop].assign(kind=FILTERED, reason=reason)
         left = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
-        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{row_count(count)} {reason} left out"))
+        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{row_count(count)} {reason} dropped"))
 
     def take(self, which: np.ndarray) -> Occurrences:
         """Return some of the records, by index or by a boolean array."""
@@ -173,13 +173,11 @@ def read_occurrences(
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
         records = _read_vector(path, layer, reading)
     elif layer is not None:
-        raise OptionError(f"file '{path.name}' is a text table, which has no layer '{layer}': leave it out")
+        raise ConflictError(f"file '{path.name}' is a text table, which has no layers: remove '{layer}'")
     else:
         records = _read_text(TextTable(path), reading)
     if len(records) == 0:
-        raise DataError(
-            f"file '{path.name}' holds no record of use ({'; '.join(records.notes)}): expected one row per record"
-        )
+        raise NoRecordsError(f"file '{path.name}' contains no usable record ({'; '.join(records.notes)})")
     return records if crs is None else replace(records, crs=crs)
 
 
@@ -194,12 +192,12 @@ def as_text(column: pd.Series) -> np.ndarray:
 def check_file(path: Path) -> None:
     """Raise DataError unless there is something to read."""
     if not path.exists():
-        raise DataError(f"file '{path}' does not exist: check the path")
+        raise MissingFileError(f"file '{path}' does not exist: check the path")
     if path.is_dir():
-        raise DataError(f"'{path}' is a folder: expected a file of occurrences")
+        raise FileFormatError(f"'{path}' is a folder: expected a file of occurrences")
     refuse_special(path)
     if path.stat().st_size == 0:
-        raise DataError(f"file '{path.name}' is empty: expected a header and one row per record")
+        raise NoRecordsError(f"file '{path.name}' is empty: expected a header and one row per record")
 
 
 def _read_text(text: TextTable, reading: _Reading) -> Occurrences:
@@ -270,7 +268,7 @@ def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrence
     kinds = set(shapely.get_type_id(points)) - {-1, 0, 4}
     if kinds:
         kind = shapely.GeometryType(kinds.pop()).name.lower()
-        raise DataError(f"file '{path.name}' holds a {kind}: expected points")
+        raise FileFormatError(f"file '{path.name}' contains a {kind}: expected points")
     # A feature without a point is one record without coordinates.
     index = np.repeat(np.arange(len(points)), np.maximum(1, shapely.get_num_coordinates(points)))
     xy = np.full((len(index), 2), np.nan)

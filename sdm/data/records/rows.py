@@ -82,7 +82,7 @@ class FileRows:
         drop = drop & self.keep
         count = int(np.count_nonzero(drop))
         if count or say_none:
-            self.notes.append(f"{row_count(count)} {reason} left out" + (f" ({more})" if more else ""))
+            self.notes.append(f"{row_count(count)} {reason} dropped" + (f" ({more})" if more else ""))
         if count:
             self._left.append((np.flatnonzero(drop), FILTERED, reason))
             self.keep &= ~drop
@@ -104,7 +104,7 @@ class FileRows:
         left = np.bincount(code[self.keep], minlength=len(names))
         if gone := [str(name) for name, count in zip(names, left) if name and not count]:
             what = noun if noun == "species" or len(gone) == 1 else "classes"
-            self.notes.append(f"{len(gone):,} {what} without any row left: {name_list(gone)}")
+            self.notes.append(f"{len(gone):,} {what} without any remaining row: {name_list(gone)}")
 
     def _leave_out_unreadable(self) -> None:
         at = np.array(sorted(self._bad), dtype=np.int64)
@@ -117,10 +117,10 @@ class FileRows:
         if len(bad) > ceil(n * most / 100):
             share = min(100, ceil(100 * len(bad) / n))
             raise BadRowsError(
-                f"file '{self.source}': {len(bad):,} of {n:,} rows cannot be read ({shown}), and at most {most:g} % "
-                f"may be left out: correct them, or allow more with --max-bad-rows {share}"
+                f"file '{self.source}': {len(bad):,} of {n:,} rows cannot be read ({shown}), expected at most {most:g} "
+                f"%: correct them, or allow more with --max-bad-rows {share}"
             )
-        self.notes.append(f"{row_count(len(bad))} that cannot be read left out: {shown}")
+        self.notes.append(f"{row_count(len(bad))} that cannot be read dropped: {shown}")
         self._left.append((at, UNREADABLE, [self._bad[k] for k in at.tolist()]))
         self.keep[at] = False
 

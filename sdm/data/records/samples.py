@@ -17,7 +17,7 @@ from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, identifiers, wit
 from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import NamedVariables, not_a_variable, numbers_rows
-from sdm.errors import DataError
+from sdm.errors import ColumnError, NoRecordsError, VariableError
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Swd:
         name = Path(self.source).name
         refuse_place_names([str(column) for column in self.table], "column", f"'{name}'", row=True)
         if np.isnan(self.x).all() or np.isnan(self.y).all():
-            raise DataError(
-                f"table '{name}' has no coordinates, which features of place (--spatial) are made of: expected columns "
-                "such as x and y, or longitude and latitude"
+            raise ColumnError(
+                f"table '{name}' has no coordinates, which spatial features (--spatial) need: expected columns such as "
+                "x and y, or longitude and latitude"
             )
         return replace(self, table=self.table.assign(**dict(zip(PLACE, (self.x, self.y)))))
 
@@ -81,7 +81,7 @@ class Swd:
         place if their coordinates are the same, or, where a table has none, all their variables."""
         records = np.flatnonzero(~self.is_background)
         if not len(records):
-            raise DataError(f"table '{Path(self.source).name}' holds no records of species: expected a target group")
+            raise NoRecordsError(f"table '{Path(self.source).name}' contains no records of species for a target group")
         at = pd.DataFrame({"x": self.x, "y": self.y})
         at = at if np.isfinite(at.to_numpy()[records]).all() else self.table
         first = records[~at.iloc[records].duplicated().to_numpy()]
@@ -132,7 +132,7 @@ def read_swd(
     if placed:  # they are the coordinates
         variables = without_place(variables or ())
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
-        raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
+        raise VariableError(f"table '{text.path.name}' has no variable '{absent[0]}', only {', '.join(rest)}")
     names, idle = list(variables or ()), list[str]()
     if variables is None:
         names, idle = _choose(rows, rest, (x, y), choice, like, categorical)
@@ -149,7 +149,7 @@ def read_swd(
         row=rows.row, identifier=identifiers(rows.frame, len(rows.frame)), left_out=rows.left_out(species, x, y),
     )  # fmt: skip
     if not keep.any():
-        raise DataError(f"table '{text.path.name}' holds no row of use ({'; '.join(rows.notes)})")
+        raise NoRecordsError(f"table '{text.path.name}' contains no usable row ({'; '.join(rows.notes)})")
     swd, codes = swd if keep.all() else swd.take(keep), NodataCodes.read(nodata)
     cleaned, blanked = blank_codes(swd.table, codes)
     refuse_codes(cleaned, codes, text.path.name)
@@ -206,12 +206,12 @@ def _variables(
         if name in categorical:
             table[name] = values.to_numpy() if pd.api.types.is_numeric_dtype(values) else values.to_numpy(dtype=object)
         elif not named and pd.to_numeric(values, errors="coerce").isna().all():
-            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
+            notes.append(f"column '{name}' contains no numbers and was dropped: use --categorical {name} for classes")
         else:
             table[name] = rows.numbers(name)
     if not table:
-        raise DataError(
-            f"table '{rows.source}' has no column of numbers beside species and coordinates: add one column per "
+        raise ColumnError(
+            f"table '{rows.source}' has no column of numbers other than species and coordinates: add one column per "
             "variable, or give a folder of layers after the table"
         )
     return pd.DataFrame(table), notes

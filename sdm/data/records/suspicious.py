@@ -21,7 +21,7 @@ from sdm.errors import OptionError
 FLAGS = {
     "zero": "at (0, 0)",
     "impossible": "with a latitude beyond ±90° or a longitude beyond ±360°",
-    "swapped": "with longitude and latitude swapped, it seems",
+    "swapped": "with longitude and latitude probably swapped",
     "equal": "with longitude equal to latitude",
     "whole": "at whole degrees",
     "repeated": "at one point of many species",
@@ -50,9 +50,7 @@ class Suspicion:
         """Read what the user wrote: names of flags, or ``all``."""
         for word in words:
             if word not in (*FLAGS, "all"):
-                raise OptionError(
-                    f"occurrences.drop_suspicious={word!r}: expected 'all', or some of {', '.join(FLAGS)}"
-                )
+                raise OptionError(f"occurrences.drop_suspicious={word!r}: expected 'all' or some of {', '.join(FLAGS)}")
         return cls(frozenset(FLAGS if "all" in words else words), names)
 
 

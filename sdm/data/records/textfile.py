@@ -18,7 +18,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from sdm.data.records.frames import pd
-from sdm.errors import DataError
+from sdm.errors import BadValueError, FileFormatError, NoRecordsError
 from sdm.storage.reading import open_zipped, refuse_special
 from sdm.types import Numbers
 
@@ -46,7 +46,7 @@ class TextTable:
         self.skip = text.count("\n", 0, start)
         self.delimiter, self.quoting, rows = self._split(text[start:])
         if not any(cell.strip() for row in rows for cell in row):
-            raise DataError(f"file '{path.name}' is empty: expected a header and one row per record")
+            raise NoRecordsError(f"file '{path.name}' is empty: expected a header and one row per record")
         self.header, self.sample = self._columns(rows)
         comma = self.delimiter != "," and any(re.fullmatch(r"\s*-?\d+,\d+\s*", cell) for row in rows for cell in row)
         self.decimal = "," if comma else "."
@@ -61,7 +61,9 @@ class TextTable:
         if not main:
             return None
         if len(main) > 1:
-            raise DataError(f"file '{self.path.name}' holds several tables ({', '.join(main)}): unzip it and give one")
+            raise FileFormatError(
+                f"file '{self.path.name}' contains several tables: unzip it, and use one ({', '.join(main)})"
+            )
         return main[0]
 
     @contextmanager
@@ -75,7 +77,7 @@ class TextTable:
             with zipfile.ZipFile(self.path) as archive, open_zipped(archive, self.zipped, self.path.name) as file:
                 yield file
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise DataError(f"file '{self.path.name}' is damaged ({error}): copy or download it again") from error
+            raise FileFormatError(f"file '{self.path.name}' is damaged ({error}): copy or download it again") from error
 
     def _decode(self, head: bytes) -> tuple[str, str]:
         """Return the encoding and the text of the first bytes."""
@@ -84,7 +86,7 @@ class TextTable:
             if head.startswith(mark):
                 return encoding, codecs.getincrementaldecoder(encoding)().decode(head)
         if b"\0" in head or head.startswith(b"PK\x03\x04"):
-            raise DataError(f"file '{self.path.name}' is not text: expected a table such as CSV; save it as CSV first")
+            raise FileFormatError(f"file '{self.path.name}' is not a text file: save it as CSV first")
         try:
             return "utf-8", codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:
@@ -112,7 +114,7 @@ class TextTable:
         """Return the names of the columns, and the first rows of data; sets how many lines to skip."""
         names = [name.strip() for name in rows[0]]
         if len(names) == 3 and is_number(names[1]) and is_number(names[2]):
-            self.notes.append("the file has no header: columns taken as species, x, y")
+            self.notes.append("the file has no header: the columns are assumed to be species, x and y")
             return ["species", "x", "y"], rows
         self.skip += 1
         data = {number: row for number, row in enumerate(rows) if number and any(cell.strip() for cell in row)}
@@ -163,8 +165,8 @@ class TextTable:
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as problem:
                 reason = re.sub(r".*C error: ", "", " ".join(str(problem).split()))
                 if opened := re.fullmatch(r"EOF inside string starting at row (\d+)", reason):
-                    raise DataError(self._unclosed(int(opened[1]) + 1, "the end of the file")) from problem
-                raise DataError(f"file '{self.path.name}' cannot be read as a table: {reason}") from problem
+                    raise FileFormatError(self._unclosed(int(opened[1]) + 1, "the end of the file")) from problem
+                raise FileFormatError(f"file '{self.path.name}' cannot be read as a table: {reason}") from problem
         self.encoding = encoding
         if encoding in ("cp1252", "latin-1"):
             self.notes.append(f"the file is not UTF-8: read as {encoding}")
@@ -172,13 +174,13 @@ class TextTable:
         row = row[~np.isin(row, self.too_long)]
         self._refuse_swallowed(frame, row)
         if strict and self.too_long:
-            raise DataError(
+            raise FileFormatError(
                 f"file '{self.path.name}' has more fields in row {self.too_long[0]} than the header, which has "
-                f"{len(self.header)}: put text that holds a delimiter in quotation marks"
+                f"{len(self.header)}: put text that contains a separator in quotation marks"
             )
         full = frame.notna().any(axis=1).to_numpy()
         if not full.any():
-            raise DataError(f"file '{self.path.name}' has a header but no record: expected one row per record")
+            raise NoRecordsError(f"file '{self.path.name}' has a header but no record: expected one row per record")
         return (frame, row) if full.all() else (frame[full].reset_index(drop=True), row[full])
 
     def _refuse_swallowed(self, frame: pd.DataFrame, row: np.ndarray) -> None:
@@ -199,13 +201,15 @@ class TextTable:
                 lines = [line.split(self.delimiter) for line in str(texts[k]).splitlines()[1:]]
                 held = [cells for cells in lines if len(cells) == width and all(is_number(cells[k]) for k in numeric)]
                 if held:
-                    raise DataError(self._unclosed(int(row[np.flatnonzero(code == k)[0]]), f"{len(held):,} rows later"))
+                    raise FileFormatError(
+                        self._unclosed(int(row[np.flatnonzero(code == k)[0]]), f"{len(held):,} rows later")
+                    )
 
     def _unclosed(self, row: int, until: str) -> str:
         """Say that a quotation mark swallows rows."""
         return (
             f"file '{self.path.name}', row {row}: text begins with a quotation mark that is not closed until {until}, "
-            "so the rows between would be lost; remove the mark, or close it"
+            "so that the rows between would be lost; remove the mark, or close it"
         )
 
     def texts(self) -> Iterator[tuple[int, list[str]]]:
@@ -259,7 +263,7 @@ def in_zip(path: Path, suffixes: tuple[str, ...]) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             return [name for name in archive.namelist() if name.lower().endswith(suffixes)]
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise DataError(f"file '{path.name}' is damaged ({error}): copy or download it again") from error
+        raise FileFormatError(f"file '{path.name}' is damaged ({error}): copy or download it again") from error
 
 
 def column_key(name: str) -> str:
@@ -310,8 +314,8 @@ def numbers(column: pd.Series, row: np.ndarray, source: str) -> np.ndarray:
     """Return a column as float64, NaN where it is empty; raise DataError at the first word."""
     number, bad = to_numbers(column)
     if len(bad):
-        raise DataError(
+        raise BadValueError(
             f"file '{source}', row {row[bad[0]]}, column '{column.name}': '{column.iloc[bad[0]]}' is not a number; "
-            f"correct it or remove the row ({len(bad):,} such)"
+            f"correct it or remove the row ({len(bad):,} such rows)"
         )
     return number

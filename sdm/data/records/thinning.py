@@ -18,7 +18,7 @@ import numpy as np
 from sdm._jit import jit
 from sdm.data.crs import EARTH_KM
 from sdm.data.records.frames import pd
-from sdm.errors import OptionError
+from sdm.errors import OptionError, UnknownVariableError
 
 LEAST_KM = 1e-6  # of a distance: boxes of a millimetre can still be counted
 _SHRINK = 0.9995  # of a box, so that rounding never lets two points of it seem far enough apart
@@ -44,7 +44,7 @@ class Thinning:
     def check(self, names: tuple[str, ...]) -> None:
         """Raise OptionError for a variable that is not there."""
         if absent := [name for name in self.variables if name not in names]:
-            raise OptionError(f"there is no variable '{absent[0]}' to thin by: the layers are {', '.join(names)}")
+            raise UnknownVariableError(f"occurrences.thin_variables={absent[0]}: expected some of {', '.join(names)}")
 
     def seed_of(self, species: str) -> list[int]:
         """Return the seed for one species, whichever others are thinned with it."""
@@ -98,7 +98,7 @@ def thin_by_distance(
     place, and records that now have room are added. `lon` and `lat` are degrees; an `uncertainty` of NaN is not known.
     """
     if not distance >= LEAST_KM:
-        raise OptionError(f"the thinning distance is {distance} km: expected at least {LEAST_KM:f} (a millimetre)")
+        raise OptionError(f"occurrences.thin_distance={distance}: expected at least {LEAST_KM:f} km (a millimetre)")
     boxes = _Boxes(lon, lat, min(distance / EARTH_KM, np.pi))
     doubt = None if uncertainty is None else filled_uncertainty(uncertainty)[boxes.order]
     rng = np.random.default_rng(seed)

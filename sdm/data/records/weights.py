@@ -6,7 +6,7 @@ from sdm.data.rasters.grid import cell_km
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints
 from sdm.data.records.occurrences import Occurrences
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, UnknownColumnError
 
 UNCERTAINTY = "uncertainty"  # the word that asks for weights from the uncertainty of coordinates, in place of a column
 
@@ -23,9 +23,9 @@ def record_weights(
         return weight, ()
     metres = occurrences.uncertainty(uncertainty_column)
     if metres is None or np.isnan(metres[points.index]).all():
-        raise OptionError(
-            f"{points.species}: no record has a coordinate uncertainty to weigh it by: expected a column such as "
-            "coordinateUncertaintyInMeters; name it with --uncertainty-column"
+        raise UnknownColumnError(
+            f"{points.species}: no record has a coordinate uncertainty to weight it by: expected a column such as "
+            "coordinateUncertaintyInMeters, or its name in --uncertainty-column"
         )
     km = metres[points.index] / 1000
     wide, high = cell_km(stack, points.rows, "weighing records by their uncertainty")
@@ -59,7 +59,7 @@ def uncertain_beyond_cell(
     return (
         f"{np.count_nonzero(beyond):,} of {len(points):,} records ({known:,} of known uncertainty) are less certain "
         f"than a cell is wide (about {np.median(size[beyond]):.3g} km; the least certain {np.nanmax(km):.4g} km): "
-        "where they really are, the layers may have other values; --max-uncertainty leaves such records out"
+        "the layers may have other values at their true locations; --max-uncertainty excludes such records"
     )
 
 
@@ -68,10 +68,10 @@ def check_weights(weight: np.ndarray, source: str) -> None:
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         got = f"{np.count_nonzero(bad):,} of {len(weight):,} are missing or negative"
-        raise DataError(f"{source} is no column of weights ({got}): expected numbers of at least 0")
+        raise BadValueError(f"{source} is not a column of weights ({got}): expected numbers of at least 0")
     with np.errstate(over="ignore"):
         finite = np.isfinite(weight.sum())
     if not finite:
-        raise DataError(f"{source} has weights of up to {weight.max():g}, whose sum is too large: divide them by it")
+        raise BadValueError(f"{source} has weights of up to {weight.max():g}, and their sum is too large: scale them")
     if not (weight > 0).any():
-        raise DataError(f"{source} has the weight 0 for every record: expected some above 0")
+        raise BadValueError(f"{source} has the weight 0 for every record: expected some above 0")

@@ -143,6 +143,6 @@ def check_products(domain: Domain, var: NDArray[np.int64], letter: str) -> None:
     for variable in (domain.variables[v] for v in var):
         if (most := max(abs(variable.lo), abs(variable.hi))) > LARGEST:
             raise OptionError(
-                f"features '{letter}' multiply values, and those of variable '{variable.name}', up to {most:.3g}, are "
-                f"too large for that: give it in another unit, or leave out '{letter}'"
+                f"features '{letter}' multiply values, and variable '{variable.name}' is too large for that (up to "
+                f"{most:.3g}): change its unit, or remove '{letter}'"
             )

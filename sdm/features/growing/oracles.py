@@ -4,7 +4,7 @@ Its pairs of splits are those of `pairs`, over all cells and all values. Sets of
 categorical variables may have at most ten classes here.
 """
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import NoFeatureError, OptionError
 from sdm.features.domain import Domain
 from sdm.features.growing.grown import Oracle
 from sdm.features.growing.monomial import MonomialOracle
@@ -27,7 +27,7 @@ class ExactTreeOracle(TreeOracle):
             most = MOST_CLASSES if variable.categorical else MOST_VALUES
             if variable.values.size > most:
                 raise OptionError(
-                    f"variable '{variable.name}' has {variable.values.size:,} values: exact trees take up to {most:,}"
+                    f"variable '{variable.name}' has {variable.values.size:,} values, exact trees allow {most:,}"
                 )
         super().__init__(domain, largest, bins=MOST_VALUES)
         self.name = f"exacttrees:{largest}"
@@ -44,5 +44,5 @@ def make_oracles(domain: Domain, growing: dict[str, int]) -> list[Oracle]:
     varying = [variable for variable in domain.variables if variable.values.size > 1]
     usable = {name: any(not v.categorical for v in varying) if name == "mono" else bool(varying) for name in growing}
     if not any(usable.values()):
-        raise DataError(f"there is no variable that varies for {', '.join(growing)}: add layers or other families")
+        raise NoFeatureError(f"no variable varies for {', '.join(growing)}: add layers or other families")
     return [makers[name](domain, size) for name, size in growing.items() if usable[name]]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import OptionError
+from sdm.errors import expect_one_of
 from sdm.joint.bound import MarginBound, pac_bayes
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.learners.crf import fit_crf, squared_errors
@@ -55,8 +55,7 @@ class Learner:
         start: LearnedWeights | None = None,
     ) -> LearnedWeights:
         """Learn the weights; `bias` marks those that are hardly penalised, `start` is a fit to the same sites."""
-        if self.name not in LEARNERS:
-            raise OptionError(f"learner={self.name!r}: expected one of {', '.join(LEARNERS)}")
+        expect_one_of("learner", self.name, LEARNERS)
         share = np.count_nonzero(sites.labels >= 0) / sites.n
         limits: Numbers = {"tolerance": self.largest_gap(share) / share}
         if self.is_crf:

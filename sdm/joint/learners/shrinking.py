@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import OptionError, expect_one_of
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.margin import MarginProblem, MarginSolution, solve_margin
@@ -55,8 +55,7 @@ def fit_laplace(
     2009. With `rounds` the variational algorithm stops after that number of steps of their Algorithm 1 (they take 3),
     wherever it is; its gap is then that of the whole problem too, and may be large.
     """
-    if method not in METHODS:
-        raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")
+    expect_one_of("method", method, METHODS)
     prior = LaplacePenalty(lam / scale, exact=method == "exact")
     if method == "exact" or rounds is None:
         return shrink(discriminant, sites, c, prior, scale, **limits._asdict())

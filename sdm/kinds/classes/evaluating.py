@@ -13,7 +13,7 @@ from sdm.conditional.targets import scale_proportions
 from sdm.data.records.columns import row_count
 from sdm.data.variables import said_variables
 from sdm.data.vectors import VECTOR, split_layer
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, LabelError, MissingInputError, NoRecordsError, OptionError, UnknownColumnError
 from sdm.kinds.classes.points import read_class_points
 from sdm.kinds.inputs import check_columns, open_for, open_text, values_at
 from sdm.kinds.model_task import EvaluationOptions
@@ -37,15 +37,15 @@ def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOp
         values, target, rows = _read_points(model, options, notices)
     except OptionError as error:
         if given.class_column is None and column and f"no column '{column}'" in str(error):
-            hint = "the model was fitted to a column of that name; name another one with --class-column"
+            hint = "the model was fitted to a column of this name; name another one with --class-column"
             raise OptionError(f"{error}; {hint}") from error
         raise
     whole = np.isfinite(values).all(axis=1)
     if not whole.all():
-        notices.append(f"{row_count(int(np.count_nonzero(~whole)))} without a value of every variable left out")
+        notices.append(f"{row_count(int(np.count_nonzero(~whole)))} without a value of every variable dropped")
         values, target, rows = values[whole], target[whole], rows[whole]
     if target.ndim == 2 and (blank := np.isnan(target).any(axis=1)).any():
-        notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion left out")
+        notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion dropped")
         values, target, rows = values[~blank], target[~blank], rows[~blank]
     targets = _targets(model, target, rows, file.name, notices)
     measures = measure_classes(model.distributions(values), targets, model.shares)
@@ -63,20 +63,17 @@ def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOp
 def _where(model: ClassModel, class_column: str | None, proportions: Sequence[str]) -> Numbers:
     """Return the location of the classes in a file: as the user sets it, or as stored in the model file."""
     if class_column and proportions:
-        raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
+        raise ConflictError("--class-column and --proportions exclude each other: use one of them")
     where = {"class_column": class_column} if class_column else {"proportions": proportions}
     if not class_column and not proportions:
         where = {name: model.meta[name] for name in ("class_column", "proportions") if model.meta.get(name)}
     if not where:
-        raise OptionError(
-            "the model's file does not say in which column its classes were: name it with --class-column, or name the "
-            "--proportions of several columns"
-        )
+        raise MissingInputError("the model file lacks the column of its classes: add --class-column or --proportions")
     named = make_options({"classes.proportions": where.get("proportions")}).classes.proportions
     if named and (odd := set(named) ^ set(model.labels)):
-        raise OptionError(
-            f"--proportions {','.join(named)}: expected one column for each class of the model, which are "
-            f"{', '.join(model.labels)}; '{min(odd)}' is not in both"
+        raise UnknownColumnError(
+            f"--proportions {','.join(named)}: expected the classes of the model, {', '.join(model.labels)}; "
+            f"'{min(odd)}' is not in both"
         )
     return where
 
@@ -116,7 +113,7 @@ def _read_points(model: ClassModel, options: RunOptions, notices: list[str]) -> 
 def _targets(model: ClassModel, target: AnyArray, rows: Index, source: str, notices: list[str]) -> Array:
     """Return target distributions `(C, n)` of labels or proportions."""
     if not len(target):
-        raise DataError(f"no point of '{source}' has a value of every variable, and a class: expected some to measure")
+        raise NoRecordsError(f"no point of '{source}' has a class and a value of every variable")
     if target.ndim == 2:
         return scale_proportions(target, rows)
     place = {label: c for c, label in enumerate(model.labels)}
@@ -125,11 +122,11 @@ def _targets(model: ClassModel, target: AnyArray, rows: Index, source: str, noti
     if strange.size:
         names = [f"'{name}'" for name in sorted(set(strange.tolist()))]
         others = f" (and {', '.join(names[1:6])}{', …' if len(names) > 6 else ''})" if len(names) > 1 else ""
-        raise DataError(
-            f"the model does not know class {names[0]}{others}, which {strange.size:,} points of '{source}' have; "
-            f"it knows {', '.join(model.labels)}: rename such points, or leave them out"
+        raise LabelError(
+            f"{strange.size:,} points of '{source}' have the class {names[0]}{others}, and the classes of the model "
+            f"are {', '.join(model.labels)}: rename or remove these points"
         )
     codes = np.array([place[label] for label in target.tolist()])
     for c in sorted(set(range(len(model.labels))) - set(codes.tolist())):
-        notices.append(f"no point of class '{model.labels[c]}': nothing is known of how well it is found")
+        notices.append(f"no point of class '{model.labels[c]}': its accuracy is unknown")
     return np.asarray(np.eye(len(model.labels))[:, codes])

@@ -15,7 +15,7 @@ from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
 from sdm.assess.profiles import Profile, marginal
 from sdm.data.site_sample import ClassSample
-from sdm.errors import OptionError
+from sdm.errors import InapplicableError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.kinds.assessing import AssessedFit, AssessedModel, assess, make_bands, make_surfaces, read_pairs, varying
 from sdm.kinds.classes.inputs import ClassPrepared
@@ -86,7 +86,7 @@ def check_cutoff(labels: Sequence[str], option: str) -> None:
     """Raise if a threshold is requested and the classes are not presence and absence."""
     if presence_class(labels) is None:
         listed = ", ".join(labels)
-        raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
+        raise InapplicableError(f"{option} needs presence and absence, and the classes are {listed}: remove it")
 
 
 def fit_classes(prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
@@ -121,7 +121,7 @@ def measure_class_model(
     if solution.status != CONVERGED:
         notes.append(f"{solution.status}: {solution.message}")
     if np.isinf(fitted.multiplier_):
-        notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
+        notes.append("no feature improves the prediction of held-out sites: this is the null model")
     single = _as_chosen(fit.base, fitted)
     assessed = assess(fit, single, prepared, options, progress, assessor=CLASSES)
     measures = {

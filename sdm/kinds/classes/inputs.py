@@ -31,7 +31,16 @@ from sdm.data.site_folds import SITE, site_groups
 from sdm.data.site_sample import ClassSample
 from sdm.data.untagged import refuse_values
 from sdm.data.variables import hint_columns, said_variables
-from sdm.errors import DataError, OptionError, name_list
+from sdm.errors import (
+    BadValueError,
+    DataError,
+    InapplicableError,
+    LabelError,
+    LayerError,
+    MissingFileError,
+    VariableError,
+    name_list,
+)
 from sdm.kinds.classes.points import Points, is_absence, read_class_points
 from sdm.kinds.inputs import check_species, open_layers, read_area
 from sdm.kinds.task import Prepared
@@ -61,7 +70,7 @@ def prepare_classes(options: RunOptions) -> ClassPrepared:
     refuse_broken(CLASS_INPUTS, options, "classes")
     prepared = _recorded(options) if options.classes.raster is None else _drawn(options)
     if prepared.stack is None and options.project.scenarios:
-        raise OptionError("project.scenarios needs layers, and a table was given: use 'sdm project' afterwards")
+        raise InapplicableError("project.scenarios needs layers, and a table was given: use 'sdm project' afterwards")
     for sample in list(prepared.tables.values())[:1]:
         prepared.notices.append(said_variables(sample.names, sample.categorical))
     for title, sample in prepared.tables.items():
@@ -80,7 +89,7 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         prepared.study_area = read_area(options, prepared.stack)
         prepared.notices += prepared.study_area.notes if prepared.study_area else []
     elif options.occurrences.drop_suspicious:
-        raise OptionError("occurrences.drop_suspicious needs layers, and a table was given: leave such rows out")
+        raise InapplicableError("occurrences.drop_suspicious needs layers, and a table was given: remove it")
     else:
         prepared.notices.append("a table has no map: use 'sdm predict' with layers")
         prepared.warnings += [] if points.table is None else hint_columns(points.table, options.layers.categorical)
@@ -101,7 +110,8 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         except DataError as error:
             if len(parts) == 1:
                 raise
-            prepared.failures[title] = str(error) if str(error).startswith(title) else f"{title}: {error}"
+            named = error if str(error).startswith(title) else type(error)(f"{title}: {error}", code=error.code)
+            prepared.failures[title] = named.with_traceback(None)
     prepared.fate, prepared.fate_crs = _fate(points, parts, prepared), points.records.crs
     if options.test.file is not None:
         _read_tests(options, options.test.file, prepared)
@@ -115,7 +125,7 @@ def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPr
         if title in prepared.ledgers:
             table = prepared.ledgers[title].fate
         else:
-            reason = prepared.failures.get(title, "")
+            reason = str(prepared.failures.get(title, ""))
             lines = points.records.lines().loc[rows]
             table = with_fate(lines, np.zeros(len(lines), dtype=np.int64), [reason])
         table = table.rename(columns={"species": "class"})
@@ -147,7 +157,7 @@ def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dic
     known = [name for name in dict.fromkeys(names.tolist()) if name]
     check_species(own.species, known, source)
     if blank := int(np.count_nonzero(names == "")):
-        prepared.notices.append(f"{row_count(blank)} without a species in column '{column}' left out")
+        prepared.notices.append(f"{row_count(blank)} without a species in column '{column}' dropped")
     wanted = own.species or known
     if len(wanted) > 1:
         prepared.notices.append(f"{len(wanted):,} species, from column '{column}': one model each")
@@ -165,7 +175,7 @@ def _species_column(records: Occurrences, wanted: str | None, source: str, notic
         sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
         perhaps = species_column(header, sample, None, source)
         hint = f"; if '{perhaps}' names species, say so with --species-column" if perhaps else ""
-        notices.append(f"no column of species in {source}: all rows are taken for one{hint}")
+        notices.append(f"{source} has no column of species: all rows are assumed to be one species{hint}")
     return known
 
 
@@ -174,7 +184,7 @@ def _check_both(labels: AnyArray, species: str) -> None:
     values = set(labels.tolist())
     if len(values) < 2:
         what = "absences" if is_absence(values.pop()) else "presences"
-        raise DataError(f"{species}: all {len(labels):,} records are {what}: expected both presences and absences")
+        raise LabelError(f"{species}: all {len(labels):,} records are {what}: expected both presences and absences")
 
 
 def _sample(
@@ -200,7 +210,7 @@ def _sample(
         shares = pd.DataFrame({name: records.numbers(name)[index] for name in proportions})
         known = np.isfinite(shares.to_numpy()).all(axis=1)
         if not known.all():
-            prepared.notices.append(f"{int((~known).sum()):,} sites with a missing proportion left out")
+            prepared.notices.append(f"{int((~known).sum()):,} sites with a missing proportion dropped")
             values, x, y, cell, index = (part[known] for part in (values, x, y, cell, index))
             shares = shares.loc[known].reset_index(drop=True)
         scale_proportions(shares.to_numpy(), records.row[index])
@@ -252,7 +262,7 @@ def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None
         return site_groups(cell)
     group = site_groups(as_text(records.extra[column])[index], cell)
     if (sites := np.unique(group).size) < np.unique(cell).size:
-        notices.append(f"{group.size:,} visits to {sites:,} sites, by column '{column}': a site's are tested together")
+        notices.append(f"{group.size:,} visits to {sites:,} sites (column '{column}'): a site stays in one fold")
     return group
 
 
@@ -262,7 +272,7 @@ def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
     lost = Ledger({"": total}, ledger.degrees).describe("")
     if total["duplicates"] and not one_name:
         lost = lost.replace("in a cell that had one already", "in a cell that had one of their class already")
-    visits, lost = ": every visit counts" if cells < used else "", f"; left out: {lost}" if lost else ""
+    visits, lost = ": every visit counts" if cells < used else "", f"; dropped: {lost}" if lost else ""
     return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}{lost}"
 
 
@@ -288,15 +298,15 @@ def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> C
     if least is not None and (count < least).any():
         rare = classes[count < least]
         lost = int(count[count < least].sum())
-        what = f"{rare.size:,} classes of fewer than {least} records left out, {lost:,} records in all"
+        what = f"{rare.size:,} classes with fewer than {least} records dropped, {lost:,} records in total"
         notices.append(f"{what}: {', '.join(map(str, rare))}")
         sample = sample.take(~np.isin(sample.target, rare))
         classes, count = np.unique(sample.target, return_counts=True)
     if classes.size > 1 and count.min() < 2:
-        hint = "draw more with --raster-points, or" if options.classes.raster is not None else "join it to another, or"
-        raise DataError(
-            f"class '{classes[np.argmin(count)]}' has one record, expected at least two of every class: {hint} leave "
-            "such classes out with --least 2"
+        hint = "draw more with --raster-points, or" if options.classes.raster is not None else "merge it, or"
+        raise LabelError(
+            f"class '{classes[np.argmin(count)]}' has one record, expected at least two of every class: {hint} drop "
+            "such classes with --least 2"
         )
     return sample
 
@@ -309,7 +319,7 @@ def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None
         parts = _models(points, options, quiet).items()
         samples = {title: _sample(points.take(rows), title, options, quiet, test=True)[0] for title, rows in parts}
     except DataError as error:
-        raise DataError(f"test sites: {error}") from error
+        raise DataError(f"test sites: {error}", code=error.code) from error
     if len(samples) == 1 and len(prepared.tables) == 1:
         samples = dict(zip(prepared.tables, samples.values()))
     for title, sample in prepared.tables.items():
@@ -318,7 +328,7 @@ def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None
             continue
         if strange := sorted(set(samples[title].class_names) - set(sample.class_names)):
             known = name_list(sample.class_names)
-            raise DataError(f"test sites: '{strange[0]}' is no class of the training sites, which are {known}")
+            raise LabelError(f"test sites: '{strange[0]}' is not a class of the training sites ({known})")
         prepared.tests[title] = samples[title]
 
 
@@ -326,21 +336,21 @@ def _drawn(options: RunOptions) -> ClassPrepared:
     """Draw random points from a raster of classes, where all layers have values."""
     raster = Path(str(options.classes.raster))
     if not raster.exists():
-        raise DataError(f"the raster of classes '{raster}' does not exist: check the path")
+        raise MissingFileError(f"the raster of classes '{raster}' does not exist: check the path")
     stack = open_layers(options)
     inside = [layer.name for layer in stack.layers if Path(layer.path).resolve() == raster.resolve()]
     notices = list(stack.notices)
     if inside:
-        notices.append(f"'{inside[0]}' holds the classes, so it is not among the variables")
+        notices.append(f"'{inside[0]}' contains the classes and is not used as a variable")
         names = [name for name in stack.names if name not in inside]
         if not names:
-            raise DataError("the raster of classes is the only layer: give layers that tell the classes apart")
+            raise VariableError("the raster of classes is the only layer: add layers of the environment")
         both, stack = stack, open_layers(options, names=names)
         name = inside[0]
     else:
         bands = open_stack(str(raster)).names
         if len(bands) != 1:
-            raise DataError(f"the raster of classes '{raster.name}' has {len(bands)} bands: expected one")
+            raise LayerError(f"the raster of classes '{raster.name}' has {len(bands)} bands: expected one")
         name = bands[0]
         files = options.layers.files if _among(raster, options.layers.files) else [*options.layers.files, str(raster)]
         both = open_layers(options, files, [*stack.names, name])
@@ -353,7 +363,7 @@ def _drawn(options: RunOptions) -> ClassPrepared:
     values, order = np.asarray(drawn.values, dtype=np.float64), [both.names.index(other) for other in stack.names]
     codes = values[:, both.names.index(name)]
     if (odd := codes[codes != np.round(codes)]).size:
-        raise DataError(f"the raster of classes '{raster.name}' has the value {odd[0]:g}: expected whole numbers")
+        raise BadValueError(f"the raster of classes '{raster.name}' has the value {odd[0]:g}: expected whole numbers")
     title, target = options.classes.title or name, codes.astype(np.int64)
     named, colours = _named_classes(target, dict(both.layers[both.names.index(name)].classes)), _colour_table(raster)
     if named:

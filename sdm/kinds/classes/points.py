@@ -15,7 +15,7 @@ from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
 from sdm.data.records.samples import ColumnRoles, read_swd
 from sdm.data.records.textfile import TextTable, column_key
 from sdm.data.site_folds import SITE
-from sdm.errors import DataError, OptionError, name_list
+from sdm.errors import InapplicableError, NoRecordsError, OptionError, UnknownColumnError, UnknownNameError, name_list
 from sdm.kinds.inputs import choice_of, row_rules
 from sdm.options.definitions import RunOptions
 
@@ -55,9 +55,7 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
         )
         points = Points(records)
     elif own.layer is not None:
-        raise OptionError(
-            f"occurrences.layer={own.layer!r} needs points and layers, and a table was given: leave it out"
-        )
+        raise InapplicableError(f"occurrences.layer={own.layer!r} needs points with layers, not a table: remove it")
     else:
         points = _read_table(options, file, column)
         records = points.records
@@ -110,7 +108,7 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     )
     whole = swd.table.notna().all(axis=1).to_numpy() & (label != "")
     if not whole.any():
-        raise DataError(f"no row of '{Path(file).name}' has a class and a value of every variable: expected some")
+        raise NoRecordsError(f"no row of '{Path(file).name}' has a class and a value of every variable")
     points = Points(replace(records, left_out=swd.left_out), swd.table.reset_index(drop=True))
     return points.leave_out(~whole, "without a class, or a value of every variable,")
 
@@ -122,13 +120,10 @@ def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDA
     for column, value in select.items():
         name = column if column in header else first_of(header, [column_key(column)])
         if name is None:
-            raise OptionError(
-                f"{source} has no column '{column}' to select by: besides class and coordinates it has "
-                f"{name_list(header)}"
-            )
+            raise UnknownColumnError(f"classes.select: {source} has no column '{column}', only {name_list(header)}")
         keep &= as_text(table[name]) == value
         if not keep.any():
-            raise OptionError(f"no record has '{value}' in column '{name}' of {source}: check --select")
+            raise UnknownNameError(f"classes.select: no record of {source} has '{value}' in column '{name}'")
     return keep
 
 
@@ -141,14 +136,11 @@ def check_presence(records: Occurrences, column: str, source: str) -> None:
     instead = f"for classes use 'sdm classify --class-column {column}'"
     if len(values) > 2 and any(map(is_absence, values)) and all(name.isascii() and name.isdigit() for name in values):
         most = max(map(int, values))
-        raise OptionError(
-            f"column '{column}' of {source} holds counts from 0 to {most:,}: {expected}; write 1 in place of counts "
-            f"above 0 ({instead})"
-        )
+        raise OptionError(f"column '{column}' of {source} has counts up to {most:,}: {expected} ({instead})")
     quoted = name_list([f"'{name}'" for name in values], 5)
     what = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
     what += " only" if len(values) == 1 else ""
-    raise OptionError(f"column '{column}' of {source} holds {what}: {expected}; {instead}")
+    raise OptionError(f"column '{column}' of {source} contains {what}: {expected}; {instead}")
 
 
 def is_absence(word: str) -> bool:

@@ -163,7 +163,7 @@ def measure_joint(
     notes, testing = list(fit.estimators[0].notes_), None
     if split is not None:
         if 0 < len(split.folds) < options.test.folds:
-            notes.append(f"{options.test.folds} folds were asked for, the sites make {len(split.folds)}")
+            notes.append(f"{len(split.folds)} folds instead of {options.test.folds}, because there are too few sites")
         testing = _measure_folds(fit, split, options, progress)
         notes += testing.notes
     tried = zip(("joint", "stacked"), (one.tuning_ for one in fit.estimators))
@@ -188,7 +188,7 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
         if left := [name for s, name in enumerate(species) if s not in learnt]:
             more = f" and {len(left) - 1} more" if len(left) > 1 else ""
             out.notes.append(
-                f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
+                f"fold {fold.name}: '{left[0]}'{more} not tested: no presence or no absence at its training sites"
             )
         held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
         inside, outside = (None if levels is None else levels[rows] for rows in (fold.train, fold.test))

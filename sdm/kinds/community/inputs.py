@@ -20,7 +20,18 @@ from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import hint_columns, said_variables
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import (
+    BadValueError,
+    ColumnError,
+    ConflictError,
+    DataError,
+    InapplicableError,
+    MissingInputError,
+    NoRecordsError,
+    OptionError,
+    SdmError,
+    with_code,
+)
 from sdm.joint import graph as graphs
 from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels, species_names
@@ -66,7 +77,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     if names is not None:
         options = options.with_values(layers={"variables": list(names), "exclude": []})
     if options.occurrences.file is None:
-        raise OptionError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
+        raise MissingInputError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
     files, own = options.layers.files, options.joint
     layers = bool(files) and not is_swd(files)
     stack = open_layers(options, names=names) if layers else None
@@ -87,9 +98,9 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers, rules=rules)
     notes = [*sites.notes, *(stack.notices if stack else ())]
     if options.occurrences.layer is not None:
-        raise OptionError("occurrences.layer does not apply to sites, which are read from text tables: leave it out")
+        raise InapplicableError("occurrences.layer does not apply to tables of sites, which are text: remove it")
     if stack is None and options.occurrences.drop_suspicious:
-        raise OptionError("occurrences.drop_suspicious needs layers, and tables were given: leave such sites out")
+        raise InapplicableError("occurrences.drop_suspicious needs layers, and tables were given: remove it")
     if stack is not None:
         sites, environment, fate = _look_up(sites, stack, options, notes)
     else:
@@ -108,11 +119,11 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     warnings = hint_columns(environment, categorical) if stack is None else list(stack.warnings)
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
     if options.project.scenarios and text:
-        raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --scenarios")
+        raise DataError(f"variable {text[0]} has classes of text, which layers cannot contain: remove --scenarios")
     if own.random_effect in environment.columns:
-        raise OptionError(
-            f"joint.random_effect={own.random_effect!r} is a variable of the environment too: leave it out there with "
-            f"--exclude {own.random_effect}, or name another column"
+        raise ConflictError(
+            f"joint.random_effect={own.random_effect!r} is also a variable of the environment: add --exclude "
+            f"{own.random_effect}, or name another column"
         )
     if own.random_effect is not None and sites.level is not None:
         notes.append(_said_levels(own.random_effect, sites.level))
@@ -125,7 +136,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
 def _said_levels(column: str, level: np.ndarray) -> str:
     """Report the number of levels of a random effect."""
     missing = int(np.count_nonzero(level == ""))
-    more = f"; {missing:,} sites have none, and the mean" if missing else ""
+    more = f"; {missing:,} sites have no level and use the mean" if missing else ""
     return f"random effect of '{column}': {len(np.unique(level[level != ''])):,} levels{more}"
 
 
@@ -133,9 +144,9 @@ def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame,
     """Drop sites without a value of every variable."""
     whole = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
     if not whole.any():
-        raise DataError(f"no site of '{Path(sites.source).name}' has a value of every variable of the environment")
+        raise NoRecordsError(f"no site of '{Path(sites.source).name}' has a value of every variable")
     if not whole.all():
-        notes.append(f"{np.count_nonzero(~whole):,} sites without a value of every variable left out")
+        notes.append(f"{np.count_nonzero(~whole):,} sites without a value of every variable dropped")
     kept = sites.take(whole)
     fate = _records(sites, WGS84).leave_out(~whole, "without a value of every variable")
     lines = with_fate(fate.lines(), np.zeros(len(fate), dtype=np.int64), [""])
@@ -166,11 +177,13 @@ def read_traits(place: str) -> pd.DataFrame:
         raise OptionError(f"joint.traits={place!r} does not exist: expected a table with one row per species")
     text = TextTable(path)
     if len(text.header) < 2:
-        raise DataError(f"file '{path.name}' has one column: expected names of species, and one column per trait")
+        raise ColumnError(f"file '{path.name}' has one column: expected names of species, and one column per trait")
     frame, row = text.read(as_text={text.header[0]})
     names = as_text(frame[text.header[0]])
     if (blank := np.flatnonzero(names == "")).size:
-        raise DataError(f"file '{path.name}', row {row[blank[0]]}: expected the name of a species first, got nothing")
+        raise BadValueError(
+            f"file '{path.name}', row {row[blank[0]]}: expected a species in the first column, got a blank"
+        )
     table = pd.DataFrame({name: frame[name] for name in text.header[1:]})
     return table.set_index(pd.Index([unquoted(name) for name in names]))
 
@@ -184,12 +197,12 @@ def read_graph(graph: str) -> Graph:
         raise OptionError(f"joint.graph={graph!r}: expected one of {', '.join(GRAPH_WORDS)}, or a table of edges")
     text = TextTable(path)
     if len(text.header) < 2:
-        raise DataError(f"file '{path.name}' has one column: expected two names of species per row, one row per edge")
+        raise ColumnError(f"file '{path.name}' has one column: expected two names of species per row, one row per edge")
     names = text.header[:2]
     frame, row = text.read(as_text=set(names))
     bad = np.flatnonzero(frame[names].isna().any(axis=1).to_numpy())
     if bad.size:
-        raise DataError(f"file '{path.name}', row {row[bad[0]]}: expected two names of species, got one")
+        raise BadValueError(f"file '{path.name}', row {row[bad[0]]}: expected two names of species, got one")
     return [(unquoted(str(a).strip()), unquoted(str(b).strip())) for a, b in frame[names].itertuples(index=False)]
 
 
@@ -224,7 +237,7 @@ def _check_species(states: States, names: tuple[str, ...], found: Findings) -> N
         try:
             check_labels(states[:, [s]], [name])
         except SdmError as error:
-            found.problems.append(str(error))
+            found.problems.append(with_code(error))
             continue
         present, absent = (int(np.count_nonzero(states[:, s] == label)) for label in (1, 0))
         if min(present, absent) < FEW:
@@ -237,4 +250,4 @@ def _check_environment(community: Community, options: RunOptions, found: Finding
     sample = community.sample()
     for name, column in zip(sample.names, sample.values.T):
         if (column == column[0]).all():
-            found.warnings.append(f"variable '{name}' has one value at all sites: it cannot tell them apart")
+            found.warnings.append(f"variable '{name}' has one value at all sites: it is uninformative")

@@ -14,7 +14,7 @@ from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.site_folds import SITE
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
-from sdm.errors import DataError
+from sdm.errors import ColumnError, DataError, MismatchError, NoRecordsError, UnusableRecordsError
 from sdm.joint.labels import read_labels
 from sdm.kinds.community.inputs import NAME, Community, read_community
 from sdm.kinds.community.testing import measure
@@ -70,13 +70,13 @@ def said_levels(model: FittedJoint, levels: np.ndarray | None, rows: int) -> lis
         return [f"the table has no column '{model.random.column}': the mean of its levels is used"]
     new = model.random.unknown(levels)
     known = f"random effect of '{model.random.column}' used at {rows - new:,} of {rows:,} rows"
-    return [f"{known}; the others have a level that the model has not seen, and the mean" if new else known]
+    return [f"{known}; the others have a new level and use the mean" if new else known]
 
 
 def no_species(model: FittedJoint, what: str) -> DataError:
     """Return the error for a table without species of a model."""
     listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
-    return DataError(f"the table of sites has none of the model's species ({listed}): {what}")
+    return ColumnError(f"the table of sites has none of the species of the model ({listed}): {what}")
 
 
 def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple[SiteTable, Array]:
@@ -91,7 +91,7 @@ def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple
         raise no_species(model, f"it has {', '.join(sites.labels.columns)}")
     labels = read_labels(sites.labels[known], model.species, len(sites))
     if not (labels >= 0).any():
-        raise DataError(f"no site of '{Path(survey.path).name}' has a known label of the model's species")
+        raise NoRecordsError(f"no site of '{Path(survey.path).name}' has a known label of a species of the model")
     return sites, np.where(labels < 0, np.nan, labels)
 
 
@@ -113,18 +113,16 @@ def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[S
     found = locate(records, stack)
     kept = searched[found.record]
     if not kept.any():
-        raise DataError(
-            f"no site of '{name}' with a known label lies on the layers: check coordinates and their system (--crs)"
-        )
+        raise UnusableRecordsError(f"no site of '{name}' with a known label is on the layers: check --crs")
     cells, cell = np.unique(found.cell[kept], return_inverse=True)
     held = combined_labels(labels[found.record[kept]], cell, len(cells))
     species = int(np.isfinite(held).any(axis=0).sum())
     lines = [
-        f"known labels of {int(kept.sum()):,} sites of '{name}' held in {len(cells):,} cells: "
+        f"known labels of {int(kept.sum()):,} sites of '{name}' used in {len(cells):,} cells: "
         f"{int(np.isfinite(held).sum()):,} labels of {species} species"
     ]
     if away := int(searched.sum() - kept.sum()):
-        lines.append(f"{away:,} sites of '{name}' lie on no cell of the layers: they inform none")
+        lines.append(f"{away:,} sites of '{name}' are outside the layers and were dropped")
     return SurveyedCells(found.rows[cells], found.cols[cells], held), lines
 
 
@@ -137,9 +135,9 @@ def known_rows(
     text = open_text(survey.path)
     theirs, ours, how = _keys(survey, text, points)
     if how == "row by row" and len(theirs) != len(ours):
-        raise DataError(
-            f"'{text.path.name}' has {len(theirs):,} rows and '{points.path.name}' {len(ours):,}, and no column names "
-            "the sites in both: add a column 'site' to both, or coordinates"
+        raise MismatchError(
+            f"'{text.path.name}' has {len(theirs):,} rows and '{points.path.name}' {len(ours):,}, without a common "
+            "column of sites: add a column 'site' to both, or coordinates"
         )
     place = {key: k for k, key in enumerate(dict.fromkeys(theirs.values()))}
     named = [k for k, number in enumerate(sites.row.tolist()) if number in theirs]
@@ -148,8 +146,8 @@ def known_rows(
     out = held[[place.get(ours.get(number), len(place)) for number in row.tolist()]]
     informed = int(np.isfinite(out).any(axis=1).sum())
     if not informed:
-        raise DataError(f"no row of '{points.path.name}' has a known label in '{text.path.name}' (joined {how})")
-    notices.append(f"known labels of '{text.path.name}' (joined {how}) held at {informed:,} of {len(row):,} rows")
+        raise MismatchError(f"no row of '{points.path.name}' has a known label in '{text.path.name}' (joined {how})")
+    notices.append(f"known labels of '{text.path.name}' (joined {how}) used at {informed:,} of {len(row):,} rows")
     return out
 
 
@@ -238,13 +236,13 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOpt
         raise no_species(model, f"it has {', '.join(labels.columns)}")
     notices = [*prepared.notices, *said_levels(model, community.sites.level, len(labels))]
     if absent := [name for name in model.species if name not in found]:
-        notices.append(f"species of the model that are not in the table, and not measured: {', '.join(absent)}")
+        notices.append(f"species of the model that the table lacks, not measured: {', '.join(absent)}")
     states = read_labels(labels.reindex(columns=list(model.species)), model.species, len(labels))
     some = (states >= 0).any(axis=1)
     if not some.any():
-        raise DataError(f"no site of '{Path(file).name}' has a known label of the model's species: expected 0 and 1")
+        raise NoRecordsError(f"no site of '{Path(file).name}' has a known label (0 or 1) of a species of the model")
     if not some.all():
-        notices.append(f"{np.count_nonzero(~some):,} sites without a known label left out")
+        notices.append(f"{np.count_nonzero(~some):,} sites without a known label dropped")
     values, levels = model.encode(community.environment), community.sites.level
     return {
         "learner": model.meta.get("learner"),

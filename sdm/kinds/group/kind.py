@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, NoReturn
 
 from sdm.data.rasters.stack import Stack
-from sdm.errors import OptionError
+from sdm.errors import InapplicableError, expect_one_of
 from sdm.kinds.group.tables import GROUP_TABLES
 from sdm.kinds.group.words import group_info_lines
 from sdm.kinds.mapping import Tags, publish_maps, refuse_one_map
@@ -41,8 +41,7 @@ class GroupTask(ModelTask[GroupModel]):
     def map(self, model: GroupModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write one map per species into a folder."""
         scale = given.scale or MAP_SCALES[0]
-        if scale not in MAP_SCALES:
-            raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
+        expect_one_of("scale", scale, MAP_SCALES)
         names = safe_names(model.species, taken=[*novelty_places(given.novelty, output)])
 
         def write(stage: Path, novelty: NoveltyMaps) -> list[tuple[Tags, RasterSummary]]:
@@ -54,9 +53,9 @@ class GroupTask(ModelTask[GroupModel]):
 
     def projected(self, model: GroupModel, name: str) -> NoReturn:
         """Refuse: species are projected one by one."""
-        raise OptionError(
-            f"{name} holds the axes of a group, and species are projected one by one: give the folder of the run, or "
-            "models of its species; 'sdm predict' maps all species of a group.npz on other layers"
+        raise InapplicableError(
+            f"{name} contains the axes of a group, which are not projected: use the folder of the run, or models of "
+            "its species; 'sdm predict' maps all species of a group.npz"
         )
 
     def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
@@ -65,10 +64,7 @@ class GroupTask(ModelTask[GroupModel]):
 
     def evaluate(self, model: GroupModel, options: RunOptions, given: EvaluationOptions) -> NoReturn:
         """Refuse: every species of a group has its own model to evaluate."""
-        raise OptionError(
-            "'sdm evaluate' measures the model of one species: give that of a species of the group, such as "
-            "results/Species/Species.npz"
-        )
+        raise InapplicableError("'sdm evaluate' needs the model of one species, such as results/Species/Species.npz")
 
     def evaluation_lines(self, numbers: Numbers) -> list[str]:
         """Return no lines, because there are no evaluations."""

@@ -12,7 +12,7 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.weights import uncertain_beyond_cell
 from sdm.data.variables import said_variables
 from sdm.data.vectors import split_layer
-from sdm.errors import DataError
+from sdm.errors import BackgroundError, DataError, MissingFileError, TooFewError, UnknownNameError, with_code
 from sdm.kinds.inputs import check_layers, read_area
 from sdm.kinds.species.inputs import (
     background_points,
@@ -44,7 +44,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
         own = options.background
         for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
             if extra not in (*AREA_WORDS, GROUP_WORD) and not split_layer(extra)[0].exists():
-                found.problems.append(f"file '{extra}' does not exist: check the path")
+                found.problems.append(f"file '{extra}' does not exist: check the path [{MissingFileError.code}]")
         return
     size = f"{stack.width:,} × {stack.height:,} cells"
     found.facts += [f"{len(stack.paths)} layers of {size}"] if stack.paths else stack.notices
@@ -63,7 +63,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
 
 def _check_tables(options: RunOptions, found: Findings) -> None:
     prepared = prepare_species(options)
-    found.problems += prepared.failures.values()
+    found.problems += map(with_code, prepared.failures.values())
     found.facts += prepared.notices
     found.warnings += prepared.warnings
     for species, table in prepared.tables.items():
@@ -85,7 +85,7 @@ def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found:
         return None
     positive = sum(int(np.count_nonzero(effort.window(window) > 0)) for window in stack.windows())
     if not positive:
-        raise DataError(f"sampling effort '{effort.name}' is zero or missing in every cell: expected some above 0")
+        raise BackgroundError(f"sampling effort '{effort.name}' is zero or missing everywhere: expected some above 0")
     found.facts.append(f"{effort.name}: sampling effort in {positive:,} of {stack.n_cells:,} cells")
     if isinstance(effort, KernelEffort):
         found.facts.append(f"bandwidth {effort.bandwidth:.3g} km, {effort.n_sites:,} sites")
@@ -117,7 +117,7 @@ def _check_others(
         tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
         found.warnings += ledger.notices("test records")
         absent = int(np.count_nonzero(sites.absent))
-        also = f", {absent:,} absences beside" if absent else ""
+        also = f" and {absent:,} absences" if absent else ""
         found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
 
 
@@ -142,7 +142,7 @@ def _check_records(
     wanted = options.occurrences.species or records.species_names
     for species in wanted:
         if species not in records.species_names:
-            found.problems.append(f"species '{species}' is not in {options.occurrences.file}")
+            found.problems.append(f"species '{species}' is not in {options.occurrences.file} [{UnknownNameError.code}]")
             continue
         try:
             ledger.check(species)
@@ -153,12 +153,12 @@ def _check_records(
             found.warnings += [] if doubt is None else [f"{species}: {doubt}"]
             weigh(options, records, points[species], stack)
         except DataError as error:
-            found.problems.append(str(error))
+            found.problems.append(with_code(error))
 
 
 def _count(species: str, presences: int, found: Findings) -> None:
     if presences < 2:
-        found.problems.append(f"{species}: {presences} usable presences, expected at least 2")
+        found.problems.append(f"{species}: {presences} usable presences, expected at least 2 [{TooFewError.code}]")
     elif presences < FEW:
         found.warnings.append(f"{species}: only {presences} usable presences; results will be rough below {FEW}")
     else:

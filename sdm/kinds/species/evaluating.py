@@ -16,7 +16,7 @@ from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
 from sdm.data.variables import said_variables
-from sdm.errors import DataError, OptionError
+from sdm.errors import ConflictError, GridError, MissingInputError, NoRecordsError, UnknownNameError
 from sdm.kinds.inputs import check_region, check_species, open_for, row_rules, values_at
 from sdm.kinds.model_task import EvaluationOptions
 from sdm.models.species import Model
@@ -28,9 +28,9 @@ def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions
     """Measure a model at records, compared with absences, if any, else with background."""
     own, layers, truth = options.occurrences, options.layers, given.truth
     if given.absences is not None and given.background is not None:
-        raise OptionError("give --absences or --background, not both: presences are compared with one of them")
+        raise ConflictError("--absences and --background exclude each other: use one of them")
     if truth is not None and not layers.files:
-        raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
+        raise ConflictError("--truth needs --layers: the prediction is compared with it cell by cell")
     notices: list[str] = []
     if layers.files:
         stack = open_for(model, layers)
@@ -62,7 +62,7 @@ def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occur
     check_species([] if wanted is None else [wanted], known, records.source)
     if wanted is None and len(known) > 1 and own not in known:
         hint = f"choose one with --species ({', '.join(known[:10])})"
-        raise OptionError(f"{records.source} holds several species, but not '{own}': {hint}")
+        raise UnknownNameError(f"{records.source} contains several species, but not '{own}': {hint}")
     chosen = wanted or (own if own in known else known[0])
     return records.take(records.species.astype(str) == chosen)
 
@@ -94,7 +94,7 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
     known = open_stack(truth)
     if (known.width, known.height) != (stack.width, stack.height):
         sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
-        raise DataError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: give the truth on the layers' grid")
+        raise GridError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: expected the same grid")
     cells = sample_background(stack, n=10_000, seed=seed)
     true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
     valid = np.isfinite(true)
@@ -109,7 +109,7 @@ def _from_tables(
     background, species = given.background, given.species
     if background is not None and background.isdigit():
         hint = "needs --layers to draw points from; or give a table of background"
-        raise OptionError(f"--background {background} {hint}")
+        raise MissingInputError(f"--background {background} {hint}")
     presences, rules = str(options.occurrences.file), row_rules(options)
     read = partial(read_swd, categorical=list(model.categorical), variables=model.names, nodata=options.layers.nodata)
     table = read(presences, rules=rules)
@@ -121,7 +121,7 @@ def _from_tables(
     notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
     notices.append(said_variables(model.names, model.categorical))
     if not len(rest):
-        raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
+        raise MissingInputError(f"{presences} has no absences or background: give --layers, --absences or --background")
     against = "absence" if given.absences else "background" if background else "absence or background"
     return model.encoder.encode(present), model.encoder.encode(rest), against
 
@@ -130,7 +130,7 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> Numbe
     present, others = (part[np.isfinite(part).all(axis=1)] for part in (present, others))
     if not len(present) or not len(others):
         counts = f"{len(present):,} presences and {len(others):,} {against} points"
-        raise DataError(f"{counts} have values: expected some of each")
+        raise NoRecordsError(f"{counts} have values: expected some of each")
     raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
     loss = log_loss(raw)
     known = model.meta.get("thresholds", {})

@@ -15,7 +15,7 @@ from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Profile, effect, marginal, only
 from sdm.assess.steps import ROUNDS, contribution_by_steps
 from sdm.data.table import SampleTable
-from sdm.errors import DataError
+from sdm.errors import TooFewError
 from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.assessing import (
     Assessed,
@@ -68,7 +68,7 @@ def plan_species(prepared: SpeciesPrepared, name: str, options: RunOptions) -> R
     """
     table, points = prepared.tables[name], prepared.tests.get(name)
     if table.n_presences < 2:
-        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
+        raise TooFewError(f"{table.species}: one usable presence, expected at least 2 (better 10 or more)")
     if points is None:
         table, test = set_aside(table, options)
     else:

@@ -20,10 +20,18 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
 from sdm.data.table import SampleTable, Survey
-from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.data.window import NO_CRS, window_stack
-from sdm.errors import DataError, OptionError
+from sdm.errors import (
+    DataError,
+    InapplicableError,
+    LabelError,
+    MissingInputError,
+    NoRecordsError,
+    OptionError,
+    UntaggedNodata,
+    UnusableRecordsError,
+)
 from sdm.kinds.inputs import (
     check_species,
     choice_of,
@@ -86,7 +94,7 @@ def prepare_species(options: RunOptions) -> SpeciesPrepared:
     """Read and clean the records, draw the background, and look up the layers."""
     if options.occurrences.file is None:
         example = "'sdm fit records.csv layers/ -o results'"
-        raise OptionError(f"no occurrence file: give it first, as in {example}, or as occurrences.file")
+        raise MissingInputError(f"no occurrence file: give it first, as in {example}")
     return _prepare_layers(options) if has_cells(options) else _prepare_swd(options)
 
 
@@ -121,7 +129,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
         layer=own.layer if file == own.file else None,
     )
     if records.absent.all():
-        raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
+        raise LabelError(f"file '{Path(file).name}' contains only absences ({len(records):,}): expected presences")
     return records
 
 
@@ -137,15 +145,15 @@ def read_group(options: RunOptions, records: Occurrences | None = None) -> Occur
     try:
         return read_records(options, file)
     except DataError as error:
-        raise DataError(f"target group: {error}") from error
+        raise DataError(f"target group: {error}", code=error.code) from error
 
 
 def check_group(names: Sequence[str], source: str) -> None:
     """Raise for a target group that is only the species itself, which contains no information on effort."""
     if len(names) < 2:
         raise OptionError(
-            f"a target group of one species says nothing, and {Path(source).name} holds only '{names[0]}': give the "
-            "records of similar species with --target-group FILE, or use --background random"
+            f"{Path(source).name} contains only '{names[0]}', and a target group needs several species: add "
+            "--target-group FILE with records of similar species, or use --background random"
         )
 
 
@@ -164,7 +172,7 @@ def open_species_layers(options: RunOptions, records: Occurrences | None, *, ref
     own = options.layers
     if own.bounds is not None:
         if records is None:
-            raise DataError("the window cannot be made, since no records could be read")
+            raise NoRecordsError("no window of the point pattern can be made, because no records could be read")
         stack = window_stack(records, own.bounds, own.cells, options.occurrences.crs)
         with naming_features(options):
             return cast(Stack, narrowed(stack, choice_of(options).of(stack.names, "variable")))
@@ -174,7 +182,7 @@ def open_species_layers(options: RunOptions, records: Occurrences | None, *, ref
 
 def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     if options.background.effort_column is not None:
-        raise OptionError("background.effort_column is for tables of samples: with layers, give a raster as --bias")
+        raise InapplicableError("background.effort_column needs tables of samples: with layers use background.bias")
     everyone = read_records(options, str(options.occurrences.file))
     stack = open_species_layers(options, everyone)
     area = read_area(options, stack)
@@ -217,7 +225,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             folds = None if labels is None else labels[kept[species].index]
             prepared.tables[species] = _cell_table(options, prepared, records, kept[species], background, folds)
         except DataError as error:
-            prepared.failures[species] = str(error)
+            prepared.failures[species] = error.with_traceback(None)
     if options.test.file:
         _read_tests(prepared, options, options.test.file)
     return prepared
@@ -272,7 +280,7 @@ def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
         lost = records.left_out[records.left_out["species"] == name]
         if len(lost):
             why = ", ".join(f"{count:,} {reason}" for reason, count in lost["reason"].value_counts().items())
-            raise DataError(f"{name}: none of {len(lost):,} records can be used ({why}): change the filters")
+            raise UnusableRecordsError(f"{name}: none of {len(lost):,} records can be used ({why}): change the filters")
     check_species(wanted, records.species_names, records.source)
     if not wanted:
         return records
@@ -290,11 +298,11 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
         prepared.tests, ledger = clean(records.take(~records.absent), stack, study_area=area, suspicion=suspicion)
         prepared.surveys = _surveys(records, stack, area, suspicion)
     except DataError as error:
-        raise DataError(f"test records: {error}") from error
+        raise DataError(f"test records: {error}", code=error.code) from error
     prepared.notices += ledger.notices("test records")
     for species in ledger.counts:
         if ledger.describe(species):
-            prepared.notices.append(f"test records of {species} left out: {ledger.describe(species)}")
+            prepared.notices.append(f"test records of {species} dropped: {ledger.describe(species)}")
     if len(prepared.tests) == 1 and len(prepared.tables) == 1:
         prepared.tests = dict(zip(prepared.tables, prepared.tests.values()))
         prepared.surveys = dict(zip(prepared.tables, prepared.surveys.values()))
@@ -323,25 +331,23 @@ def _surveys(
 def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     """Take presences and background from tables that contain the variables."""
     needing = {
-        "test.file": (options.test.file, "use test.percent or test.folds with tables"),
+        "test.file": (options.test.file, "use test.percent or test.folds"),
         "project.scenarios": (options.project.scenarios, "use 'sdm project' afterwards"),
-        "background.area": (options.background.area, "leave out the rows outside it"),
-        "background.bias": (options.background.bias, "name a column of sampling effort as background.effort_column"),
-        "occurrences.layer": (options.occurrences.layer, "leave it out, for a table has no layers"),
-        "occurrences.drop_suspicious": (options.occurrences.drop_suspicious, "leave such rows out beforehand"),
+        "background.area": (options.background.area, "remove the rows outside it"),
+        "background.bias": (options.background.bias, "use background.effort_column with the name of a column"),
+        "occurrences.layer": (options.occurrences.layer, "remove it"),
+        "occurrences.drop_suspicious": (options.occurrences.drop_suspicious, "remove such rows beforehand"),
         "occurrences.thin_distance": (options.occurrences.thin_distance, "thin the table beforehand"),
         "occurrences.thin_bins": (options.occurrences.thin_bins, "thin the table beforehand"),
     }
     for name, (value, instead) in needing.items():
         if value:
-            raise OptionError(f"{name} needs layers, and tables of samples were given: {instead}")
+            raise InapplicableError(f"{name} needs layers, and tables of samples were given: {instead}")
     grouped = options.background.kind == GROUP_WORD
     place = [*options.layers.files, *filter(None, [options.background.file, options.background.target_group])][:1]
     weights = options.occurrences.record_weights
     if weights == UNCERTAINTY:
-        raise OptionError(
-            "occurrences.record_weights=uncertainty needs layers, whose cells it compares with: name a column"
-        )
+        raise InapplicableError("occurrences.record_weights=uncertainty needs layers: use the name of a column")
     table = _read_table(options, str(options.occurrences.file), alone=not (place or grouped), weights=weights)
     drawn = bool(place) and place[0] != options.background.target_group
     background = _read_table(options, place[0], like=table.table.columns, filtered=not drawn) if place else None
@@ -371,7 +377,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
                 first = next(iter(prepared.tables.values()), made)
                 prepared.tables[species] = made.with_background_of(first)
             except DataError as error:
-                prepared.failures[species] = str(error)
+                prepared.failures[species] = error.with_traceback(None)
     return prepared
 
 
@@ -412,9 +418,9 @@ def _read_table(
     except UntaggedNodata:
         raise
     except DataError as error:
-        raise DataError(f"{error} ({hint})" if alone else str(error)) from error
+        raise DataError(f"{error} ({hint})" if alone else str(error), code=error.code) from error
     if alone and not table.is_background.any():
-        raise OptionError(f"{file} has no background rows, and {hint}")
+        raise MissingInputError(f"{file} has no background rows, and {hint}")
     if options.fit.spatial:
         return table.with_place()
     refuse_place_names([str(name) for name in table.table], "column", f"'{Path(file).name}'")

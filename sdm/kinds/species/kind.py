@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.data.rasters.stack import Stack
-from sdm.errors import OptionError
+from sdm.errors import expect_one_of
 from sdm.estimators.species import SpeciesEstimator
 from sdm.kinds.assessment_tables import ASSESSMENT
 from sdm.kinds.mapping import publish_value_map
@@ -144,8 +144,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
     def map(self, model: Model, stack: Stack, output: Path, given: MapOptions) -> MapResult:
         """Write one map: suitability, or presence and absence by a threshold."""
         scale = given.scale or "cloglog"
-        if scale not in MAP_SCALES:
-            raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
+        expect_one_of("scale", scale, MAP_SCALES)
         tags = {"species": str(model.meta.get("species", ""))}
         return publish_value_map(model, model, stack, output, replace(given, scale=scale), tags)
 

@@ -30,9 +30,9 @@ def map_format(path: Path, bands: int = 1) -> str:
     driver: str | None = known.get(ending)
     if driver is None or driver in _NOT:
         good = ", ".join(f".{name}" for name in ("tif", "asc", "img", "nc", "bil", "grd", "sdat") if name in known)
-        raise OptionError(f"{path.name} cannot be a map: expected one of the endings {good}")
+        raise OptionError(f"{path.name} cannot be a map: expected the ending {good}")
     if bands > 1 and driver in SINGLE:
-        raise OptionError(f"{path.name} has room for one band ({driver}), and the map has {bands}: write a .tif")
+        raise OptionError(f"{path.name} can have one band ({driver}), and the map has {bands}: use a .tif")
     return driver
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from rasterio.io import DatasetWriter
 
-from sdm.errors import DataError
+from sdm.errors import NoCellError
 from sdm.types import AnyArray
 
 
@@ -65,7 +65,7 @@ class Moments:
         if not count and empty:
             return RasterSummary(path, 0, np.nan, np.nan, np.nan, np.nan)
         if not count:
-            raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
+            raise NoCellError(f"{path.name} would be empty: no cell of the layers has a value in every layer")
         mean = total / count
         deviation = float(np.sqrt(max(squares / count - mean**2, 0.0)))
         # The last digits depend on the windows, and these on the maps that are made together.

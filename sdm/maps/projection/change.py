@@ -11,8 +11,8 @@ from rasterio.windows import Window
 
 from sdm.data.crs import EARTH_KM
 from sdm.data.opening.rasters import open_local
-from sdm.data.rasters.grid import Grid
-from sdm.errors import DataError
+from sdm.data.rasters.grid import ASSIGN_CRS, Grid
+from sdm.errors import CrsError
 from sdm.maps.gis.tags import Moments, describe_raster
 from sdm.maps.rasters import Raster, writing_cogs
 from sdm.types import AnyArray, Array, Colour, Numbers
@@ -168,9 +168,7 @@ class Reach:
 
     def __init__(self, grid: Grid, km: float) -> None:
         if grid.crs is None and km > 0:
-            raise DataError(
-                "dispersal needs distances, and the layers have no coordinate reference system: give them one"
-            )
+            raise CrsError(f"dispersal needs a coordinate reference system of the layers: {ASSIGN_CRS}")
         self.grid, self.km = grid, km
         self.round = grid.crs is not None and grid.crs.is_geographic
         self.turn = 360.0 / abs(grid.transform.a) if self.round else np.inf  # columns once round the globe

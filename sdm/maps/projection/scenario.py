@@ -12,7 +12,7 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Layer, Stack
-from sdm.errors import DataError, OptionError
+from sdm.errors import NoCellError, ScenarioError
 from sdm.maps.cells import KnownCells
 from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.novelty import MEASURES, NoveltyMaps
@@ -55,9 +55,7 @@ class ScenarioFiles:
         if twice := [
             word for names in (words, [one.title for one in models]) for word in names if names.count(word) > 1
         ]:
-            raise OptionError(
-                f"two models are of '{twice[0]}': tell them apart by a field, as in 'runs/{{multiplier}}/sp.npz'"
-            )
+            raise ScenarioError(f"two models are of '{twice[0]}': add a field, as in 'runs/{{multiplier}}/sp.npz'")
         groups = [one.environment for one in models]
         endings = ["change", *dict.fromkeys(rule for one in models for rule in one.cutoffs)]
         taken = ["scenario", *(name for one in MEASURES.values() for name in one)]
@@ -272,7 +270,7 @@ class _Work:
             files = {name: file for name, file in self.own.files.novelty[k].items() if (self.folder / file) in by_file}
             sums = sum((over[leader] for _, over in parts), np.zeros(1))
             if not sums[0]:
-                raise DataError(f"no cell of the layers has a value in every variable of the model of {one.title}")
+                raise NoCellError(f"no cell of the layers has a value in every variable of the model of {one.title}")
             overall = _mean_values(sums, one.model.names, self.categorical)
             models[one.title] = {
                 "outside": counted.outside,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import OptionError
+from sdm.errors import InapplicableError
 from sdm.maps.cells import KnownCells
 from sdm.maps.rasters import Raster
 from sdm.maps.single import threshold_on_scale
@@ -143,8 +143,5 @@ class ProjectedTargets(ProjectedModel):
     def cutoffs(self) -> dict[str, float | None]:
         """The one rule, which has no cutoff."""
         if wrong := [word for word in self.rules if word != self.rule]:
-            raise OptionError(
-                f"threshold={wrong[0]} does not apply to a {self.model.called}, which says itself what is present: "
-                "leave it out"
-            )
+            raise InapplicableError(f"threshold={wrong[0]} does not apply to a {self.model.called}: remove it")
         return {self.rule: None}

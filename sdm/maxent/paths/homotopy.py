@@ -17,7 +17,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import BadValueError, MismatchError, OptionError
 from sdm.maxent.paths.tracking import BORDER, DONE, SUMS, ended, total_sums, track, track_uniform
 from sdm.types import Array
 
@@ -56,21 +56,18 @@ def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
     prior, observed = np.array(u, dtype=np.float64), np.array(q, dtype=np.float64)
     copies = np.ones_like(prior) if m is None else np.array(m, dtype=np.float64)
     if prior.ndim != 1 or not prior.size or prior.shape != observed.shape or prior.shape != copies.shape:
-        raise DataError(
-            f"prior, observed shares and multiplicities have shapes {prior.shape}, {observed.shape} and "
-            f"{copies.shape}: expected one number of each for every atom"
+        raise MismatchError(
+            f"prior, shares and copies have shapes {prior.shape}, {observed.shape}, {copies.shape}: expected one"
         )
     for name, values in (("prior", prior), ("multiplicity", copies)):
         bad = int(np.count_nonzero(~(values > 0) | ~np.isfinite(values)))
         if bad:
-            raise DataError(
-                f"{bad:,} of {values.size:,} atoms have a {name} that is not a positive number: leave them out"
-            )
+            raise BadValueError(f"{bad:,} of {values.size:,} atoms have a {name} that is not positive: remove them")
     bad = int(np.count_nonzero(~(observed >= 0) | ~np.isfinite(observed)))
     if bad:
-        raise DataError(f"{bad:,} of {observed.size:,} observed shares are negative or missing: expected zero or more")
+        raise BadValueError(f"{bad:,} of {observed.size:,} observed shares are missing or negative: expected 0 or more")
     if not observed.any():
-        raise DataError("every observed share is zero: expected at least one atom with a record")
+        raise BadValueError("every observed share is zero: expected at least one atom with a record")
     return Atoms(prior / (copies @ prior), observed / (copies @ observed), copies)
 
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import NoFeatureError, OptionError
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
@@ -97,9 +97,7 @@ class CertifiedPath:
         t = float(multiplier)
         smallest = self.knots[-1].multiplier
         if not t >= smallest * (1 - 1e-12):
-            raise OptionError(
-                f"multiplier={multiplier!r}: the path ends at {smallest:.4g}; expected no less, or follow it further"
-            )
+            raise OptionError(f"multiplier={multiplier!r}: expected at least {smallest:.4g}, the end of the path")
         if t >= self.knots[0].multiplier:
             return self.knots[0], self.knots[0].gap
         k = int(np.searchsorted(-self.multipliers, -t, side="right"))
@@ -190,5 +188,5 @@ def _empty_model(problem: Problem) -> Knot:
     state = problem.state(np.zeros(problem.mu.size))
     largest = float(np.max(np.abs(state.eps) / problem.penalty.beta))
     if largest == 0.0:
-        raise DataError("every feature has the same mean at the presences as at the background: there is no path")
+        raise NoFeatureError("every feature has the same mean at the presences and the background: there is no path")
     return Knot(largest, state.lam, state.objective, 0.0, 0.0, state.gibbs.tau, 0, CONVERGED)

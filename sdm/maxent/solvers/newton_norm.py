@@ -31,7 +31,7 @@ def solve_newton_norm(problem: Problem, *, start: Array | None, tolerance: float
     """Minimise an objective with an l_p norm to a certified gap of `tolerance` nats."""
     penalty = problem.penalty
     if not isinstance(penalty, LpNorm):
-        raise TypeError(f"{type(penalty).__name__} is no l_p norm")
+        raise TypeError(f"{type(penalty).__name__} is not an l_p norm")
     hessian, run = problem.dense_hessian(), SolverRun(problem, tolerance)
     state = problem.state(np.zeros(problem.mu.size) if start is None else start)
     w = _dual_point(penalty, state.lam)

@@ -15,7 +15,7 @@ from operator import sub
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError
 from sdm.maxent.penalty import CODE_L1
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
@@ -81,7 +81,7 @@ def _descend(
     bound: float = 0.5,
 ) -> Solution:
     if problem.entropy.alpha != 1.0 or problem.penalty.code != CODE_L1:
-        raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
+        raise ConflictError(f"solver='structmaxent{version}' needs Shannon's entropy and the l1 penalty")
     run = SolverRun(problem, tolerance)
     state, worst = problem.state(np.zeros(problem.features.size) if start is None else start), 0.0
     for _ in range(max_iterations):

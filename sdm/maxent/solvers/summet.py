@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
@@ -24,15 +24,9 @@ def _solve(
 ) -> Solution:
     name = "summet" if bound == SELECTIVE else "plummet"
     if problem.entropy.alpha != 1.0:
-        raise OptionError(
-            f"solver='{name}' is derived for Shannon's entropy, got entropy={problem.entropy.alpha:g}: "
-            "use solver='newton'"
-        )
+        raise ConflictError(f"solver='{name}' needs entropy=1, not {problem.entropy.alpha:g}: use solver='newton'")
     if problem.penalty.separable_above(problem.mu) is None:
-        raise OptionError(
-            f"solver='{name}' changes one weight at a time, and this penalty is not a sum over single weights: use "
-            "solver='newton'"
-        )
+        raise ConflictError(f"solver='{name}' needs a penalty that is a sum over weights: use solver='newton'")
     if not problem.penalty.by_weight:
         return _solve_ball(problem, bound, start, tolerance, max_iterations)
     # Features for SUMMET lie in [0, 1] as they are. For PLUMMET they are divided by the largest row sum.

@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, FunctionLoader, TemplateError, Undefined
 from markupsafe import Markup
 
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.models.colours import hex_colour, read_colour
 from sdm.report.charts import COLOURS, SHADE, WHISKER
 from sdm.report.model_figures import draw_model
@@ -124,7 +124,7 @@ def page_text(results: Results, page: Page) -> str:
         return render("frame.html", context, dict.fromkeys(name for part in parts for name in part["scripts"]))
     except (OSError, TemplateError, LookupError, TypeError, ValueError, AttributeError) as error:
         path = f"{results.folder / results.name}.json cannot be made ({type(error).__name__}: {error})"
-        raise DataError(f"the HTML report of {path}: run the fit again") from error
+        raise ResultsError(f"the HTML report of {path}: run the fit again") from error
 
 
 def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.report.charts import TOP
 from sdm.report.pages.frame import MAIN_FIGURES, KeyFigure, render
 from sdm.report.pages.words import figure
@@ -89,7 +89,7 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
     if rows is None:
         summary = folder / SUMMARY
         if not summary.is_file():
-            raise DataError(f"{folder} has no {SUMMARY}: expected the output folder of a run over several species")
+            raise ResultsError(f"{folder} has no {SUMMARY}: expected the output folder of a run over several species")
         rows = read_rows(summary)
     failed = sum(row.get("status") == FAILED for row in rows)
     groups = group_failures(rows)

@@ -182,7 +182,7 @@ class Projection:
                         log.info(text)
                         missing[text] = step
                     else:
-                        log.info("%s: kept, for nothing has changed", text)
+                        log.info("%s: kept, because nothing has changed", text)
                         found[step.scenario.title] = known
                         count.step()
                 for title, numbers in self._retried(executor, call, missing):
@@ -205,7 +205,7 @@ class Projection:
                     tries[text] += 1
                     if tries[text] > self.options.retries:
                         raise
-                    log.warning("%s: its worker died; it is tried again", text)
+                    log.warning("%s: its worker died; it is started again", text)
                     again.append(text)
             pending = again
 

@@ -9,7 +9,17 @@ from sdm.data.place import ELSEWHERE, has_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
-from sdm.errors import DataError, OptionError, hide_secrets
+from sdm.errors import (
+    DataError,
+    GridError,
+    InapplicableError,
+    MissingFileError,
+    MissingInputError,
+    OptionError,
+    ResultsError,
+    VariableError,
+    hide_secrets,
+)
 from sdm.kinds.inputs import check_categories, open_tagged
 from sdm.kinds.registry import model_task
 from sdm.kinds.task import REPLICATES
@@ -32,12 +42,12 @@ def find_models(places: Sequence[str]) -> list[ProjectedModel]:
         elif not Path(place).exists() and any(c in place for c in "*?["):
             names = sorted(glob.glob(place))
             if not names:
-                raise DataError(f"no file matches '{place}': check the pattern")
+                raise MissingFileError(f"no file matches '{place}': check the pattern")
             found += [one for name in names for one in _at(Path(name))]
         else:
             found += _at(Path(place))
     if not found:
-        raise OptionError("no model: give a model file (.npz, .lambdas), or the results of 'sdm fit'")
+        raise MissingInputError("no model: give a model file (.npz, .lambdas), or the results of 'sdm fit'")
     return found
 
 
@@ -52,7 +62,7 @@ def _at(place: Path) -> list[ProjectedModel]:
     inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
     files = files or [path for path in inside if path.parent.name != GROUP]  # a group has the models of its species
     if not files:
-        raise DataError(f"{place} has no model in it: expected results of 'sdm fit', or a model file (.npz, .lambdas)")
+        raise ResultsError(f"{place} contains no model: expected results of 'sdm fit', or a model (.npz, .lambdas)")
     return [one for path in files for one in _at(path)]
 
 
@@ -72,7 +82,7 @@ def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[
     out = []
     for one in models:
         if has_place(one.model.names):
-            raise OptionError(f"{one.title} cannot be projected to scenarios: {ELSEWHERE}")
+            raise InapplicableError(f"{one.title} cannot be projected to scenarios: {ELSEWHERE}")
         task = model_task(one.model.kind)
         task.check_extrapolation(predict.extrapolation)
         scale = predict.scale if "scale" in task.maps_with else None
@@ -150,7 +160,7 @@ def open_scenarios(
         if first is not None and (difference := Grid.of(one.stack).difference(Grid.of(first.stack))):
             hint = "use --align first to resample it"
             hint += ", or --reference none to map it without change" if first is reference else ""
-            raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
+            raise GridError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
         opened.append(one)
     stack = (reference or opened[0]).stack
     area = None if own.area is None else StudyArea.read(own.area, stack.crs, grid=stack)
@@ -166,8 +176,8 @@ def variables_of(models: Sequence[ProjectedModel]) -> tuple[list[str], list[str]
     categorical = dict.fromkeys(name for one in models for name in one.model.categorical)
     for one in models:
         if mixed := [name for name in categorical if name in one.model.names and name not in one.model.categorical]:
-            raise DataError(
-                f"variable '{mixed[0]}' is categorical in some models and a number in that of {one.title}: project "
-                "them apart"
+            raise VariableError(
+                f"variable '{mixed[0]}' is categorical in some models and a number in the model of {one.title}: "
+                "project these models separately"
             )
     return names, list(categorical)

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from sdm.errors import DataError, OptionError, OutputError, hide_secrets
+from sdm.errors import (
+    ConflictError,
+    DataError,
+    MissingInputError,
+    OptionError,
+    RunExistsError,
+    ScenarioError,
+    hide_secrets,
+)
 from sdm.executors.opening import check_workers
 from sdm.kinds.task import Findings
 from sdm.maps.novelty import check_measures, read_measures
@@ -44,9 +52,9 @@ def run_projection(options: RunOptions, *, command: str = "", progress: Progress
     check_workers(options)
     target, own = output_folder(options.output.folder), options.project
     if options.output.resume and options.output.overwrite:
-        raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
+        raise ConflictError("--resume keeps finished results, and --overwrite replaces them: use one of them")
     if not own.scenarios:
-        raise OptionError("no scenarios: give them as in --scenarios 'future/{gcm}_{ssp}/'")
+        raise MissingInputError("no scenarios: add them, as in --scenarios 'future/{gcm}_{ssp}/'")
     chosen = with_options(find_models(own.models), options)
     scenarios = find_scenarios(own.scenarios)
     opened = open_scenarios(*variables_of(chosen), scenarios, options)
@@ -55,7 +63,7 @@ def run_projection(options: RunOptions, *, command: str = "", progress: Progress
     job = plan_projection(chosen, opened, options, command, progress)
     resume = options.output.resume and target.is_dir()
     if not (resume or options.output.overwrite) and any(target.glob(f"*/{NUMBERS}")):
-        raise OutputError(f"{target} has scenarios in it already: use --resume to go on with them, or --overwrite")
+        raise RunExistsError(f"{target} contains scenarios: use --resume to continue, or --overwrite to start again")
     overwrite = options.output.overwrite
     with (
         claim(target, overwrite=overwrite or resume),
@@ -76,7 +84,7 @@ def plan_projection(
     _check_fields(models, opened.scenarios, own.over)
     measures = read_measures([word for word in own.novelty if word != "none"])
     if "mess" in measures and any("program" in one.model.meta and one.model.reference is None for one in models):
-        log.info("novelty (mess) is not mapped: a model file of Java Maxent does not hold the training environment")
+        log.info("novelty (mess) is not mapped: a model file of Java Maxent lacks the training environment")
         measures = tuple(word for word in measures if word != "mess")
     _check_models(models, measures, options)
     _check_dispersal(opened, own.dispersal)
@@ -85,7 +93,7 @@ def plan_projection(
     for line in mapping_lines(opened):
         log.info(line)
     if opened.reference is None and not own.reference:
-        log.info("change is not measured: give the layers of the present with --reference")
+        log.info("change is not mapped: add the layers of the present with --reference")
     return Projection(options, models, opened, passes, measures, command, progress)
 
 
@@ -95,17 +103,15 @@ def _check_fields(models: Sequence[ProjectedModel], scenarios: Sequence[Scenario
     of_models = list(dict.fromkeys(name for one in models for name in one.fields))
     known = [*field_names(scenarios), *of_models]
     if both := [name for name in of_models if name in field_names(scenarios)]:
-        raise OptionError(f"models and scenarios both have a field '{both[0]}': call one of them otherwise")
+        raise ScenarioError(f"models and scenarios both have a field '{both[0]}': rename one of them")
     for name in over:
         if name not in known:
-            listed = f"there are {', '.join(known)}" if known else "there are none: put them in braces in the pattern"
-            raise OptionError(f"over={name}: expected a field of the scenarios or models; {listed}")
+            listed = f"the fields are {', '.join(known)}" if known else "add fields in braces to the pattern"
+            raise ScenarioError(f"project.over={name}: expected a field of the scenarios or models; {listed}")
     if REST in known:
-        raise OptionError(
-            f"a field is called '{REST}', the word for what no source of variance accounts for: rename it"
-        )
+        raise ScenarioError(f"the name '{REST}' of a field is reserved for unexplained variance: rename the field")
     if any(one.title.casefold() == REFERENCE for one in scenarios):
-        raise OptionError(f"a scenario is called '{REFERENCE}': give it another name, as in name=folder")
+        raise ScenarioError(f"the name '{REFERENCE}' of a scenario is reserved: use another name, as in name=folder")
 
 
 def _check_models(models: Sequence[ProjectedModel], measures: Sequence[str], options: RunOptions) -> None:
@@ -124,7 +130,7 @@ def _check_dispersal(opened: Opened, dispersal: str | float) -> None:
     if dispersal == "unlimited":
         return
     if opened.reference is None:
-        raise OptionError(f"dispersal={dispersal} begins where the species is today: give the layers with --reference")
+        raise ConflictError(f"project.dispersal={dispersal} needs the layers of the present: add --reference")
     if isinstance(dispersal, float):
         Reach(Ground(opened.grid).grid, dispersal)
 

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sdm.data.records.textfile import TextTable, column_key
-from sdm.errors import DataError, OptionError
+from sdm.errors import (
+    BadValueError,
+    ColumnError,
+    MissingFileError,
+    MissingInputError,
+    ScenarioError,
+    ScenarioFilesError,
+)
 
 VARIABLE = "variable"  # field of the layers of one scenario
 TABLES = (".csv", ".tsv", ".txt")
@@ -58,9 +65,9 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
         found += part
     titles = [one.title for one in found]
     if twice := [title for title in titles if titles.count(title) > 1]:
-        raise OptionError(f"two scenarios are called '{twice[0]}': give them names, as in name=folder")
+        raise ScenarioError(f"two scenarios have the name '{twice[0]}': name them, as in name=folder")
     if not found:
-        raise OptionError("no scenarios: give a pattern such as 'future/{gcm}_{ssp}/', a table, or folders")
+        raise MissingInputError("no scenarios: add a pattern such as 'future/{gcm}_{ssp}/', a table, or folders")
     return sorted(found, key=lambda one: one.title)
 
 
@@ -73,12 +80,12 @@ def matches(pattern: str) -> list[tuple[str, dict[str, str]]]:
     """Return the files and folders that match a pattern, sorted, each with the fields in its name."""
     names = _FIELD.findall(pattern)
     if twice := [name for name in names if names.count(name) > 1]:
-        raise OptionError(f"pattern '{pattern}' has the field {{{twice[0]}}} twice: give every field a name of its own")
+        raise ScenarioError(f"pattern '{pattern}' has the field {{{twice[0]}}} twice: rename one of them")
     if "}{" in pattern:
-        raise OptionError(f"pattern '{pattern}' has two fields without anything between: they cannot be told apart")
+        raise ScenarioError(f"pattern '{pattern}' has two fields without a separator: put text between them")
     found = [(place, _read_fields(pattern, place)) for place in sorted(_matching(pattern))]
     if not found:
-        raise DataError(f"no file or folder matches '{pattern}': check the pattern, whose fields stand in braces")
+        raise ScenarioFilesError(f"no file or folder matches '{pattern}': check the pattern and its fields in braces")
     return found
 
 
@@ -95,11 +102,11 @@ def _by_pattern(pattern: str) -> list[Scenario]:
     for place, values in matches(pattern):
         groups.setdefault(tuple(values[name] for name in known), []).append(place)
     if not known:
-        raise OptionError(f"pattern '{pattern}' has no field but {{{VARIABLE}}}: name what tells scenarios apart")
+        raise ScenarioError(f"pattern '{pattern}' has no field but {{{VARIABLE}}}: add one that differs")
     out = []
     for key, there in groups.items():
         if len(there) > 1 and VARIABLE not in names:
-            raise DataError(f"'{there[0]}' and '{there[1]}' are the same scenario by '{pattern}': add a field")
+            raise ScenarioFilesError(f"'{there[0]}' and '{there[1]}' are the same scenario in '{pattern}': add a field")
         out.append(Scenario("_".join(key), tuple(there), dict(zip(known, key))))
     return out
 
@@ -112,9 +119,9 @@ def _matching(pattern: str) -> list[str]:
     for end in range(1, len(parts) + 1):  # level by level: links could lead to the folders of the whole machine
         places = glob.glob("/".join(parts[:end]))
         if len(places) > MOST_PLACES:
-            raise DataError(
-                f"pattern '{pattern}' matches more than {MOST_PLACES:,} files and folders: write more of their names "
-                "into it, or give a table of scenarios"
+            raise ScenarioFilesError(
+                f"pattern '{pattern}' matches more than {MOST_PLACES:,} files and folders: make it more specific, or "
+                "give a table of scenarios"
             )
     return [place for place in places if not Path(place).name.startswith(".")]
 
@@ -130,9 +137,9 @@ def _read_fields(pattern: str, place: str) -> dict[str, str]:
     if readings[0] != readings[1]:
         name = next(key for key in readings[0] if readings[0][key] != readings[1].get(key))
         both = f"'{readings[0][name]}' or '{readings[1].get(name)}'"
-        raise DataError(
-            f"'{place}' can be read in two ways by '{pattern}': {{{name}}} may be {both}; write more of the name into "
-            "the pattern, or give a table of scenarios"
+        raise ScenarioFilesError(
+            f"'{place}' matches '{pattern}' in two ways: {{{name}}} may be {both}; make the pattern more specific, or "
+            "give a table of scenarios"
         )
     return readings[0]
 
@@ -141,23 +148,20 @@ def _by_table(path: Path) -> list[Scenario]:
     """Return the scenarios in a table: a column with their layers, and other columns as fields. Paths are relative to
     the table."""
     if not path.is_file():
-        raise DataError(f"file '{path}' does not exist: expected a table of scenarios")
+        raise MissingFileError(f"file '{path}' does not exist: expected a table of scenarios")
     text = TextTable(path)
     frame, row = text.read(as_text=set(text.header))
     keys = {column_key(name): name for name in reversed(text.header)}
     where = next((keys[key] for key in _PLACES if key in keys), None)
     if where is None:
-        raise DataError(
-            f"table '{path.name}' has no column that says where the layers are: expected one called "
-            f"{', '.join(_PLACES)}; it has {', '.join(text.header)}"
-        )
+        raise ColumnError(f"table '{path.name}' has no column {' or '.join(_PLACES)}, only {', '.join(text.header)}")
     called = next((keys[key] for key in _TITLES if key in keys), None)
     fields = [name for name in text.header if name not in (where, called)]
     out = []
     for number, line in zip(row, frame.astype(object).where(frame.notna(), "").to_dict("records")):
         place, values = str(line[where]).strip(), {name: str(line[name]).strip() for name in fields}
         if not place:
-            raise DataError(f"table '{path.name}', row {number}: column '{where}' is empty")
+            raise BadValueError(f"table '{path.name}', row {number}: column '{where}' is empty")
         there = place if "://" in place or place.startswith("/") else str(path.parent / place)
         title = str(line[called]).strip() if called else "_".join(value for value in values.values() if value)
         out.append(Scenario(title or Path(place).name, (there,), values))

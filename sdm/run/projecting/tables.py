@@ -15,7 +15,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.columns import coordinate_pair, named_column
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.textfile import TextTable, column_key, numbers
-from sdm.errors import DataError, OptionError
+from sdm.errors import ColumnError, DuplicateNameError, OptionError, RegionError
 from sdm.kinds.inputs import check_columns, open_text, values_at
 from sdm.kinds.model_task import MapOptions, MapResult, ModelTask
 from sdm.maps.novelty import OF_VARIABLES, Novelty
@@ -102,7 +102,7 @@ def check_table(points: Path, output: Path) -> None:
     if output.suffix.lower() not in SUFFIXES:
         raise OptionError(f"{points} is a table, and so are its predictions: expected -o FILE.csv, got {output}")
     if output.resolve() == points.resolve():
-        raise OptionError(f"{output} is the table itself: give the predictions another name")
+        raise OptionError(f"{output} is the table itself: choose another name for the predictions")
 
 
 def predict_table(
@@ -169,10 +169,13 @@ def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> in
     away = region.beyond(*here)
     count = int(np.count_nonzero(away))
     if count == len(x) and count:
-        raise DataError(f"{ELSEWHERE}; none of {count:,} rows lies there: give places of that region")
+        raise RegionError(f"{ELSEWHERE}; none of {count:,} rows is in this region: use points of the region")
     x[away] = np.nan
     if count:
-        notices.append(f"{count:,} of {len(x):,} rows have no prediction, because they lie elsewhere: {ELSEWHERE}")
+        notices.append(
+            f"{count:,} of {len(x):,} rows have no prediction, because they are outside the training region: "
+            f"{ELSEWHERE}"
+        )
     return count
 
 
@@ -228,9 +231,9 @@ def _from_layers(
     source = text.path.name
     pair = _coordinate_columns(text, settings)
     if None in pair:
-        raise DataError(
-            f"file '{source}' has no coordinate columns, at which layers have values; it has {', '.join(text.header)}: "
-            "name them with --x-column and --y-column"
+        raise ColumnError(
+            f"file '{source}' has no coordinate columns, which layers need; it has {', '.join(text.header)}: name them "
+            "with --x-column and --y-column"
         )
     frame, row = text.read(as_text=set())
     x, y = (numbers(frame[name], row, source) for name in pair)
@@ -294,7 +297,7 @@ def _free_names(text: TextTable, names: Sequence[str]) -> list[str]:
     """Return the names of new columns, different from those of the table."""
     out = [name if name not in text.header else f"predicted {name}" for name in names]
     if taken := [name for name in out if name in text.header]:
-        raise DataError(f"file '{text.path.name}' has a column '{taken[0]}' already: rename it, or leave it out")
+        raise DuplicateNameError(f"file '{text.path.name}' already has a column '{taken[0]}': rename or remove it")
     return out
 
 

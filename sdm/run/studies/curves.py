@@ -6,7 +6,7 @@ from pathlib import Path
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits.methods import subsample
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import DataError, InapplicableError, NoRecordsError, OptionError, SdmError
 from sdm.executors.ahead import run_threads
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import choice_notes, choose_variables
@@ -29,7 +29,7 @@ class CurveResult:
     folder: Path
     points: dict[str, list[CurvePoint]] = field(default_factory=dict)
     files: dict[str, list[str]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, SdmError] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -42,7 +42,7 @@ def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Pr
     unless `fit.beta` is set. The kind is `learning` or `sensitivity`.
     """
     if not method_of(options).single_problem:
-        raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
+        raise InapplicableError(f"curves compare sets of feature classes: remove --model {options.fit.model}")
     task_for("species").check_options(options)
     target = output_folder(options.output.folder)
     with claim(target, overwrite=options.output.overwrite), run_threads(options.threads):
@@ -68,10 +68,10 @@ def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: 
         except SdmError as error:
             if alone:
                 raise
-            result.failures[species] = str(error)
+            result.failures[species] = error.with_traceback(None)
     if not result.points:
-        first = next(iter(result.failures.values()), f"{options.occurrences.file} holds no species")
-        raise DataError(f"no curve could be drawn: {first}")
+        first = next(iter(result.failures.values()), NoRecordsError(f"{options.occurrences.file} contains no species"))
+        raise DataError(f"no curve could be drawn: {first}", code=first.code)
     with staging(target, overwrite=options.output.overwrite, keep=True) as stage:
         _write(result, options, kind, stage, command)
     return result
@@ -95,7 +95,7 @@ def measure_curve(
             strengths = BETAS if own.strengths is None else own.strengths
             return sensitivity_curve(table, compared, split, multipliers=strengths, executor=pool, **common)
     except DataError as error:
-        raise DataError(f"{table.species}: {error}") from error
+        raise DataError(f"{table.species}: {error}", code=error.code) from error
 
 
 def sets(options: RunOptions) -> dict[str, Numbers]:
@@ -107,7 +107,7 @@ def sets(options: RunOptions) -> dict[str, Numbers]:
         for name, (_, _, strength) in zip(classes, words)
     ]
     if len(set(labels)) < len(labels):
-        raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, got one of them twice")
+        raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, and one occurs twice")
     return {
         label: {"features": name, "multiplier": float(strength) if strength else options.fit.multiplier or 1.0}
         for label, (name, _, strength) in zip(labels, words)

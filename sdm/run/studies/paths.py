@@ -12,7 +12,7 @@ from sdm.assess.paths.multiplier import (
     validate_multipliers,
 )
 from sdm.assess.splits.folds import Split
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, InapplicableError
 from sdm.estimators.maxent import Maxent
 from sdm.executors.opening import workers
 from sdm.kinds.choosing import refuse_choice
@@ -42,9 +42,9 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
     single = method_of(options).single_problem
     if not single or options.fit.regularization not in (None, "l1"):
         given = options.fit.regularization if single else f"a {options.fit.model} model"
-        raise OptionError(
-            f"the path over the multiplier is that of feature classes with the l1 penalty, and {given} was asked for: "
-            "leave it out, or use 'sdm tune'"
+        raise InapplicableError(
+            f"the path over the multiplier needs feature classes with the l1 penalty, not {given}: remove that option, "
+            "or use 'sdm tune'"
         )
     return run(options, task=task_for("species"), command=command, progress=progress, choose=choose_multiplier)
 
@@ -59,8 +59,8 @@ def choose_multiplier(
     whole = follow_table(table, base, epsilon=own.epsilon, smallest=own.smallest, progress=progress)
     if len(whole.path.knots) < 2:
         raise DataError(
-            f"{table.species}: the model is empty down to a multiplier of {whole.path.knots[0].multiplier:.3g}, and "
-            f"path.smallest is {own.smallest:g}: expected a smaller one"
+            f"{table.species}: the model is empty down to a multiplier of {whole.path.knots[0].multiplier:.3g}: use a "
+            f"smaller path.smallest than {own.smallest:g}"
         )
     with workers(options) as pool:
         validation = validate_multipliers(table, whole, base, split, executor=pool, progress=progress)

@@ -21,7 +21,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
-from sdm.errors import DataError, OptionError
+from sdm.errors import MissingInputError, OptionError, TooFewError, UnusableRecordsError
 from sdm.kinds.model_task import Artefact
 from sdm.kinds.species.inputs import SpeciesPrepared
 from sdm.kinds.species.kind import SpeciesTask
@@ -96,7 +96,7 @@ class StrataTask(SpeciesTask):
     def __init__(self) -> None:
         self._surveyed: dict[int, Strata] = {}
 
-    def problems(self, options: RunOptions) -> Iterator[str]:
+    def problems(self, options: RunOptions) -> Iterator[OptionError]:
         """Yield the problems of options: options that strata do not support, then those of species."""
         yield from broken(ON_STRATA, options, self.kind)
         yield from super().problems(strata_options(options))
@@ -183,11 +183,11 @@ def strata_options(options: RunOptions) -> RunOptions:
     if squares:
         square_km(strata)
         if not files:
-            raise OptionError(f"strata={strata} needs a layer, whose cells it divides: give one after the records")
+            raise MissingInputError(f"path.strata={strata} needs the cells of a layer: give one after the records")
     elif Path(strata).is_file():
         files, strata = [*files, strata], Path(strata).stem
     elif not files:
-        raise OptionError(f"strata={strata!r} is no file: give a raster of categories, or layers after the records")
+        raise MissingInputError(f"path.strata={strata!r} is not a file: expected a raster, or layers after the records")
     classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
     chosen = [*options.layers.variables, *(classes[-1:] if options.layers.variables and not squares else [])]
     # Strata need no random points; clusters of the environment are computed at background points.
@@ -205,7 +205,7 @@ def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | Non
     """Count cells, area and prior of the strata in a study area."""
     stack = prepared.stack
     if stack is None:
-        raise OptionError("strata need layers, and tables of samples were given: give a folder of layers")
+        raise MissingInputError("strata need layers, and tables of samples were given: give a folder of layers")
     return survey_strata(
         stack,
         make_division(str(options.path.strata), stack),
@@ -224,9 +224,9 @@ def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: 
     weight = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
     source = strata.division.source
     if lost := np.count_nonzero(place < 0):
-        raise DataError(f"{table.species}: {lost:,} of {place.size:,} records lie in no stratum of {source}")
+        raise UnusableRecordsError(f"{table.species}: {lost:,} of {place.size:,} records are in no stratum of {source}")
     if strata.codes.size < 2:
-        raise DataError(f"{source} is one stratum only in the study area: there is no path")
+        raise TooFewError(f"{source} is a single stratum in the study area: there is no path")
 
     def count(which: Index) -> Array:
         return np.bincount(place[which], weight[which], minlength=strata.codes.size).astype(np.float64)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, setting_grid
 from sdm.assess.tuning import search_settings as search
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, InapplicableError, MissingInputError, OptionError, expect_one_of
 from sdm.executors.opening import workers
 from sdm.features.classes import capitals, has_growing, parse_families
 from sdm.kinds.registry import task_of
@@ -60,14 +60,14 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
             lists[name] = list(values)
         elif name not in taken and values != default:
             hint = ": add --model structural" if name == "lam" else ""
-            raise OptionError(f"tune.{several} does not apply to a {fit.model} model{hint}")
+            raise InapplicableError(f"tune.{several} does not apply to a {fit.model} model{hint}")
     if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
-        raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
+        raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes; multipliers go to tune.multipliers")
     # The penalties of trees and monomials are lambda and beta: without other families the multiplier has no effect.
     if has_growing(fit.feature_text) and not parse_families(fit.feature_text, 1)[0]:
         del lists["multiplier"]
     if not lists:
-        raise OptionError("there is nothing to tune: give --lambdas, --betas or --entropies to try")
+        raise MissingInputError("there is nothing to tune: add --lambdas, --betas or --entropies")
     if not own.budget:
         return setting_grid(**lists)
     return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
@@ -77,10 +77,9 @@ def check_choice(task: AnyTask, tune: TuneOptions) -> None:
     """Raise for an unknown selection criterion."""
     known = [*fold_measures(task), *WHOLE]
     for name in tune.choose_by:
-        if name not in known:
-            raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
+        expect_one_of("tune.choose_by", name, known)
     if tune.choose_rule == "one_se" and tune.choose_by[0] not in fold_measures(task):
-        raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
+        raise ConflictError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
 
 
 def fold_measures(task: AnyTask) -> list[str]:

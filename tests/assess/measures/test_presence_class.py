@@ -82,7 +82,7 @@ def test_it_predicts_the_probability_of_presence(model: ClassModel, sample: Clas
     far = sample.values + 1e6 * (np.arange(len(sample.names)) == 2)
     assert (presence.predict(far) != presence.predict(far, clamp=False)).any()
     assert (presence.names, presence.categorical, presence.meta) == (model.names, model.categorical, model.meta)
-    with pytest.raises(OptionError, match="scale='cloglog': a class model predicts on the scale 'probability' alone"):
+    with pytest.raises(OptionError, match="scale='cloglog': expected 'probability', the only scale of a class model"):
         presence.predict(sample.values, "cloglog")
     habitats = ConditionalMaxent("l", "l1", 1.0).fit(sample.values[:, :1], np.resize(["bog", "fen"], 120)).model_
     with pytest.raises(DataError, match="the classes are bog, fen: expected presence and absence"):

@@ -137,13 +137,13 @@ def test_nested_cross_validation(table):
 
 def test_mistakes_are_explained(table):
     frame, y = table
-    with pytest.raises(OptionError, match="coordinates is not given"):
+    with pytest.raises(OptionError, match="coordinates are missing"):
         next(SpatialBlocks(20).split(frame, y))
     with pytest.raises(OptionError, match="no column 'lon'"):
         next(SpatialBlocks(20, coordinates=("lon", "lat")).split(frame, y))
     with pytest.raises(DataError, match="give X"):
         Buffered(10, coordinates=("x", "y")).get_n_splits()
-    with pytest.raises(DataError, match="does not have each row of X"):
+    with pytest.raises(DataError, match="differs from the index of X"):
         next(SpatialBlocks(20, coordinates=frame[["x", "y"]][:50]).split(frame, y))
     with pytest.raises(OptionError, match="no column 'rain'"):
         next(EnvironmentBlocks(3, variables=["rain"]).split(frame, y))

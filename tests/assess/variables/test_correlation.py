@@ -148,7 +148,7 @@ def test_too_few_points_are_refused() -> None:
     with pytest.raises(DataError, match="2 points are too few"):
         measure_collinearity(np.ones((2, 2)), ("a", "b"))
     found = measure_collinearity(np.random.default_rng(1).normal(size=(5, 6)), names(6))
-    with pytest.raises(DataError, match="5 points are too few for the variance inflation factors of 6 variables"):
+    with pytest.raises(DataError, match="5 points are too few for the VIF of 6 variables"):
         drop_inflated(found, 10)
 
 

@@ -59,7 +59,7 @@ def test_noise_has_no_range_and_blocks_are_small() -> None:
     assert {one.state for one in found.variograms} == {"none"}
     assert found.size_km < 0.05 * found.extent_km
     assert "no variable is autocorrelated" in found.text
-    assert "random folds would do" in found.text
+    assert "random folds would be sufficient" in found.text
 
 
 def test_a_range_beyond_the_area_is_cut_at_a_third_of_it() -> None:
@@ -68,7 +68,7 @@ def test_a_range_beyond_the_area_is_cut_at_a_third_of_it() -> None:
     found = measure_autocorrelation(lonlat, trend, ["x", "y", "both"])
     assert {one.state for one in found.variograms} == {"beyond"}
     assert found.size_km == pytest.approx(found.extent_km / 3)
-    assert "is beyond a third of the extent, which is taken" in found.text
+    assert "is beyond a third of the extent, which is used instead" in found.text
 
 
 def test_constant_variables_are_left_out_and_alone_refused() -> None:
@@ -77,7 +77,7 @@ def test_constant_variables_are_left_out_and_alone_refused() -> None:
     alone = measure_autocorrelation(lonlat, values, ["a", "b", "c"])
     with_flat = measure_autocorrelation(lonlat, np.column_stack([values, np.full(300, 4.0)]), ["a", "b", "c", "flat"])
     assert with_flat.size_km == alone.size_km
-    assert "1 with one value left out (flat)" in with_flat.text
+    assert "1 constant variables dropped (flat)" in with_flat.text
     with pytest.raises(DataError, match=r"no continuous variable varies .* --block-size 100"):
         measure_autocorrelation(lonlat, np.ones((300, 2)), ["flat", "flatter"])
 

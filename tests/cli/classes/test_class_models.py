@@ -230,7 +230,7 @@ def test_variables_can_be_columns(run: Path, world, fresh: Path, tmp_path: Path)
     body[1][1] = ""
     found = model_answer(*words, write_table(tmp_path / "holes.csv", list(rows(table)[0]), body))
     assert found["sites"] == 78
-    assert "2 rows without a class, or a value of every variable, left out" in found["notices"]
+    assert "2 rows without a class, or a value of every variable, dropped" in found["notices"]
 
 
 def test_it_is_said_in_words(run: Path, world, fresh: Path) -> None:
@@ -259,12 +259,12 @@ def test_proportions(world, tmp_path: Path) -> None:
     assert found["log_loss"] == pytest.approx(stored["training"]["log_loss"], rel=1e-12)
     assert found == model_answer(*words, table, "--proportions", "meadow,bare,forest")
     holes = write_table(tmp_path / "holes.csv", head, [(*body[0][:2], "", 1, 2), *body[1:]])
-    assert "1 sites with a missing proportion left out" in model_answer(*words, holes)["notices"]
+    assert "1 sites with a missing proportion dropped" in model_answer(*words, holes)["notices"]
     wrong = write_table(tmp_path / "wrong.csv", head, [(*body[0][:2], "", 1, 2), *body[1:5], (*body[5][:2], -1, 1, 2)])
     assert "the first is row 7: expected numbers of at least 0" in fail(*words, wrong)
     said = fail(*words, table, "--proportions", "bare,forest", code=2)
-    assert "expected one column for each class of the model" in said
-    assert "one --class-column, or the --proportions" in fail(
+    assert "expected the classes of the model" in said
+    assert "--class-column and --proportions exclude each other" in fail(
         *words, table, "--proportions", "bare", "--class-column", "bare", code=2
     )
 
@@ -292,14 +292,16 @@ def test_points_of_use_and_others(run: Path, world, fresh: Path, tmp_path: Path)
     words = ("evaluate", run / "habitat.npz", "--layers", world.layers, "--sites")
     strange = write_points(tmp_path / "a.csv", [*body, (*body[0][:2], "swamp"), (*body[1][:2], "fen")])
     said = fail(*words, strange)
-    assert "does not know class 'fen' (and 'swamp'), which 2 points of 'a.csv' have; it knows bare, forest" in said
+    assert (
+        "2 points of 'a.csv' have the class 'fen' (and 'swamp'), and the classes of the model are bare, forest" in said
+    )
     some = [row for row in body if row[2] != "bare"]
     found = model_answer(*words, write_points(tmp_path / "b.csv", [*some, (170.0, 0.0, "forest"), (*body[0][:2], "")]))
     assert found["sites"] == len(some)
     assert found["auc"]["bare"] is None
     assert any("no point of class 'bare'" in note for note in found["notices"])
-    assert any("points left out: 1 outside the extent" in note for note in found["notices"])
-    assert any("1 row without a class left out" in note for note in found["notices"])
+    assert any("points dropped: 1 outside the extent" in note for note in found["notices"])
+    assert any("1 row without a class dropped" in note for note in found["notices"])
     far = write_points(tmp_path / "c.csv", [(170.0, 0.0, "forest")])
     assert "none of 1 records can be used" in fail(*words, far)
 
@@ -345,7 +347,7 @@ def test_a_model_of_python_says_that_it_knows_no_column(tmp_path: Path) -> None:
     fitted.save(tmp_path / "kind.npz")
     frame.to_csv(tmp_path / "kind.csv", index=False)
     words = ("evaluate", tmp_path / "kind.npz", "--sites", tmp_path / "kind.csv")
-    assert "does not say in which column its classes were" in fail(*words, code=2)
+    assert "lacks the column of its classes" in fail(*words, code=2)
     found = model_answer(*words, "--class-column", "kind")
     assert found["accuracy"] == pytest.approx(fitted.score(frame[["heat", "soil"]], frame["kind"]))
     assert "categories of text, which layers cannot hold" in fail(
@@ -378,7 +380,7 @@ def test_a_page_is_made_of_what_is_there(run: Path, tmp_path: Path) -> None:
     numbers.write_text(json.dumps({**tree, "files": {**tree["files"], "page": "../../evil.html"}}))
     assert "lists '../../evil.html', which is not a file of the results" in fail("report", tmp_path / "moved")
     numbers.write_text(json.dumps({**tree, "kind": "axes"}))
-    assert "is of kind 'axes': expected one of species, classes" in fail("report", tmp_path / "moved")
+    assert "has the unknown kind 'axes': expected one of species, classes" in fail("report", tmp_path / "moved")
     numbers.write_text(json.dumps({**tree, "classes": [1, 2], "files": {**tree["files"], "map": "habitat.tif"}}))
     (tmp_path / "moved" / "habitat.tif").write_bytes(b"no raster")
     assert "cannot be read as a raster" in fail("report", tmp_path / "moved")

@@ -147,7 +147,7 @@ def test_a_raster_of_classes_is_sampled_by_seed(world, tmp_path):
         model_answer(*words, "--seed", seed, "-o", tmp_path / str(k)) for k, seed in enumerate((1, 1, 2))
     )
     assert "landcover" not in first["variables"]
-    assert any("holds the classes" in note for note in first["notices"])
+    assert any("contains the classes" in note for note in first["notices"])
     assert first["measures"] == again["measures"]
     assert first["measures"] != other["measures"]
     assert all(name.isdigit() for name in first["classes"])
@@ -211,12 +211,12 @@ def test_plots_in_one_cell_all_count(world, tmp_path):
     assert any("120 points, 120 used in 60 cells: every visit counts" in note for note in found["notices"])
     found = model_answer(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
     assert found["sites"] == 60
-    assert any("left out: 60 in a cell that had one already" in note for note in found["notices"])
+    assert any("dropped: 60 in a cell that had one already" in note for note in found["notices"])
 
 
 @pytest.mark.parametrize(
     ("shares", "message"),
-    [((0, 0, 0), "no class at all, the first is row 22:"), ((1, -1, 0), "missing or negative, the first is row 22:")],
+    [((0, 0, 0), "no class, the first is row 22:"), ((1, -1, 0), "missing or negative, the first is row 22:")],
 )
 def test_rows_are_those_of_the_file(world, tmp_path, shares, message):
     """Rows that were left out before, here for want of a place, count."""
@@ -342,7 +342,7 @@ def spoilt(tmp_path, plots, change):
         (lambda body: [[*row[:2], "forest"] for row in body], "there are 1 classes (only 'forest')"),
         (lambda body: [*body, [*body[0][:2], "swamp"]], "class 'swamp' has one record"),
         (lambda body: [[*row[:2], row[2] if k else row[2].upper()] for k, row in enumerate(body)], "differ in case"),
-        (lambda body: [[*row[:2], ""] for row in body], "no record of use"),
+        (lambda body: [[*row[:2], ""] for row in body], "no usable record"),
         (lambda body: [*body, ["0.5", "89.0", "ice"], ["0.6", "89.0", "ice"]], "ice: none of 2 records can be used"),
     ],
 )
@@ -357,15 +357,15 @@ def test_missing_labels_are_left_out_and_said(world, plots, tmp_path):
     table = spoilt(tmp_path, plots, lambda body: [[*row[:2], "" if k < 4 else row[2]] for k, row in enumerate(body)])
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
     found = model_answer(*words, *FIXED, *PLAIN, "-o", tmp_path / "out")
-    assert any("4 rows without a class left out" in note for note in found["notices"])
+    assert any("4 rows without a class dropped" in note for note in found["notices"])
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((), 2, "one --class-column, or the --proportions"),
+        ((), 2, "no classes: add --class-column, or --proportions"),
         (("--class-column", "nothing"), 2, "no column 'nothing'"),
-        (("--class-column", "habitat", "--classes", "none.tif"), 2, "not both"),
+        (("--class-column", "habitat", "--classes", "none.tif"), 2, "exclude"),
         (("--class-column", "habitat", "--entropy", 3), 2, "entropy"),
         (("--class-column", "habitat", "--features", "trees"), 2, "features"),
     ],
@@ -378,8 +378,8 @@ def test_a_class_too_rare_for_the_folds_is_said(world, plots, tmp_path):
     table = spoilt(tmp_path, plots, lambda body: [[*row[:2], "fen" if k < 2 else row[2]] for k, row in enumerate(body)])
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--folds", 2)
     said = fail(*words, "-o", tmp_path / "out")
-    assert "of 2 records of class 'fen' 1 would be left to train on" in said
-    assert "leave out --folds, or the class, with --least 3" in said
+    assert "1 of 2 records of class 'fen' remain for training" in said
+    assert "remove --folds, or drop the class with --least 3" in said
 
 
 def test_nothing_is_overwritten_unasked(run, world, plots):
@@ -391,12 +391,12 @@ def test_without_words_it_says_what_is_missing(tmp_path):
     assert "no points" in fail("classify", "-o", tmp_path / "out", code=2)
     assert "no layers" in fail("classify", "--classes", "map.tif", "-o", tmp_path / "out", code=2)
     words = ("classify", "points.csv", "layers", "--class-column", "habitat")
-    assert "no output folder: give it with -o" in fail(*words, code=2)
+    assert "no output folder: add one with -o" in fail(*words, code=2)
 
 
 def test_points_alone_are_no_table_of_values(plots, tmp_path):
     said = fail("classify", plots, "--class-column", "habitat", "-o", tmp_path / "out")
-    assert "no column of numbers beside species and coordinates" in said
+    assert "no column of numbers other than species and coordinates" in said
     assert "give a folder of layers" in said
 
 

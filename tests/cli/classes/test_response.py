@@ -79,7 +79,7 @@ def test_a_run_file_says_it_too(world, species: str, tmp_path: Path) -> None:
     [
         (("--background-points", 500), "does not apply to a class model"),
         (("--preset", "best"), "does not apply to a class model"),
-        (("--model", "committee"), "averages models with a background"),
+        (("--model", "committee"), "needs a background, and classes have none"),
         (("--species", "Nemo"), "species 'Nemo' is not in presence_absence.csv; there are Virtualis"),
         (("--no-overwrite", "--folds", 1), "folds"),
     ],
@@ -202,7 +202,7 @@ def test_without_a_species_column_it_is_the_file(world, two, tmp_path: Path) -> 
     [
         ("species", "holds 'Virtualis montanus' and 'Virtualis silvestris': --response expects two values, presence"),
         ("longitude", "--response expects two values, presence and absence"),
-        ("count", "holds counts from 0 to 3: --response expects two values, presence and absence, such as 1 and 0"),
+        ("count", "has counts up to 3: --response expects two values, presence and absence, such as 1 and 0"),
         ("kind", "holds 3 values ('bog', 'fen', 'mire'): --response expects two"),
         ("one", "holds '1' only: --response expects two"),
     ],
@@ -389,7 +389,7 @@ def test_visits_to_one_site_are_tested_together(world, two, tmp_path: Path, test
     table = visits(world, tmp_path / "visits.csv")
     words = ("fit", table, *two, "--response", "seen", *BARE, *COARSE, "--no-report", *test)
     found = model_answer(*words, "--rm", 1, "-o", tmp_path / "out")
-    assert any("sites, by column 'site': a site's are tested together" in note for note in found["notices"])
+    assert any("sites (column 'site'): a site stays in one fold" in note for note in found["notices"])
     named = sides(table, tmp_path / "out", "site")
     assert len(named) == 40
     assert all(len(side) == 1 for side in named.values())
@@ -420,9 +420,9 @@ def sides(table: Path, folder: Path, column: str) -> dict[str, set[str]]:
         (
             2,
             ("--folds", 2),
-            "records of class '0' 0 would be left to train on, expected at least 2: leave out --folds",
+            "records of class '0' remain for training, expected at least 2: remove --folds",
         ),
-        (4, ("--test-percent", 10), "give a larger --test-percent, or --folds"),
+        (4, ("--test-percent", 10), "use a larger --test-percent, or --folds"),
         (6, ("--folds", 2, "--site-column", "nest"), "no column 'nest'"),
     ],
 )

@@ -307,7 +307,7 @@ def test_names_that_clash_with_variables(world, tmp_path: Path) -> None:
         (("--learner", "svm"), "joint.learner='svm'"),
         (("--cost", "-1"), "joint.cost"),
         (("--environment", "frost"), "'frost' matches no column of 'sites.csv'"),
-        (("--species", "bear"), "no species column 'bear'"),
+        (("--species", "bear"), "has no species 'bear'"),
         (("--split", "block", "--folds", "3"), "--block-size"),
     ],
 )
@@ -370,7 +370,7 @@ def test_nothing_is_overwritten_unless_asked_and_old_maps_go(mapped: Path, tmp_p
     path, out = write_community(tmp_path), tmp_path / "out"
     out.mkdir()
     (out / "precious.txt").write_text("x")
-    assert "has files in it already" in fail("joint", path, *OWN, "-o", out)
+    assert "contains files already" in fail("joint", path, *OWN, "-o", out)
     words = ("joint", path, *OWN, "--cost", 1, "--dpi", 50, "-o", out, "--overwrite")
     succeed(*words)
     assert "joint.html" in files(out)

@@ -120,12 +120,12 @@ def test_nothing_is_overwritten_or_left_half_written(run: Path, own, tmp_path: P
     out = tmp_path / "out"
     out.mkdir()
     (out / "precious.txt").write_text("x")
-    assert "has files in it already" in fail("predict", run / "joint.npz", own.layers, "-o", out)
+    assert "contains files already" in fail("predict", run / "joint.npz", own.layers, "-o", out)
     succeed("predict", run / "joint.npz", own.layers, "-o", out, "--overwrite")
     assert (out / "precious.txt").read_text() == "x"
     with rasterio.open(own.layers / "elevation.tif", "r+") as data:
         data.write(np.full((1, data.height, data.width), data.nodata, data.dtypes[0]))
-    assert "would have no cell" in fail("predict", run / "joint.npz", own.layers, "-o", tmp_path / "new")
+    assert "would be empty" in fail("predict", run / "joint.npz", own.layers, "-o", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
@@ -191,11 +191,11 @@ def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> No
     holes.loc[5, "heat"] = np.nan
     found = model_answer(*words, write_community(tmp_path, holes))
     assert found["sites"] == 54
-    assert any("5 sites without a known label left out" in note for note in found["notices"])
-    assert any("1 sites without a value of every variable left out" in note for note in found["notices"])
+    assert any("5 sites without a known label dropped" in note for note in found["notices"])
+    assert any("1 sites without a value of every variable dropped" in note for note in found["notices"])
     strangers = frame.rename(columns={name: f"{name}let" for name in SPECIES})
     said = fail(*words, write_community(tmp_path, strangers))
-    assert "none of the model's species (owl, vole, fox, hen)" in said
+    assert "none of the species of the model (owl, vole, fox, hen)" in said
     said = fail(*words, write_community(tmp_path, frame.drop(columns="rain")))
     assert "has no column 'rain', a variable of the model: add it, or give layers with --layers" in said
     assert "'fox' has 3 in row" in fail(*words, write_community(tmp_path, frame.assign(fox=3)))

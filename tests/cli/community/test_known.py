@@ -134,7 +134,11 @@ def test_surveys_of_no_use(folder: Path, fit, tmp_path: Path) -> None:
     pd.DataFrame({"lon": [1.0], "lat": [51.0], "yeti": [1]}).to_csv(tmp_path / "other.csv", index=False)
     pd.DataFrame({"lon": [70.0], "lat": [51.0], "owl": [1]}).to_csv(tmp_path / "away.csv", index=False)
     pd.DataFrame({"lon": [1.0], "lat": [51.0], "owl": [3]}).to_csv(tmp_path / "counts.csv", index=False)
-    for name, text in (("other", "none of the model's species"), ("away", "lies on the layers"), ("counts", "has 3")):
+    for name, text in (
+        ("other", "none of the species of the model"),
+        ("away", "is on the layers"),
+        ("counts", "has 3"),
+    ):
         words = ("predict", model, layers, "--known", tmp_path / f"{name}.csv", "-o", tmp_path / "out")
         assert text in fail(*words), name
         assert not (tmp_path / "out").exists()

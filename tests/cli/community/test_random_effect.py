@@ -74,6 +74,6 @@ def test_what_does_not_go_together_is_refused(run: Path) -> None:
     )
     assert "--random-effect" in fail("joint", sites, *OWN, "--random-spread", "1", "-o", run / "no", code=2)
     assert "park" in fail("joint", sites, *OWN, "--random-effect", "park", "-o", run / "no", code=2)
-    assert "environment too" in fail(
+    assert "also a variable of the environment" in fail(
         "joint", sites, *OWN[2:], "--environment", "heat,rain", "--random-effect", "heat", "-o", run / "no", code=2
     )

@@ -28,7 +28,7 @@ def test_every_replicate_has_a_model_and_a_map(folder):
     maps = [read(folder / "run" / "replicates" / f"{NAME}_{k}.tif") for k in (1, 2)]
     assert np.abs(maps[0] - maps[1]).max() > 0
     np.testing.assert_allclose(np.ma.mean(maps, axis=0), read(folder / "run" / f"{NAME}_mean.tif"), atol=1e-6)
-    assert "add --uncertainty" in fail(
+    assert "needs --uncertainty: add it" in fail(
         "fit", SAMPLE / "occurrences.csv", SAMPLE / "layers", *QUICK, "--replicate-maps", "-o", folder / "no", code=2
     )
 
@@ -51,7 +51,7 @@ def test_one_table_of_many_runs(folder):
     table = write_table(folder / "swd.csv", ["species", "longitude", "latitude", "a", "b"], body)
     ways = ("--fc", "l", "--no-curves", "--no-report", "--append-results", folder / "all.csv", "--overwrite")
     said = succeed("fit", table, *ways, "-o", folder / "swd").output
-    assert "2 rows without a value for every variable left out" in said
+    assert "2 rows without a value for every variable dropped" in said
     said = succeed("fit", table, *ways, "--partial", "-o", folder / "swd").output
     assert "2 presences lack 2 values" in said
     assert [(row["Species"], row["#Training samples"]) for row in rows(folder / "all.csv")] == [

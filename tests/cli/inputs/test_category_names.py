@@ -139,7 +139,7 @@ def test_target_classes_of_a_named_raster(named, tmp_path: Path) -> None:
         for column in ("habitat", "code")
     ]
     assert found[0]["log_loss"] == found[1]["log_loss"]
-    assert "does not know class" in fail(
+    assert "have the class" in fail(
         *("evaluate", model, "--sites", points, "--class-column", "x", "--layers", named.layers)
     )
 

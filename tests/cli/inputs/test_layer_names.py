@@ -104,10 +104,10 @@ def test_ambiguous_names_stop_every_command(world, plain, variables, tmp_path: P
     for name, n in (("BIO1", 1), ("bio_01", 1), ("bio10", 10), ("bio12", 12)):
         (layers / f"{name}.tif").write_bytes(variables["future"][n].read_bytes())
     said = fail("predict", model, layers, "-o", tmp_path / "map.tif")
-    assert "'wc2.1_10m_bio_1' does not exist, and may be 'BIO1' or 'bio_01'" in said
+    assert "'wc2.1_10m_bio_1' does not exist, and several may be meant ('BIO1' or 'bio_01')" in said
     words = ("check", world.records, plain / "present", "--projections", f"then={layers}")
     (layers / "bio10.tif").rename(layers / "Bio_010.tif")
-    assert "may be 'BIO1' or 'bio_01'" in " ".join(as_json_problems(*words))
+    assert "may be meant ('BIO1' or 'bio_01')" in " ".join(as_json_problems(*words))
     (layers / "BIO1.tif").unlink()
     told = [text for text in as_json(*words)["warnings"] if text.startswith("scenario then: 3 layers are taken")]
     assert "Bio_010 as wc2.1_10m_bio_10" in told[0]
@@ -146,4 +146,4 @@ def test_present_and_future_netcdf_match(world, tmp_path: Path) -> None:
     netcdf(tmp_path / "b.nc", {"tas": now[3] ** 2}, **place)
     said = as_json("check", world.records, tmp_path / "a.nc", tmp_path / "b.nc")
     assert "2 variables: a, b" in said["notices"]
-    assert any("2 files have a variable of the same name: 2 layers are called" in text for text in said["warnings"])
+    assert any("2 files have a variable of the same name: 2 layers are named" in text for text in said["warnings"])

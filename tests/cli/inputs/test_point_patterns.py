@@ -99,7 +99,7 @@ def test_python_has_it_too(points: Path) -> None:
 def test_what_does_not_go_together_is_refused(world, points: Path, tmp_path: Path) -> None:
     out = ("-o", tmp_path / "out")
     assert "--bounds xmin,ymin,xmax,ymax" in fail("fit", points, *out)  # what to type without layers
-    assert "leave one of them out" in fail("fit", points, world.layers, "--bounds", BOUNDS, *out, code=2)
+    assert "remove one of them" in fail("fit", points, world.layers, "--bounds", BOUNDS, *out, code=2)
     assert "add --bounds" in fail("fit", world.records, world.layers, "--crs", "none", *out, code=2)
     assert "four numbers" in fail("fit", points, "--bounds", "0,0,0,8", *out, code=2)
     assert "needs layers" in fail("fit", points, "--bounds", BOUNDS, "--projections", world.layers, *out, code=2)

@@ -47,8 +47,8 @@ def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
     counts = {"read": "60", "unreadable": "1", "filtered": "6", "zero_coordinates": "1", "kept": "52"}
     assert summary | counts == summary
     assert answer["training_presences"] == 52
-    unread = "1 row that cannot be read left out: row 9,"
-    for said in (unread, "5 rows not from 1970– left out", "1 row not satisfying"):
+    unread = "1 row that cannot be read dropped: row 9,"
+    for said in (unread, "5 rows not from 1970– dropped", "1 row not satisfying"):
         assert any(said in notice for notice in answer["notices"]), said
     points = geopandas.read_file(tmp_path / "out" / "results.gpkg", layer="records")
     assert points["fate"].value_counts().to_dict() == {"kept": 52, "left out": 8}
@@ -70,7 +70,7 @@ def test_records_less_certain_than_a_cell_are_warned_about(world, messy: Path, t
     (table,) = less.tables.values()
     assert (*less.warnings, *table.warnings) == ()
     assert table.n_presences == answer["training_presences"] - 10
-    assert any("10 rows less certain than 1 km left out (20 of unknown" in notice for notice in less.notices)
+    assert any("10 rows less certain than 1 km dropped (20 of unknown" in notice for notice in less.notices)
 
 
 def test_the_same_in_a_run_file(world, messy: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_rows_left_out_of_other_files_are_told(world, messy: Path, tmp_path: Pat
     points.loc[3, "latitude"] = "n/k"
     points.to_csv(tmp_path / "visits.csv", index=False)
     words = ("--background-file", tmp_path / "visits.csv", "--test", messy)
-    said = "1 row that cannot be read left out: row"
+    said = "1 row that cannot be read dropped: row"
     words = (world.records, world.layers, *words)
     for notices in (inputs_of(*words).notices, check_run(options_of(*words)).facts):
         assert [text.split(": ")[0] for text in notices if said in text] == ["visits.csv", "messy.csv"]
@@ -129,7 +129,7 @@ def test_classes(world, tmp_path: Path) -> None:
     words = ("--response", "presence", "--where", "effort_class == 'low'", "--no-map", "--fc", "l", "--multiplier", 1)
     words += ("--no-curves", *PLAIN)
     answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, "-o", tmp_path / "out")
-    assert any("rows not satisfying \"effort_class == 'low'\" left out" in text for text in answer["notices"])
+    assert any("rows not satisfying \"effort_class == 'low'\" dropped" in text for text in answer["notices"])
     fate = rows(tmp_path / "out" / "records_fate.csv")
     assert [int(row["row"]) for row in fate] == list(range(2, len(table) + 2))
     assert fate[3]["reason"] == "column 'latitude': 'n/k' is not a number"
@@ -169,7 +169,7 @@ def test_evaluate_takes_the_same_filters(world, messy: Path, tmp_path: Path) -> 
     words = ("evaluate", model, "--presences", messy, "--layers", world.layers)
     answer = model_answer(*words, "--years", "1970-", "--where", "gbifID > 1029", "--max-uncertainty", "1km")
     assert answer["presences"] == 20
-    said = '24 rows not satisfying "gbifID > 1029" left out'  # of thirty, five are too old and one cannot be read
+    said = '24 rows not satisfying "gbifID > 1029" dropped'  # of thirty, five are too old and one cannot be read
     assert said in answer["notices"]
     assert "rows cannot be read" in fail(*words, "--max-bad-rows", 0)
     table = pd.read_csv(world.survey).assign(heat=range(300), odd=[k % 2 for k in range(300)])
@@ -189,7 +189,7 @@ def test_species_that_filters_leave_nothing_of_are_named(world, tmp_path: Path) 
     words = (tmp_path / "both.csv", world.layers, *BARE, "--years", "1970-")
     prepared = inputs_of(*words)
     assert list(prepared.tables) == [second]
-    assert [text for text in prepared.notices if first in text] == [f"1 species without any row left: {first}"]
+    assert [text for text in prepared.notices if first in text] == [f"1 species without any remaining row: {first}"]
     said = refusal(DataError, *words, "--species", first)
     assert f"{first}: none of 60 records can be used (60 not from 1970–): change the filters" in said
 

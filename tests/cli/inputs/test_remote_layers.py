@@ -97,7 +97,7 @@ def test_errors_show_no_secret(world, site, tmp_path: Path, words, capfd: pytest
     place = site.url("layers/none.tif", USER, f"?token={TOKEN}")
     done = sdm("fit", world.records, place, "-o", tmp_path / "no", *words)
     assert done.exit_code == 1
-    assert "there is no such file on the server" in done.stderr
+    assert "the file does not exist on the server" in done.stderr
     said = done.stdout + done.stderr + "".join(capfd.readouterr())  # of libraries too
     assert not [secret for secret in SECRETS if secret.decode() in said]
     strange = (

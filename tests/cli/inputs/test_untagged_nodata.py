@@ -187,8 +187,8 @@ def test_tables_of_samples(own, tmp_path: Path) -> None:
     assert "use --nodata -9999 to leave such rows out, or --nodata none" in said
     words = (tmp_path / "swd.csv", *BARE, "--nodata", "-9999")
     named = model_answer("fit", *words, *PLAIN, "-o", tmp_path / "named")
-    assert "column 'elevation': 12 values of -9999 are missing values, as --nodata says" in named["notices"]
-    assert "12 rows without a value for every variable left out" in named["notes"]
+    assert "column 'elevation': 12 values of -9999 are missing values (--nodata)" in named["notices"]
+    assert "12 rows without a value for every variable dropped" in named["notes"]
     kept = [row for k, row in enumerate(table) if not 60 <= k < 72]
     write(tmp_path / "kept.csv", kept)
     without, trusted = table_of(*words), table_of(*words[:-1], "none")

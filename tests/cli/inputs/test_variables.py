@@ -144,7 +144,7 @@ def test_a_column_that_numbers_the_rows_is_no_variable(swd: Path) -> None:
     assert used(answer) == "4 variables: rain, heat, soil, depth"
     left = [text for text in answer.notices if "only numbers the rows" in text]
     assert [text.split("'")[1] for text in left] == ["column_1", "siteid"]
-    assert "name it with --variables to use it" in left[0]
+    assert "use --variables to keep it" in left[0]
     assert used(inputs_of(swd, "--variables", "siteid,heat")) == "2 variables: siteid, heat"
     assert used(inputs_of(swd, "--exclude", "s*,depth")) == "2 variables: rain, heat"
     said = refusal(OptionError, swd, "--variables", "haet")

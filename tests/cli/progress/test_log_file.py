@@ -98,11 +98,11 @@ def test_an_interrupted_command_says_so(world, tmp_path: Path) -> None:
     ("name", "part"),
     [
         (".", "is a folder"),
-        ("nowhere/run.log", "there is no folder"),
+        ("nowhere/run.log", "does not exist"),
         ("/dev/null", "is a device"),
-        ("table.csv", "exists and is no log of sdm"),
-        ("results/run.log", "lies in the results"),
-        ("link/run.log", "lies in the results"),
+        ("table.csv", "exists and is not a log of sdm"),
+        ("results/run.log", "is in the results"),
+        ("link/run.log", "is in the results"),
         ("x" * 300, "cannot be written"),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_folder_that_may_not_be_written_to(world, tmp_path: Path) -> None:
 def test_no_command_takes_its_results_for_a_log(world, fit, tmp_path: Path, words: tuple[str, ...]) -> None:
     places = {"out": tmp_path, "model": fit.model, "layers": world.layers}
     said = fail(*(word.format(**places) for word in words), "--log-file", tmp_path / "run.log", code=2)
-    assert "lies in the results" in said
+    assert "is in the results" in said
     assert files(tmp_path) == []
 
 

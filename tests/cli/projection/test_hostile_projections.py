@@ -118,7 +118,7 @@ def test_scenarios_called_as_files_of_the_results(models: Models, futures: Futur
 
 def test_a_scenario_called_reference(models: Models, futures: Futures, tmp_path: Path) -> None:
     words = ("--scenarios", f"Reference={futures.folder / futures.titles[0]}", "-o", tmp_path / "out")
-    assert "a scenario is called 'reference'" in fail(*project(models.species, *words), code=2)
+    assert "the name 'reference' of a scenario is reserved" in fail(*project(models.species, *words), code=2)
     assert files(tmp_path) == []
 
 

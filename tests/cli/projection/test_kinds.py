@@ -83,7 +83,7 @@ def test_three_classes(models: Models, futures: Futures, tmp_path: Path) -> None
         for name in ("mess", "mod", "clamping"):
             same(found / f"{name}.tif", tmp_path / word / f"map_{name}.tif")
         same(found / "class.tif", tmp_path / word / "map_class.tif")
-    assert "limiting applies to models that predict one value" in fail(
+    assert "limiting needs one output" in fail(
         *project(models.habitat, "--scenarios", futures.folder / HOT, "-o", tmp_path / "no", "--novelty", "limiting"),
         code=2,
     )

@@ -70,7 +70,7 @@ def test_without_dispersal_nothing_is_gained(world, models: Models, futures: Fut
 def test_dispersal_needs_a_reference(models: Models, futures: Futures, tmp_path: Path) -> None:
     for word in ("none", "20"):
         words = ("--scenarios", futures.pattern, "-o", tmp_path / "out", "--dispersal", word)
-        assert "give the layers with --reference" in fail(*project(models.species, *words), code=2)
+        assert "add --reference" in fail(*project(models.species, *words), code=2)
     for word in ("0", "-3", "far"):
         words = ("--scenarios", futures.pattern, "-o", tmp_path / "out", "--dispersal", word)
         assert "dispersal" in fail(*project(models.species, *words), code=2)

@@ -83,7 +83,7 @@ def test_words_that_mean_nothing(world, models: Models, futures: Futures, tmp_pa
     common = ("-o", tmp_path / "out")
     there = ("--scenarios", futures.pattern)
     cases = [
-        (("--scenarios", f"{futures.folder}/{{gcm}}_{{ssp}}"), 1, "can be read in two ways"),
+        (("--scenarios", f"{futures.folder}/{{gcm}}_{{ssp}}"), 1, "in two ways"),
         (("--scenarios", f"{futures.folder}/{{gcm}}_{{gcm}}_{{p}}"), 2, "the field {gcm} twice"),
         (("--scenarios", f"{tmp_path}/nothing/{{gcm}}"), 1, "no file or folder matches"),
         (("--scenarios", tmp_path / "nothing"), 1, "nothing"),
@@ -94,7 +94,11 @@ def test_words_that_mean_nothing(world, models: Models, futures: Futures, tmp_pa
             2,
             "over=rcp: expected a field of the scenarios or models; there are gcm, ssp, period",
         ),
-        (("--scenarios", futures.folder / futures.titles[0], "--over", "gcm"), 2, "put them in braces in the pattern"),
+        (
+            ("--scenarios", futures.folder / futures.titles[0], "--over", "gcm"),
+            2,
+            "add fields in braces to the pattern",
+        ),
         ((*there, "--thresholds", "best"), 2, "threshold=best: expected a number, or one that the model has"),
         ((*there, "--thresholds", "nan"), 2, "threshold=nan: expected a number, or one that the model has"),
         ((*there, "--novelty", "odd"), 2, "novelty='odd'"),
@@ -102,8 +106,12 @@ def test_words_that_mean_nothing(world, models: Models, futures: Futures, tmp_pa
         ((*there, "--extrapolation", "odd"), 2, "extrapolation"),
         ((*there, "--reference", tmp_path / "nothing"), 1, "nothing"),
         ((*there, "--projection-area", tmp_path / "nothing.gpkg"), 1, "nothing.gpkg"),
-        (("--scenarios", f"reference={futures.folder / futures.titles[0]}"), 2, "a scenario is called 'reference'"),
-        (("--scenarios", f"{futures.folder}/{{gcm}}_{{rest}}_{{p}}"), 2, "a field is called 'rest'"),
+        (
+            ("--scenarios", f"reference={futures.folder / futures.titles[0]}"),
+            2,
+            "the name 'reference' of a scenario is reserved",
+        ),
+        (("--scenarios", f"{futures.folder}/{{gcm}}_{{rest}}_{{p}}"), 2, "the name 'rest' of a field is reserved"),
     ]
     for words, code, said in cases:
         text = fail(*project(models.species, *words, *common), code=code)
@@ -117,7 +125,7 @@ def test_models_that_are_not_there(models: Models, futures: Futures, tmp_path: P
     (tmp_path / "text.npz").write_text("no model")
     for place, said in [
         (tmp_path / "nothing.npz", "nothing.npz"),
-        (tmp_path / "empty", "has no model in it"),
+        (tmp_path / "empty", "contains no model"),
         (tmp_path / "text.npz", "text.npz"),
         (tmp_path / "*.zip", "no file matches"),
         (f"{tmp_path}/{{run}}.zip", "no file or folder matches"),

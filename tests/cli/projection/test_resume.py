@@ -58,7 +58,7 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 def kept(said: str) -> list[str]:
     """The scenarios that were not computed again."""
-    return [line.split(" (")[0] for line in said.splitlines() if line.endswith("kept, for nothing has changed")]
+    return [line.split(" (")[0] for line in said.splitlines() if line.endswith("kept, because nothing has changed")]
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_a_folder_with_results_is_refused_or_replaced(words: tuple[Any, ...], wh
     text = fail(*project(*words, "-o", out))
     assert "--resume" in text
     assert "--overwrite" in text
-    assert "give one of them" in fail(*project(*words, "-o", out, "--resume", "--overwrite"), code=2)
+    assert "use one of them" in fail(*project(*words, "-o", out, "--resume", "--overwrite"), code=2)
     assert bytes_of(out) == before
     fewer = [str(word).replace("{ssp}", "ssp126") for word in words[:-1]] + ["period"]
     assert sdm(*project(*fewer, "-o", out, "--overwrite")).exit_code == 0

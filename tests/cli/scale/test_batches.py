@@ -51,7 +51,7 @@ def test_a_batch_that_is_finished_is_kept(flora: Flora, out: Path) -> None:
     (out / "mine.txt").write_text("not listed as a file of sdm, now and later")
     before, told = result_bytes(out), {p: p.stat().st_mtime_ns for p in out.rglob("*.npz")}
     said = again(flora, out, "--resume")
-    assert "9 of 12 species are finished and unchanged: kept" in said, "what failed is tried again"
+    assert "9 of 12 species are finished and unchanged, and are kept" in said, "what failed is tried again"
     assert result_bytes(out) == before
     assert {p: p.stat().st_mtime_ns for p in out.rglob("*.npz")} == told
 
@@ -62,13 +62,13 @@ def test_a_folder_with_a_part_suggests_to_resume(flora: Flora, out: Path) -> Non
     assert "9 of 12 species are finished" in said
     assert "--resume" in said
     assert "--overwrite" in said
-    assert "give one of them" in fail(*flora.words(out, "--resume", "--overwrite"), code=2)
+    assert "use one of them" in fail(*flora.words(out, "--resume", "--overwrite"), code=2)
 
 
 def test_nothing_to_go_on_with_is_said(flora: Flora, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
-    assert "has no journal" in fail(*flora.words(tmp_path / "out", "--resume"))
+    assert "has no run over several species for --resume" in fail(*flora.words(tmp_path / "out", "--resume"))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
 
 
@@ -86,7 +86,7 @@ def test_what_changed_is_made_again_and_nothing_else(flora: Flora, world, tmp_pa
         [row for k, row in enumerate(table) if row[0] != moved or table[k - 1][0] == moved],  # its first record goes
     )
     said = again(mine, out, "--resume")
-    assert "8 of 12 species are finished and unchanged: kept" in said
+    assert "8 of 12 species are finished and unchanged, and are kept" in said
     now = {p.parent.name: p.stat().st_mtime_ns for p in out.rglob("*.npz")}
     assert [name for name in now if now[name] != stamps[name]] == ["Planta_numerus003"]
     again(mine, tmp_path / "fresh" / "out")
@@ -204,7 +204,7 @@ def test_the_status_of_a_batch(out: Path, tmp_path: Path) -> None:
     path = out / JOURNAL
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:6]))
     assert "interrupted" in sdm("status", out).stdout
-    assert "has no journal.jsonl" in fail("status", tmp_path)
+    assert "has no run over several species for --resume.jsonl" in fail("status", tmp_path)
 
 
 def test_a_batch_in_this_process_gives_freed_memory_back(monkeypatch) -> None:

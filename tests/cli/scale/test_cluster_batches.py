@@ -65,7 +65,7 @@ def test_workers_and_client_are_killed_and_nothing_is_lost(
     time.sleep(1.0)  # workers may still be at what they had in hand
     result = process(*words, "--resume")
     assert result.returncode == 1, result.stderr
-    assert "are finished and unchanged: kept" in result.stderr
+    assert "are finished and unchanged, and are kept" in result.stderr
     for name in BROKEN:
         assert result.stderr.count(f"error: {name}") == 1
     assert result_bytes(out) == whole

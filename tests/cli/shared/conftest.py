@@ -50,7 +50,7 @@ def out(group: Group, tmp_path_factory: pytest.TempPathFactory) -> Path:
         result = sdm(*group.words(folder / "out", "--dpi", 50))
         assert result.exit_code == 1, result.output
         assert "5 of 6 species fitted" in result.output
-        assert result.output.count("error: Solus unicus: one usable presence only") == 1
+        assert result.output.count("error: Solus unicus: one usable presence") == 1
 
     return once(tmp_path_factory, "shared", make) / "out"
 

@@ -115,18 +115,18 @@ def test_uncertainty_scenarios_and_richness(three: Group, world, tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--jackknife",), "axes are of a whole group"),
-        (("--folds", 3, "--null-models", 5), "axes are of a whole group"),
-        (("--drop-correlated", 0.7), "have the same variables"),
-        (("--drop-vif", 5), "have the same variables"),
-        (("--reduce",), "have the same variables"),
-        (("--reduce-to", 3), "have the same variables"),
+        (("--jackknife",), "shared axes need a group"),
+        (("--folds", 3, "--null-models", 5), "shared axes need a group"),
+        (("--drop-correlated", 0.7), "need the same variables"),
+        (("--drop-vif", 5), "need the same variables"),
+        (("--reduce",), "need the same variables"),
+        (("--reduce-to", 3), "need the same variables"),
         (("--multiplier", 2), "does not apply to a shared model"),
         (("--strength", 0), "expected 'auto' or a number above 0"),
         (("--own", -1), "expected a number above 0"),
         (("--random-share", 1), "expected a number below 1"),
-        (("--random-share", 0.2), "add --model shared --background target-group"),
-        (("--features", "relu:0"), "has no number from 1 to 10,000"),
+        (("--random-share", 0.2), "needs --model shared and --background target-group"),
+        (("--features", "relu:0"), "needs a number from 1 to 10,000"),
     ],
 )
 def test_what_does_not_go_with_axes_is_refused_before_any_work(three: Group, tmp_path: Path, words, said: str) -> None:
@@ -137,17 +137,17 @@ def test_what_does_not_go_with_axes_is_refused_before_any_work(three: Group, tmp
 def test_species_that_share_axes_are_not_tuned_one_by_one(three: Group, tmp_path: Path) -> None:
     for words in (("--model", "shared"), ("--preset", "best")):
         said = fail("tune", three.records, three.layers, *words, "-o", tmp_path / "no", code=2)
-        assert "is not tuned species by species" in said
+        assert "is not tuned per species" in said
 
 
 def test_one_species_is_told_what_to_do_also_by_check(world, tmp_path: Path) -> None:
     words = (world.records, world.layers, "--model", "shared", "--categorical", "landcover")
     said = fail("fit", *words, "-o", tmp_path / "no", code=2)
-    assert "shared axes need several species" in said
+    assert "shared axes need two species" in said
     assert "--axes group.npz" in said
     found = sdm("check", *words)
     assert found.exit_code == 1
-    assert "shared axes need several species" in found.output
+    assert "shared axes need two species" in found.output
     assert "0 problems" in succeed("check", world.both, *words[1:]).output
 
 

@@ -80,11 +80,11 @@ def test_every_species_has_the_variables_of_the_group_where_there_are_more_layer
 @pytest.mark.parametrize(
     ("more", "said", "code"),
     [
-        (("--spatial",), "no features of place: leave out --spatial", 2),
+        (("--spatial",), "no spatial features: remove --spatial", 2),
         (("--strength", 2), "fit.strength is that of the group", 2),
         (("--own", 1), "fit.own is that of the group", 2),
         (("--features", "h"), "fit.features is that of the group", 2),
-        (("--drop-vif", 5), "have the same variables", 2),
+        (("--drop-vif", 5), "need the same variables", 2),
         (("--exclude", "temperature"), "need variables that the layers do not have: temperature", 1),
         (("--axes", "nothing.npz"), "'nothing.npz' does not exist", 1),
         (("--model", "maxent"), "add --model shared", 2),

@@ -64,7 +64,7 @@ def test_what_is_finished_is_kept_until_the_axes_change(
 ) -> None:
     place, mine = shutil.copytree(bare_out, tmp_path / "out"), replace(group, records=tmp_path / "records.csv")
     write_records(mine.records, group.body)
-    assert "5 of 6 species are finished and unchanged: kept" in sdm(*mine.bare(place, "--resume")).output
+    assert "5 of 6 species are finished and unchanged, and are kept" in sdm(*mine.bare(place, "--resume")).output
     assert without_names(result_bytes(place)) == without_names(bare)
     shutil.rmtree(place / SPECIES[1])
     assert "4 of 6 species are finished" in sdm(*mine.bare(place, "--resume")).output
@@ -72,7 +72,7 @@ def test_what_is_finished_is_kept_until_the_axes_change(
     write_records(mine.records, group.body[1:])  # a record of the first species: the axes of all of them
     said = sdm(*mine.bare(place, "--resume")).output
     assert "5 of 6 species fitted" in said
-    assert "unchanged: kept" not in said
+    assert "unchanged, and are kept" not in said
     sdm(*mine.bare(tmp_path / "fresh" / "out"))
     assert without_names(result_bytes(place)) == without_names(result_bytes(tmp_path / "fresh" / "out"))
 
@@ -122,4 +122,4 @@ def test_scenarios_are_those_of_species_and_not_of_their_group(out: Path, world,
     assert not any(name.startswith("group") for name in maps)
     for place in (out / "group", out / "group" / "group.npz"):
         words = ("project", place, "--scenarios", world.folder / "warmer", "-o", tmp_path / "no")
-        assert "species are projected one by one" in fail(*words, code=2)
+        assert "axes of a group, which are not projected" in fail(*words, code=2)

@@ -291,22 +291,22 @@ def test_importance_can_be_left_out(world, tmp_path: Path) -> None:
     ("words", "part"),
     [
         (("--split", "block"), "needs the side of a square in km: add --block-size"),
-        (("--block-size", 10), "add --split block"),
-        (("--split", "buffer"), "add --radius"),
-        (("--radius", 10), "add --split buffer"),
+        (("--block-size", 10), "needs --split block: add it"),
+        (("--split", "buffer"), "add --radius 50"),
+        (("--radius", 10), "needs --split buffer: add it"),
         (("--split", "own"), "--fold-column"),
-        (("--fold-column", "side"), "add --split own"),
-        (("--folds", 3, "--replicates", 3), "give one of them"),
-        (("--split", "equal-blocks", "--folds", 3), "makes folds of its own number"),
-        (("--replicatetype", "bootstrap"), "add --replicates"),
-        (("--replicatetype", "bootstrap", "--replicates", 3, "--split", "environment"), "give one of them"),
+        (("--fold-column", "side"), "needs --split own: add it"),
+        (("--folds", 3, "--replicates", 3), "use one of them"),
+        (("--split", "equal-blocks", "--folds", 3), "sets the number of folds"),
+        (("--replicatetype", "bootstrap"), "add --replicates 10"),
+        (("--replicatetype", "bootstrap", "--replicates", 3, "--split", "environment"), "use one of them"),
         (("--folds", 3, "--validation-background", "partition"), "random folds do not divide the background"),
-        (("--null-models", 10), "add --folds"),
+        (("--null-models", 10), "add --folds 5"),
         (("--null-models", 1, "--folds", 3), "expected 2 or more"),
         (("--folds", 3, "--aggregation", "1,2,3"), "test.aggregation"),
         (("--split", "squares"), "test.split='squares': expected 'random', 'leave-one-out'"),
-        (("--surfaces", "heat:rain"), "expected two variables with a colon between, of elevation"),
-        (("--surfaces", "temperature"), "expected two variables with a colon between"),
+        (("--surfaces", "heat:rain"), "expected two variables with a colon, of elevation"),
+        (("--surfaces", "temperature"), "expected two variables with a colon"),
     ],
 )
 def test_options_that_make_no_sense(world, tmp_path: Path, words, part) -> None:
@@ -316,14 +316,14 @@ def test_options_that_make_no_sense(world, tmp_path: Path, words, part) -> None:
 
 def test_maps_over_replicates_need_replicates_and_a_map(world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out", "--uncertainty")
-    assert "add --replicates 10" in fail(*words, code=2)
-    assert "leave out --no-map" in fail(*words, "--folds", 3, "--no-map", code=2)
+    assert "or --replicates 10" in fail(*words, code=2)
+    assert "remove --no-map" in fail(*words, "--folds", 3, "--no-map", code=2)
 
 
 def test_folds_that_the_records_do_not_give(world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *BARE, *POINTS, "-o", tmp_path / "out")
-    assert "make size smaller" in fail(*words, "--split", "block", "--block-size", 5000)
-    assert "make radius smaller" in fail(*words, "--split", "buffer", "--radius", 5000)
+    assert "use a smaller size" in fail(*words, "--split", "block", "--block-size", 5000)
+    assert "use a smaller radius" in fail(*words, "--split", "buffer", "--radius", 5000)
     assert "too few for 100 folds" in fail(*words, "--split", "environment", "--folds", 100)
 
 

@@ -129,7 +129,7 @@ def test_what_went_is_said(world, tmp_path):
     assert f"{count['thinned']} thinned" in said
     assert int(count["read"]) == int(count["kept"]) + int(count["thinned"])
     words = (world.records, world.layers, *QUICK, "--thin-bins", 6, "--thin-variables", "snow")
-    assert "no variable 'snow' to thin by" in refusal(OptionError, *words)
+    assert "thin_variables=snow: expected some of the layers" in refusal(OptionError, *words)
 
 
 def test_bad_effort_is_one_clear_sentence(world, effort, tmp_path):

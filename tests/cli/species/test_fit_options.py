@@ -139,7 +139,7 @@ def test_test_records_from_a_file(world, tmp_path: Path) -> None:
     assert plan.table.n_presences == 60
     present = sum(presence == "1" for _, _, presence in body)
     assert len(plan.test[0]) == present, "absences do not test a presence"
-    assert "not both" in refusal(OptionError, *words, "--test-percent", 10)
+    assert "exclude" in refusal(OptionError, *words, "--test-percent", 10)
 
 
 def one_species(world) -> str:

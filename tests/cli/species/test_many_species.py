@@ -38,7 +38,7 @@ def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, 
     path = written(world, tmp_path / "records.csv", {"good": 30, "lonely": 1, "better": 40})
     result = sdm("fit", path, world.layers, *BARE, "--no-importance", "-o", tmp_path / "out")
     assert result.exit_code == 1
-    assert "error: lonely: one usable presence only" in result.stderr
+    assert "error: lonely: one usable presence" in result.stderr
     assert "2 of 3 species fitted" in result.stdout
     by_name = {row["species"]: row for row in rows(tmp_path / "out" / "summary.csv")}
     assert by_name["lonely"]["status"] == "failed"
@@ -146,11 +146,11 @@ def test_an_obstacle_in_the_place_of_one_species(world, tmp_path: Path, kind) ->
     succeed("fit", path, world.layers, *LEAN, "-o", tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / "a")
     if kind == "file":
-        (tmp_path / "out" / "a").write_text("in the way")
+        (tmp_path / "out" / "a").write_text("already exists")
     else:
         (tmp_path / "out" / "a" / "a.tif").mkdir(parents=True)
     before = files(tmp_path / "out")
     said = fail("fit", path, world.layers, *LEAN, "-o", tmp_path / "out", "--overwrite")
     assert f"{tmp_path / 'out' / 'a'}" in said
-    assert "is in the way" in said
+    assert "already exists" in said
     assert files(tmp_path / "out") == before, "all or nothing"

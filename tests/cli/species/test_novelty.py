@@ -106,7 +106,7 @@ def test_a_fit_maps_with_its_extrapolation(world, tmp_path: Path) -> None:
             2,
             "predict.extrapolation='stop': expected 'clamp', 'free', 'none', 'fade' or 'lower'",
         ),
-        (("--extrapolation", "none", "--no-clamp"), 2, "give one of them"),
+        (("--extrapolation", "none", "--no-clamp"), 2, "use one of them"),
     ],
 )
 def test_mistakes(fit, world, tmp_path: Path, words, code: int, part: str) -> None:

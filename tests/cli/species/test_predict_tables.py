@@ -141,6 +141,6 @@ def test_nothing_is_overwritten_unasked_and_layers_are_no_points(fit, world, pla
     assert (tmp_path / "out.csv").read_text() == "mine"
     succeed(*words, "--overwrite")
     assert len(rows(tmp_path / "out.csv")) == len(rows(places[0]))
-    assert "are for a table of points" in fail(
+    assert "apply to a table of points" in fail(
         "predict", fit.model, world.layers, "--layers", world.layers, "-o", tmp_path / "m.tif", code=2
     )

@@ -96,4 +96,4 @@ def test_what_is_refused(words, text) -> None:
 def test_other_kinds_of_models_have_none() -> None:
     for more in (("--kind", "classes", "--response", "presence"), ("--kind", "community")):
         said = refusal(OptionError, "none.csv", "none", "--features", "lq,relu:9", *more)
-        assert "for maxent models of one species" in said
+        assert "needs a maxent model of one species" in said

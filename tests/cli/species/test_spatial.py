@@ -35,8 +35,8 @@ def test_species_are_mapped_in_their_region_and_nowhere_else(world, batch: Path,
         assert model.names[-2:] == ("place_x", "place_y")
         with rasterio.open(next(world.layers.glob("*.tif"))) as data:
             assert model.meta["region"]["box"] == pytest.approx(tuple(data.bounds))
-        assert "features of place" in fail("predict", path, away, "-o", tmp_path / "no")
-        reason = "one by one" if path.parent.name == "group" else "features of place"
+        assert "spatial features" in fail("predict", path, away, "-o", tmp_path / "no")
+        reason = "not projected" if path.parent.name == "group" else "spatial features"
         assert reason in fail("project", path, "--scenarios", world.folder / "warmer", "-o", tmp_path / "p", code=2)
     for path in models:
         if path.parent.name != "group":
@@ -45,7 +45,7 @@ def test_species_are_mapped_in_their_region_and_nowhere_else(world, batch: Path,
             table = {row["variable"] for row in rows(path.with_name(f"{path.stem}_importance.csv"))}
             assert "place" in table
             page = path.with_suffix(".html").read_text()
-            assert "The model knows where it is" in page
+            assert "The model has spatial features" in page
 
 
 def test_pages_say_whose_certificate_it_is_and_the_group_how_it_was_made(batch: Path) -> None:
@@ -81,4 +81,4 @@ def test_new_species_are_placed_on_axes_of_the_same_region_alone(world, own, bat
         )
         new.replace(path)
     words = (*axes, "--spatial", "-o", tmp_path / "away")
-    assert "features of place" in fail("fit", world.records, own.layers, *words)
+    assert "spatial features" in fail("fit", world.records, own.layers, *words)

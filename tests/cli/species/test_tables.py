@@ -125,7 +125,7 @@ def test_evaluation_on_tables(tables, tmp_path: Path) -> None:
     assert "needs --layers" in fail(*words, "--background", 100, code=2)
     assert "no absences or background" in fail(*words, code=2)
     assert "is not in" in fail(*words, "--species", "tree", "--background", tables[1], code=2)
-    assert "not both" in fail(*words, "--absences", tables[1], "--background", tables[1], code=2)
+    assert "exclude" in fail(*words, "--absences", tables[1], "--background", tables[1], code=2)
 
 
 def test_bradypus_as_it_comes(shared: Path, tmp_path: Path) -> None:

@@ -18,13 +18,12 @@ from sdm.options.reading import leaves
 from sdm.storage.written_files import LISTED
 from sdm_cli.app import whole_app
 from sdm_cli.options import normalize
-from tools import api_reference, message_reference, option_reference
+from tools import api_reference, option_reference
 from tools.docs_figures import COPIED, DRAWN, NOTES, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
 
 DOCS = ROOT / "docs"
 FROM_CODE = {
     "reference/api.md": api_reference,
-    "reference/messages.md": message_reference,
     "reference/options.md": option_reference,
 }
 WRITTEN = [
@@ -153,13 +152,6 @@ def test_options_that_pages_speak_of_exist(site: Path) -> None:
         assert not [word for word in spoken if word not in known], page.name
 
 
-def test_every_class_of_errors_is_explained() -> None:
-    """Whoever catches an error in a script, or reads its class in a report, finds what it is."""
-    text = page_of("troubleshooting").read_text(encoding="utf-8")
-    table = text.partition("## Which kind")[2].partition("\n## ")[0]
-    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(message_reference.error_classes())
-
-
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
 def test_commands_in_blocks_are_understood(page: Path) -> None:
     """Nobody types a command from a page, and is told that an option does not exist."""
@@ -177,22 +169,6 @@ def understand_commands(page: Path) -> None:
         if re.match(r"sdm [a-z]", line) and "--help" not in line and "…" not in line:
             for one in re.sub(r"   \(.*\)$| > \S+$", "", line).split(" && "):
                 understood(one)
-
-
-def source_text() -> str:
-    """The code of the program, with texts that stand on several lines put together."""
-    code = "".join(path.read_text(encoding="utf-8") for top in ("sdm", "cli") for path in (ROOT / top).rglob("*.py"))
-    return re.sub(r'"\s+f?"', "", code)
-
-
-def test_messages_that_are_explained_are_those_of_the_program() -> None:
-    """Whoever searches the page for a message finds it, because it is the message."""
-    text = page_of("troubleshooting").read_text(encoding="utf-8")
-    code = source_text()
-    tables = text.partition("## Records")[2].partition("## It works")[0]
-    messages = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
-    assert len(messages) > 30
-    assert not [each for each in messages if not all(part.strip() in code for part in each.split("…"))]
 
 
 def test_names_of_other_programs_are_understood() -> None:

@@ -31,7 +31,7 @@ def test_the_example_is_the_sample_and_its_run_file_runs(example: Path) -> None:
 
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    assert "has files in it already" in fail("example", tmp_path)
+    assert "contains files already" in fail("example", tmp_path)
     assert files(tmp_path) == ["mine.txt"]
     answer = as_json("example", tmp_path / "new")
     assert {Path(name).name for name in answer["files"]} >= {"run.yaml", "occurrences.csv", "temperature.tif"}

@@ -234,3 +234,12 @@ def test_the_shell_is_told_how_to_complete() -> None:
     command = [sys.executable, "-m", "sdm_cli.main", "--show-completion", "bash"]
     done = subprocess.run(command, env=asked, capture_output=True, text=True)
     assert "_SDM_COMPLETE=complete_bash" in done.stdout, done.stderr
+
+
+def test_help_shows_the_entry_of_an_error() -> None:
+    """Whoever reads a code at the end of a message types it."""
+    shown = succeed("help", "e013").stdout
+    assert shown.startswith("## E013: A column is missing\n")
+    assert "**Cure.** Name the columns: `--x-column east" in shown
+    assert "E014" not in shown
+    assert "there is no page, option or term 'E998'" in fail("help", "E998", code=2)

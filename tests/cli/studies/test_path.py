@@ -131,7 +131,7 @@ def test_several_species_have_a_folder_each(world, tmp_path: Path) -> None:
     found = as_json_of_failing("path", table, world.layers, "--strata", "landcover", *LEAN, "-o", tmp_path / "out")
     good, bad = found["models"]
     assert good["error"] is None
-    assert "one usable presence only" in bad["error"]
+    assert "one usable presence" in bad["error"]
     summary = rows(tmp_path / "out" / "summary.csv")
     assert [row["status"] for row in summary] == ["exact", "failed"]
     assert (tmp_path / "out" / name_of(world) / f"{name_of(world)}.tif").exists()
@@ -170,10 +170,10 @@ def test_options_of_the_model_that_strata_do_not_use_are_named(world, tmp_path: 
         (("--regularization", "l2"), 2, "sdm tune"),
         (("--model", "committee"), 2, "a committee model was asked for"),
         (("--kind", "classes"), 2, "kind='classes' does not apply to a model of one species"),
-        (("--strata", "temperature"), 1, "no codes of classes"),
+        (("--strata", "temperature"), 1, "expected codes of classes"),
         (("--strata", "landcovers"), 2, "landcover"),
         (("--strata", "grid:50"), 2, "grid:50km"),
-        (("--strata", "grid:5000km"), 1, "one stratum only"),
+        (("--strata", "grid:5000km"), 1, "a single stratum"),
         (("--strata", "landcover", "--validation-background", "partition", "--split", "equal-blocks"), 2, "partition"),
         (("--strata", "landcover", "--test-percent", "20"), 2, "use --folds"),
         (("--strata", "landcover", "--background", "target-group"), 2, "--bias target-group"),
@@ -187,9 +187,11 @@ def test_what_cannot_be_followed_is_refused_in_one_sentence(world, tmp_path: Pat
 
 
 def test_strata_need_a_layer(world, tmp_path: Path) -> None:
-    assert "needs a layer" in fail("path", world.records, "--strata", "grid:50km", "-o", tmp_path / "out", code=2)
+    assert "needs the cells of a layer" in fail(
+        "path", world.records, "--strata", "grid:50km", "-o", tmp_path / "out", code=2
+    )
     said = fail("path", world.records, "--strata", tmp_path / "nowhere.tif", "-o", tmp_path / "out", code=2)
-    assert "is no file" in said
+    assert "is not a file" in said
 
 
 def test_records_that_lie_in_no_stratum_are_counted(world, tmp_path: Path) -> None:

@@ -236,8 +236,8 @@ def test_the_default_is_twenty_five_settings() -> None:
     [
         (("--choose-by", "kappa"), "tune.choose_by='kappa': expected one of auc.val.avg"),
         (("--choose-by", "AICc", "--choose-rule", "one_se"), "needs an average over folds, not AICc"),
-        (("--feature-sets", "l,xyz"), "no feature class"),
-        (("--feature-sets", "lq:2"), "expected classes alone"),
+        (("--feature-sets", "l,xyz"), "not a feature class"),
+        (("--feature-sets", "lq:2"), "expected classes; multipliers go"),
         (("--multipliers", "0,1"), "tune.multipliers"),
         (("--entropies", "3"), "a number of at most 2"),
         (("--regularizations", "l3"), "tune.regularizations"),

@@ -40,8 +40,8 @@ def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, t
     assert {name for name, row in table.items() if row["kept"] == "False"} == set(gone)
     assert table["landcover"]["reason"] == "categories take no part"
     assert table["flat"]["reason"] == "one value"
-    assert any(f"{len(gone)} of 8 variables left out, over 600 background points" in note for note in answer["notes"])
-    assert any("1 variables have one value" in note and "flat" in note for note in answer["notes"])
+    assert any(f"{len(gone)} of 8 variables dropped, over 600 background points" in note for note in answer["notes"])
+    assert any("1 constant variables" in note and "flat" in note for note in answer["notes"])
     assert read(out / f"{answer['name'].replace(' ', '_')}.tif").count() > 0
     assert picture(out / "plots" / "correlation.png").std() > 0
     page = next(out.glob("*.html")).read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_the_run_file_repeats_it_and_the_model_predicts_from_the_layers_that_it_
     answer = model_answer(*words, *PLAIN, "-o", tmp_path / "one")
     gone = [row["by"] for row in answer["variable_selection"]["dropped"]]
     rest = 8 - gone.count("correlation")  # from which the second rule starts
-    assert any(f"left out of {rest}," in note or f"of {rest} variables left out" in note for note in answer["notes"])
+    assert any(f"dropped of {rest}," in note or f"of {rest} variables dropped" in note for note in answer["notes"])
     assert yaml.safe_load((tmp_path / "one" / "run.yaml").read_text())["layers"]["drop_correlated"] == 0.7
     succeed("fit", tmp_path / "one" / "run.yaml", "-o", tmp_path / "two")
     (first,), (second,) = ((tmp_path / name).glob("*.npz") for name in ("one", "two"))
@@ -103,7 +103,7 @@ def test_folds_choose_by_their_own_training_records(redundant, tmp_path: Path) -
     assert len(answer["importance"]["jackknife"]) == 1 + 2 * len(answer["variable_selection"]["kept"])
     maps = ("fit", redundant.records, redundant.layers, *QUICK, *POINTS, "--drop-correlated", 0.6, "--folds", 3)
     shared = model_answer(*maps, *LEAN, "--uncertainty", "-o", tmp_path / "maps")
-    assert any("had a say in the choice of variables" in note for note in shared["notes"])
+    assert any("used the held-out records of the folds" in note for note in shared["notes"])
 
 
 @pytest.mark.parametrize("more", [(), ("--reduce-to", 2)])
@@ -120,7 +120,7 @@ def test_reduction(redundant, tmp_path: Path, more) -> None:
     assert [row["variable"] for row in answer["variable_selection"]["dropped"]] == gone
     assert picture(out / "plots" / "reduction.png").std() > 0
     (note,) = (note for note in answer["notes"] if note.startswith("reduce: "))
-    assert "(5 random folds, as none were asked for)" in note
+    assert "(5 random folds by default)" in note
     loss, error = (np.array([float(row[name]) for row in steps]) for name in ("held-out loss", "standard error"))
     assert np.isfinite(loss).all()
     if more:
@@ -188,7 +188,7 @@ def test_communities(redundant, tmp_path: Path) -> None:
     assert kept(tmp_path / "out") == set(found["kept"]) == set(answer["variables"]) < ALL
     assert all(found["gains"][row["kept_instead"]] >= found["gains"][row["variable"]] for row in found["dropped"])
     assert any("over 150 sites" in note for note in answer["notes"])
-    assert any("had a say in the choice" in note for note in answer["notes"])
+    assert any("used the held-out records" in note for note in answer["notes"])
     assert (tmp_path / "out" / "variables.csv").exists()
     said = fail(*words, "--reduce", "-o", tmp_path / "no", code=2)
     assert "layers.reduce=True does not apply to a joint model (a joint model has no permutation importance" in said

@@ -64,7 +64,7 @@ def test_study_area_without_polygon_is_an_error(tmp_path):
     path = tmp_path / "points.geojson"
     path.write_text('{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"a": 1}, '
                     '"geometry": {"type": "Point", "coordinates": [1, 2]}}]}')  # fmt: skip
-    with pytest.raises(DataError, match="holds no polygon"):
+    with pytest.raises(DataError, match="contains no polygon"):
         StudyArea.read(path, WGS84)
 
 
@@ -85,9 +85,7 @@ def test_layer_of_a_vector_file_must_be_clear(tmp_path):
 
     for name in ("one", "two"):
         geopandas.GeoDataFrame(geometry=[rectangle(0, 0, 1, 1)], crs=4326).to_file(tmp_path / "a.gpkg", layer=name)
-    with pytest.raises(
-        DataError, match=r"several layers, one \(Polygon\), two.*name the one to read, as in a.gpkg:one"
-    ):
+    with pytest.raises(DataError, match=r"several layers, one \(Polygon\), two.*name one of them, as in a.gpkg:one"):
         read_vector(tmp_path / "a.gpkg", kind="polygon")
     with pytest.raises(DataError, match="no layer 'three'"):
         read_vector(tmp_path / "a.gpkg", "three")

@@ -44,9 +44,9 @@ def test_a_raster_is_read_as_it_is(stack, effort_file, plane):
 
 def test_what_is_no_effort_raster(stack, effort_file, tmp_path, write_raster, plane):
     plane[7, 9] = -2
-    with pytest.raises(DataError, match=r"'effort.tif' has negative effort \(-2 at row 7, column 9\)"):
+    with pytest.raises(DataError, match=r"'effort.tif' has a negative effort \(-2 at row 7, column 9\)"):
         sample_background(stack, n=50, effort=open_effort(effort_file(plane), stack).window)
-    with pytest.raises(DataError, match="holds 2 layers: expected one band"):
+    with pytest.raises(DataError, match="contains 2 layers: expected one band"):
         open_effort(write_raster(tmp_path / "two.tif", np.ones((2, 60, 90), dtype="float32")), stack)
     other = write_raster(tmp_path / "coarse.tif", np.ones((30, 45), dtype="float32"), cell=1.0)
     with pytest.raises(DataError, match="has 45×30 cells, the stack has 90×60: use --align first"):
@@ -231,13 +231,13 @@ def test_bandwidth(tmp_path, write_raster):
     spread = np.sqrt(0.5 * (np.var(sites[0]) + np.var(sites[1])))
     assert auto.bandwidth == pytest.approx(spread * sites.shape[1] ** (-1 / 6))
     assert kernel_effort(stack, rows[:1], cols[:1]).bandwidth == 1.0, "at least one cell"
-    with pytest.raises(OptionError, match="bandwidth is -3"):
+    with pytest.raises(OptionError, match="bandwidth=-3"):
         kernel_effort(stack, rows, cols, bandwidth=-3)
     assert stack.transform == Affine(1000, 0, 10, 0, -1000, 50)
 
 
 def test_a_group_without_a_record_on_land(stack):
-    with pytest.raises(DataError, match="no effort to estimate"):
+    with pytest.raises(DataError, match="no sampling effort can be estimated"):
         kernel_effort(stack, np.array([2]), np.array([2]), name="moths.csv")
 
 

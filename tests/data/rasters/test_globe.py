@@ -61,10 +61,10 @@ def test_a_polygon_across_the_date_line(tmp_path, grid, form):
     expected = {(float(a) % 360, float(b)) for a, b in zip(x, y) if whole.contains(Point(a, b))}
     assert len(expected) > 20
     assert cells(layers, area) == expected
-    assert len([note for note in area.notes if "1 polygons with edges of more than 180°" in note]) == (
+    assert len([note for note in area.notes if "1 polygons have edges of more than 180°" in note]) == (
         form == "jumping"
     )
-    told = any("the longitudes of 1 polygons brought to those of the layers" in note for note in area.notes)
+    told = any("the longitudes of 1 polygons were shifted by 360°" in note for note in area.notes)
     assert told == (grid != "-180" if form == "in two" else grid in ("-180", "-210"))
     area.check(layers)
 

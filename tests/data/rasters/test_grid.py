@@ -150,7 +150,7 @@ def test_grids_that_differ_by_a_hair_are_the_same():
     assert "has 41×30 cells, the stack has 40×30" in str(make_grid(width=41).difference(grid))
     assert "starts at" in str(make_grid(x0=-94.81).difference(grid))
     assert "EPSG:25833" in str(make_grid(crs=CRS.from_epsg(25833)).difference(grid))
-    assert "no known CRS" in str(make_grid(crs=None).difference(grid))
+    assert "no known coordinate reference system" in str(make_grid(crs=None).difference(grid))
 
 
 def test_crs_in_another_dialect_is_the_same():

@@ -70,7 +70,7 @@ def test_doubtful_suffix_is_left_out_with_a_notice(landscape, tmp_path, write_ra
     (tmp_path / "b.grd").write_text("something else")
     stack = open_stack(tmp_path)
     assert stack.names == ("a",)
-    assert "file 'b.grd' is not a raster that GDAL reads: left out" in stack.notices
+    assert "file 'b.grd' was dropped: GDAL does not read it as a raster" in stack.notices
 
 
 def test_nothing_found_is_an_error(tmp_path):
@@ -85,7 +85,7 @@ def test_nothing_found_is_an_error(tmp_path):
 def test_two_layers_of_one_name_are_an_error(tmp_path, write_raster):
     write_raster(tmp_path / "a" / "bio1.tif", np.ones((3, 4), "uint8"))
     write_raster(tmp_path / "b" / "bio1.tif", np.ones((3, 4), "uint8"))
-    with pytest.raises(DataError, match="two layers are called 'bio1'"):
+    with pytest.raises(DataError, match="two layers have the name 'bio1'"):
         open_stack([tmp_path / "a", tmp_path / "b"])
 
 
@@ -99,7 +99,7 @@ def test_ascii_grid_without_crs(tmp_path, whole):
     ascii_grid(tmp_path / "a.asc", np.array([[1, 2], [3, -9999]]))
     stack = open_stack(tmp_path)
     assert stack.crs.to_epsg() == 4326
-    assert any("taken to be in WGS 84" in notice for notice in stack.notices)
+    assert any("assumed to be in WGS 84" in notice for notice in stack.notices)
     np.testing.assert_array_equal(whole(stack)[0], [[1, 2], [3, np.nan]])
 
 
@@ -119,7 +119,7 @@ def test_ascii_grid_takes_the_crs_of_the_others(tmp_path, write_raster):
     write_raster(tmp_path / "b.tif", np.ones((3, 4), "uint8"), origin=(249000, 6632000), cell=500, crs="EPSG:25833")
     stack = open_stack(tmp_path)
     assert stack.crs.to_epsg() == 25833
-    assert any("(a): taken to be in that of the other layers" in notice for notice in stack.notices)
+    assert any("(a): assumed to be in the system of the other layers" in notice for notice in stack.notices)
 
 
 def test_no_crs_and_not_degrees(tmp_path):
@@ -179,7 +179,7 @@ def test_grids_within_a_hair_are_accepted_with_a_notice(tmp_path, write_raster):
     write_raster(tmp_path / "b.tif", np.ones((3, 4), "uint8"), origin=(10 + 1e-8, 50))
     write_raster(tmp_path / "c.tif", np.ones((3, 4), "uint8"), origin=(10 + 1e-5, 50))
     stack = open_stack([tmp_path / "a.tif", tmp_path / "b.tif"])
-    assert any("less than 1e-6 of a cell are taken as one: b" in notice for notice in stack.notices)
+    assert any("less than 1e-6 of a cell are treated as one: b" in notice for notice in stack.notices)
     with pytest.raises(DataError, match="layer 'c' starts at"):
         open_stack(tmp_path)
 
@@ -229,7 +229,7 @@ def test_align_reprojects(tmp_path, write_raster, whole):
 def test_align_refuses_two_nodata_codes(tmp_path, write_raster):
     write_raster(tmp_path / "a.tif", np.ones((2, 2), "float32"), cell=1.0)
     write_raster(tmp_path / "b.tif", np.ones((4, 4), "float32"), cell=0.5, nodata=-1)
-    with pytest.raises(OptionError, match="two nodata codes"):
+    with pytest.raises(OptionError, match="two nodata values"):
         open_stack(tmp_path, align="a", nodata=-2)
 
 
@@ -313,7 +313,7 @@ def test_netcdf_layers_are_called_after_variable_and_time(tmp_path, whole):
     assert stack.names == ("pr_2041-01", "pr_2041-02", "tas_2041-01", "tas_2041-02")
     np.testing.assert_array_equal(whole(stack), np.concatenate([values * 2, values]))
     assert (
-        "variable 'tas' has 2 times from 2041-01 to 2041-02: 2 layers are called tas_2041-01 to tas_2041-02"
+        "variable 'tas' has 2 times from 2041-01 to 2041-02: 2 layers are named tas_2041-01 to tas_2041-02"
         in stack.notices
     )
     one = netcdf(tmp_path / "present.nc", {"tas": values[:1]}, times=[15])
@@ -341,7 +341,7 @@ def test_netcdf_variables_without_a_name_of_their_own_and_models_of_earlier_vers
 
 
 def test_rename_must_leave_names_apart(landscape):
-    with pytest.raises(DataError, match="two layers are called 'x'"):
+    with pytest.raises(DataError, match="two layers have the name 'x'"):
         open_stack(landscape, rename={"{n}ain": "x", "{n}eat": "x"})
     stack = open_stack(landscape, rename={"h{n}": "warm{n}"}, categorical=["cover"])
     assert stack.names == ("cover", "rain", "warmeat")

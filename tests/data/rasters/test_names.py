@@ -51,10 +51,10 @@ def test_other_variables_and_other_collections_are_not_taken():
 
 def test_two_readings_are_refused_with_the_candidates():
     with pytest.raises(
-        DataError, match=r"'bio_1' does not exist, and may be 'BIO01' or 'bio1'.*--rename 'BIO01=bio_1'"
+        DataError, match=r"'bio_1' does not exist, and several may be meant .'BIO01' or 'bio1'.*--rename 'BIO01=bio_1'"
     ):
         match_names(["bio_1"], ["BIO01", "bio1"])
-    with pytest.raises(DataError, match=r"may be 'CHELSA_bio1_2041.*ssp126.*' or 'CHELSA_bio1_2041.*ssp585"):
+    with pytest.raises(DataError, match=r"may be meant .'CHELSA_bio1_2041.*ssp126.*' or 'CHELSA_bio1_2041.*ssp585"):
         match_names(
             ["bio1"], ["CHELSA_bio1_2041-2070_miroc6_ssp126_V.2.1", "CHELSA_bio1_2041-2070_miroc6_ssp585_V.2.1"]
         )
@@ -66,7 +66,7 @@ def test_two_readings_are_refused_with_the_candidates():
 def test_names_of_earlier_versions_are_known():
     found = match_names(["bio1"], ["tas", "pr"], formerly={"tas": "bio1", "pr": "bio12"})
     assert found.found == {"bio1": "tas"}
-    assert "named after their files by an earlier version" in found.notices[0]
+    assert "an earlier version named layers after files" in found.notices[0]
 
 
 def respelt(draw, words):
@@ -129,7 +129,7 @@ def test_rename():
     assert new == ["bio1", "bio12", "elev"]
     assert told.startswith("2 layers are renamed")
     assert "CHELSA_bio1_1981-2010_V.2.1 to bio1" in told
-    assert "'wc_{n}=bio{n}' fits none of the 3 layers here" in unused
+    assert "'wc_{n}=bio{n}' matches none of the 3 layers" in unused
     # fields take as little as they can, from the left; characters of regular expressions are plain
     assert rename_layers(["a_b_c", "a+b"], {"{x}_{y}": "{y}+{x}", "a+b": "sum"})[0] == ["b_c+a", "sum"]
 

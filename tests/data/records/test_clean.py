@@ -84,7 +84,7 @@ def test_each_reason(stack):
     assert ledger.fate["fate"].tolist() == ["kept", *["left out"] * 7, "kept"]
     why = ["", "in a cell that had one already", "without coordinates", "at (0, 0)"]
     assert ledger.fate["reason"].tolist()[:4] == why
-    assert "1 with longitude and latitude swapped" in ledger.describe("a")
+    assert "1 with longitude and latitude probably swapped" in ledger.describe("a")
     assert ledger.rows()[0]["species"] == "a"
     assert json.loads(json.dumps(ledger.counts)) == ledger.counts
     assert ledger.total()["read"] == 9
@@ -133,7 +133,7 @@ def test_snap_finds_the_nearest_valid_cell(tmp_path, write_raster, reach):
 
 
 def test_snap_must_be_a_number_of_cells(stack):
-    with pytest.raises(OptionError, match="snap is -1"):
+    with pytest.raises(OptionError, match="snap=-1"):
         clean(records([20], [30]), stack, snap=-1)
 
 
@@ -155,7 +155,7 @@ def test_no_record_left_says_where_they_went(stack):
 
 
 def test_forgotten_crs_is_guessed_in_the_message(stack):
-    with pytest.raises(DataError, match=r"2 with a latitude beyond ±90.*not degrees, give their CRS with --crs"):
+    with pytest.raises(DataError, match=r"2 with a latitude beyond ±90.*not degrees, so name their system with --crs"):
         clean(records([262750, 263250], [6557250, 6558750]), stack)
 
 
@@ -226,7 +226,9 @@ def test_turned_longitudes_are_told_and_found_in_the_same_cell(tmp_path, write_r
     assert len(points["a"]) == 3
     assert ledger.describe("a") == "1 without coordinates"
     own = f"({left:g} … {left + 360:g}°)"
-    assert ledger.notices() == [f"the longitudes of 2 records brought to those of the layers {own} by 360°"]
+    assert ledger.notices() == [
+        f"the longitudes of 2 records were shifted by 360° to the longitudes of the layers {own}"
+    ]
     east = points["a"].x[:2]
     np.testing.assert_allclose(np.mod(east, 360), [285, 275])
     assert ((east >= left) & (east <= left + 360)).all()
@@ -268,5 +270,5 @@ def test_grassland_records(shared):
     _, ledger = clean(found, stack, remove_duplicates=False)
     assert pd.DataFrame(ledger.rows())["read"].tolist() == [1059]
     assert ledger.counts["presence"]["kept"] == 1059
-    with pytest.raises(DataError, match="give their CRS with --crs"):
+    with pytest.raises(DataError, match="name their system with --crs"):
         clean(read_occurrences(shared / "grassland" / "occurrence_PO.csv"), stack)

@@ -110,7 +110,7 @@ def test_a_long_text_in_one_row_costs_no_memory_in_others() -> None:
 
 
 def test_a_column_that_is_not_there_may_be_text_without_marks() -> None:
-    with pytest.raises(OptionError, match=r"has no column 'A'.*text stands in single quotation marks: 'A'"):
+    with pytest.raises(OptionError, match=r"has no column 'A'.*text needs single quotation marks: 'A'"):
         Condition.parse("basis == A").holds(TABLE, "t.csv")
 
 

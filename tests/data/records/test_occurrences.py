@@ -96,7 +96,7 @@ def test_named_columns_win(tmp_path):
     path = write(tmp_path / "a.csv", "species,lon,lat,code,e,n\na,1,2,007,3,4\n")
     found = read_occurrences(path, named=("code", "E", "n"), crs="EPSG:25833")
     assert (found.species[0], found.x[0], found.y[0], found.crs) == ("007", 3, 4, "EPSG:25833")
-    with pytest.raises(OptionError, match="no column 'z': it has species, lon, lat"):
+    with pytest.raises(OptionError, match="no column 'z': its columns are species, lon, lat"):
         read_occurrences(path, named=(None, "z", None))
     with pytest.raises(OptionError, match="crs 'EPSG:nonsense' is not known"):
         read_occurrences(path, crs="EPSG:nonsense")
@@ -114,7 +114,7 @@ def test_species_column(tmp_path):
 def test_spaces_around_names_do_not_make_species(tmp_path):
     found = read_occurrences(write(tmp_path / "a.csv", "species,lon,lat\na,1,2\na ,1,2\n,3,4\n"))
     assert found.species_names == ["a"]
-    assert "1 row without a species name left out" in found.notes
+    assert "1 row without a species name dropped" in found.notes
 
 
 def test_file_without_header(tmp_path):
@@ -166,15 +166,15 @@ def test_gbif_download_as_it_comes(tmp_path):
         assert found.extra["coordinateUncertaintyInMeters"].tolist()[0] == 30
         assert "recordedBy" not in found.extra.columns
         notes = " / ".join(found.notes)
-        assert "1 row with occurrenceStatus=ABSENT left out" in notes
-        assert "1 row with basisOfRecord=FOSSIL_SPECIMEN left out" in notes
-        assert "1 row with basisOfRecord=LIVING_SPECIMEN left out" in notes
+        assert "1 row with occurrenceStatus=ABSENT dropped" in notes
+        assert "1 row with basisOfRecord=FOSSIL_SPECIMEN dropped" in notes
+        assert "1 row with basisOfRecord=LIVING_SPECIMEN dropped" in notes
         assert "separated by tab" in notes
 
 
 def test_nothing_but_absences(tmp_path):
     path = write(tmp_path / "a.csv", "species,lon,lat,occurrenceStatus\na,1,2,absent\n")
-    with pytest.raises(DataError, match=r"no record of use .*ABSENT"):
+    with pytest.raises(DataError, match=r"no usable record .*ABSENT"):
         read_occurrences(path)
 
 
@@ -185,14 +185,14 @@ def test_nothing_but_absences(tmp_path):
         (b"\n  \n\n", "is empty"),
         (b"species,lon,lat\n", "has a header but no record"),
         (b"species,lon,lat\n\n\n", "has a header but no record"),
-        (b"name,place\noak,here\n", "no coordinate columns: looked for decimalLongitude.*it has name, place"),
+        (b"name,place\noak,here\n", "no coordinate columns: expected names such as decimalLong.*it has name, place"),
         (b"species,lon,lat\nc,west,2\na,1,2\n\nb,3,north\n", "row 5, column 'lat': 'north' is not a number"),
         (b"species;lon;lat\na;1,5;y\nb;x;2\n", "row 3, column 'lon': 'x' is not a number"),
         (b"species,lon,lat\na,1,2\n\na, b,1,2\nb,1,x\n", "row 4, more fields than the 3 of the header"),
         (b"species,lon,lat\n" + b"a,1,2\n" * 300 + b"a,b,1,2\n" * 20, "20 of 320 rows cannot be read .row 302, more"),
         (b'species,lon,lat\n"a,1,2\n', "not closed until the end of the file"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "is not text"),
-        (b"PK\x03\x04 an Excel file", "is not text.*save it as CSV"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "is not a text file"),
+        (b"PK\x03\x04 an Excel file", "is not a text file.*save it as CSV"),
     ],
 )  # fmt: skip
 def test_bad_text_is_one_sentence(tmp_path, content, message):
@@ -265,7 +265,7 @@ def test_plain_parquet(tmp_path, points):
 
 def test_polygons_are_no_occurrences(tmp_path, points):
     points[:1].assign(geometry=points[:1].buffer(10)).to_file(tmp_path / "a.gpkg")
-    with pytest.raises(DataError, match=r"'a.gpkg' holds a polygon: expected points"):
+    with pytest.raises(DataError, match=r"'a.gpkg' contains a polygon: expected points"):
         read_occurrences(tmp_path / "a.gpkg")
 
 
@@ -288,7 +288,7 @@ def test_swd_with_species_and_coordinates(tmp_path):
     assert swd.table.columns.tolist() == ["heat", "cover"]
     assert swd.table["cover"].tolist() == ["wet", "dry"]
     assert swd.x.tolist() == [1, 3]
-    assert any("'remark' holds no numbers" in note for note in swd.notes)
+    assert any("'remark' contains no numbers" in note for note in swd.notes)
     assert read_swd(path, variables=["heat"]).table.columns.tolist() == ["heat"]
     with pytest.raises(DataError, match="has no variable 'cold': the variables are heat, cover, remark"):
         read_swd(path, categorical=["cold"])
@@ -298,7 +298,7 @@ def test_swd_with_text_among_numbers(tmp_path):
     path = write(tmp_path / "a.csv", "species,x,y,heat\noak,1,2,20.5\noak,1,2,hot\n")
     table = read_swd(path)
     assert len(table.species) == 1
-    assert any("1 row that cannot be read left out: row 3, column 'heat': 'hot'" in note for note in table.notes)
+    assert any("1 row that cannot be read dropped: row 3, column 'heat': 'hot'" in note for note in table.notes)
     with pytest.raises(DataError, match="row 3, column 'heat': 'hot' is not a number"):
         read_swd(path, rules=RowRules(most_bad=0))
 

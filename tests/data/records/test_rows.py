@@ -32,16 +32,16 @@ def gbif(tmp_path):
 @pytest.mark.parametrize(
     "filters, kept, said",
     [
-        ({}, "1 2 3 4", "1 row with basisOfRecord=FOSSIL_SPECIMEN left out"),
-        ({"max_uncertainty": 5000.0}, "1 4", "2 rows less certain than 5 km left out (1 of unknown uncertainty are"),
-        ({"max_uncertainty": 20_000.0}, "1 2 3 4", "0 rows less certain than 20 km left out"),
-        ({"years": (1985, 2005)}, "2 3", "1 row without a year left out"),
-        ({"years": (None, 1985)}, "1", "2 rows not from –1985 left out"),
+        ({}, "1 2 3 4", "1 row with basisOfRecord=FOSSIL_SPECIMEN dropped"),
+        ({"max_uncertainty": 5000.0}, "1 4", "2 rows less certain than 5 km dropped (1 of unknown uncertainty are"),
+        ({"max_uncertainty": 20_000.0}, "1 2 3 4", "0 rows less certain than 20 km dropped"),
+        ({"years": (1985, 2005)}, "2 3", "1 row without a year dropped"),
+        ({"years": (None, 1985)}, "1", "2 rows not from –1985 dropped"),
         ({"basis": ("human observation",)}, "1 3 4", "2 rows with another basisOfRecord than human observation"),
-        ({"basis": ("FOSSIL_SPECIMEN",)}, "5", "left out"),
-        ({"exclude_issues": ("ZERO_COORDINATE",)}, "1 3 4", "1 row with the issue ZERO_COORDINATE left out"),
-        ({"exclude_issues": ("geospatial",)}, "1 4", "0 rows with the issue COORDINATE_INVALID left out"),
-        ({"where": "elevation > 15"}, "2 4", "2 rows not satisfying \"elevation > 15\" left out (1 of"),
+        ({"basis": ("FOSSIL_SPECIMEN",)}, "5", "dropped"),
+        ({"exclude_issues": ("ZERO_COORDINATE",)}, "1 3 4", "1 row with the issue ZERO_COORDINATE dropped"),
+        ({"exclude_issues": ("geospatial",)}, "1 4", "0 rows with the issue COORDINATE_INVALID dropped"),
+        ({"where": "elevation > 15"}, "2 4", "2 rows not satisfying \"elevation > 15\" dropped (1 of"),
         ({"where": "elevation > 15", "exclude_issues": ("geospatial",)}, "4", "1 row not satisfying"),
         ({"where": "decimalLatitude < 2"}, "", ""),
         ({"keep_absences": True}, "1 2 3 4 6", "FOSSIL"),
@@ -50,7 +50,7 @@ def gbif(tmp_path):
 def test_filters(gbif, filters, kept, said):
     rules = RowRules(RecordFilters(**filters))
     if not kept:
-        with pytest.raises(DataError, match="holds no record of use"):
+        with pytest.raises(DataError, match="contains no usable record"):
             read_occurrences(gbif, rules=rules)
         return
     found = read_occurrences(gbif, rules=rules)
@@ -60,7 +60,7 @@ def test_filters(gbif, filters, kept, said):
     rest = found.left_out
     assert sorted([*found.row.tolist(), *rest["row"].tolist()]) == list(range(2, 8))
     assert rest["reason"].str.len().min() > 3
-    counted = sum(int(note.split()[0]) for note in found.notes if note[:1].isdigit() and "left out" in note)
+    counted = sum(int(note.split()[0]) for note in found.notes if note[:1].isdigit() and "dropped" in note)
     assert counted == len(rest)
 
 
@@ -71,7 +71,7 @@ def test_filters(gbif, filters, kept, said):
         ({"years": (1, 2)}, "no column year or eventDate, which --years needs: it has species, lon, lat"),
         ({"basis": ("X",)}, "no column basisOfRecord, which --basis needs"),
         ({"exclude_issues": ("X",)}, "no column issue, which --exclude-issues needs"),
-        ({"where": "depth > 1"}, "has no column 'depth': it has species, lon, lat"),
+        ({"where": "depth > 1"}, "has no column 'depth': its columns are species, lon, lat"),
     ],
 )
 def test_a_filter_without_its_column_is_refused(tmp_path, filters, said):
@@ -82,12 +82,16 @@ def test_a_filter_without_its_column_is_refused(tmp_path, filters, said):
 
 
 def test_a_condition_on_a_column_that_is_not_there_names_all_that_are(gbif):
-    with pytest.raises(OptionError, match=r"no column 'nosuch': it has .*, occurrenceStatus, elevation; text stands"):
+    with pytest.raises(
+        OptionError, match=r"no column 'nosuch': its columns are .*, occurrenceStatus, elevation; text needs"
+    ):
         read_occurrences(gbif, rules=RowRules(RecordFilters(where="nosuch > 1")))
 
 
 def test_a_basis_that_no_row_has_names_those_there_are(gbif):
-    with pytest.raises(OptionError, match=r"no row .* has basisOfRecord SIGHTING: there are HUMAN_OBSERVATION, PRES"):
+    with pytest.raises(
+        OptionError, match=r"no row .* has basisOfRecord SIGHTING: the values are HUMAN_OBSERVATION, PRES"
+    ):
         read_occurrences(gbif, rules=RowRules(RecordFilters(basis=("SIGHTING",))))
 
 
@@ -127,9 +131,7 @@ def test_one_bad_cell_does_not_refuse_a_file(tmp_path):
     assert found.left_out["kind"].unique().tolist() == ["unreadable"]
     assert "column 'lon': 'here' is not a number" in found.left_out["reason"].tolist()
     note = next(note for note in found.notes if "cannot be read" in note)
-    assert note.startswith(
-        "2 rows that cannot be read left out: row 42, column 'lon': 'here' is not a number; row 43, "
-    )
+    assert note.startswith("2 rows that cannot be read dropped: row 42, column 'lon': 'here' is not a number; row 43, ")
     with pytest.raises(DataError, match=r"2 of 42 rows cannot be read .*allow more with --max-bad-rows 5"):
         read_occurrences(path, rules=RowRules(most_bad=1))
 
@@ -168,15 +170,15 @@ def test_uncertainty_with_a_decimal_comma(tmp_path):
     path.write_text(text, encoding="utf-8")
     found = read_occurrences(path, rules=RowRules(RecordFilters(max_uncertainty=1000.0)))
     assert found.row.tolist() == [3, 4]
-    assert "1 row less certain than 1 km left out (1 of unknown uncertainty are kept)" in found.notes
+    assert "1 row less certain than 1 km dropped (1 of unknown uncertainty are kept)" in found.notes
 
 
 def test_species_that_filters_leave_without_a_row_are_named(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("species,x,y,year\nA,1,2,1990\nB,1,2,1950\nC,1,2,1950\nA,1,2,1950\n", encoding="utf-8")
     notes = read_occurrences(path, rules=RowRules(RecordFilters(years=(1970, None)))).notes
-    assert "2 species without any row left: B, C" in notes
-    assert not any("any row left" in note for note in read_occurrences(path).notes)
+    assert "2 species without any remaining row: B, C" in notes
+    assert not any("any remaining row" in note for note in read_occurrences(path).notes)
 
 
 def test_a_sample_without_a_species_is_no_species(tmp_path):

@@ -123,5 +123,5 @@ def test_a_short_distance_takes_no_more_room_than_a_long_one():
 def test_records_at_one_place_are_one():
     assert thin_by_distance(np.full(50, 7.0), np.full(50, 46.0), 0.001).sum() == 1
     for nothing in (0, 1e-9, -1, float("nan")):
-        with pytest.raises(OptionError, match=r"thinning distance is .* km: expected at least 0\.000001 "):
+        with pytest.raises(OptionError, match=r"thin_distance=.*: expected at least 0\.000001 "):
             thin_by_distance(np.zeros(2), np.zeros(2), nothing)

@@ -54,7 +54,7 @@ def test_the_ledger_says_how_many_went(stack):
     for species in ("a", "b"):
         count = ledger.counts[species]
         assert count["thinned"] == len(plain[species]) - len(thinned[species]) > 0
-        assert f"{count['thinned']:,} left out by thinning" in ledger.describe(species)
+        assert f"{count['thinned']:,} dropped by thinning" in ledger.describe(species)
         assert set(thinned[species].index) <= set(plain[species].index)
 
 
@@ -84,5 +84,5 @@ def test_by_environment_with_chosen_variables(stack):
     heat, cover = plain["a"].values[:, at].T
     bins = np.minimum((heat - heat.min()) / (heat.max() - heat.min()) * 4, 3).astype(int)
     assert len(thinned["a"]) == len(set(zip(bins, cover)))
-    with pytest.raises(OptionError, match="no variable 'snow' to thin by"):
+    with pytest.raises(OptionError, match="thin_variables=snow: expected some of the layers"):
         finish_cleaning(located, values, thinning=Thinning(bins=4, variables=("snow",)))

@@ -27,11 +27,13 @@ def test_by_column(stack):
     assert found.tolist() == [1, 0, 2.5]
     assert notes == ()
     for bad in ([1, -1, 2], [1, None, 2]):
-        with pytest.raises(DataError, match="is no column of weights \\(1 of 3 are missing or negative\\)"):
+        with pytest.raises(DataError, match="is not a column of weights \\(1 of 3 are missing or negative\\)"):
             weights(stack, records(w=bad), "w")
     with pytest.raises(DataError, match="the weight 0 for every record"):
         weights(stack, records(w=[0, 0]), "w")
-    with pytest.raises(DataError, match="weights of up to 1e\\+308, whose sum is too large: divide them by it"):
+    with pytest.raises(
+        DataError, match="weights of up to 1e\\+308, and their sum is too large: divide the weights by that number"
+    ):
         weights(stack, records(w=[1e308, 1e308]), "w")
     with pytest.raises(OptionError, match="has no column 'weight': it has w"):
         weights(stack, records(w=[1, 1]), "weight")

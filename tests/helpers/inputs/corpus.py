@@ -30,10 +30,10 @@ _ARCHIVE = (
     "specificEpithet taxonRank taxonomicStatus elevation issue hasCoordinate hasGeospatialIssues taxonKey species"
 )
 RUBBISH = {  # what is left out of every GBIF file here, and why
-    "1 row that cannot be read left out": {"decimalLatitude": "n/k"},
-    "1 row with occurrenceStatus=ABSENT left out": {"occurrenceStatus": "ABSENT"},
-    "1 row with basisOfRecord=FOSSIL_SPECIMEN left out": {"basisOfRecord": "FOSSIL_SPECIMEN"},
-    "1 row with basisOfRecord=LIVING_SPECIMEN left out": {"basisOfRecord": "LIVING_SPECIMEN"},
+    "1 row that cannot be read dropped": {"decimalLatitude": "n/k"},
+    "1 row with occurrenceStatus=ABSENT dropped": {"occurrenceStatus": "ABSENT"},
+    "1 row with basisOfRecord=FOSSIL_SPECIMEN dropped": {"basisOfRecord": "FOSSIL_SPECIMEN"},
+    "1 row with basisOfRecord=LIVING_SPECIMEN dropped": {"basisOfRecord": "LIVING_SPECIMEN"},
 }
 
 

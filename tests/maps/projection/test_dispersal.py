@@ -86,7 +86,7 @@ def test_nothing_is_reached_from_nowhere(tmp_path: Path) -> None:
 def test_distances_need_a_reference_system(tmp_path: Path) -> None:
     place = Place(None, Affine(1000, 0, 4e5, 0, -1000, 3e5), 5, 5)
     change = write_codes(tmp_path / "change.tif", place, np.ones(25))
-    with pytest.raises(DataError, match="dispersal needs distances"):
+    with pytest.raises(DataError, match="dispersal needs a coordinate reference system"):
         limit_change(change, change, (1,), 5.0, grid_of(place))
     same = Place(None, Affine(0.5, 0, 3, 0, -0.5, 60), 5, 5)  # numbers that can be degrees are
     change = write_codes(tmp_path / "degrees.tif", same, np.full(25, 2))

@@ -202,7 +202,7 @@ def test_options_that_make_no_sense_are_refused(bad):
 
 def test_below_the_end_nothing_is_served():
     *_, path = case_path(1.0, 1e-2, smallest=0.2)
-    with pytest.raises(OptionError, match=r"ends at 0\.2"):
+    with pytest.raises(OptionError, match=r"at least 0\.2, the end of the path"):
         path.at(0.1)
 
 

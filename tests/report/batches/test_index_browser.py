@@ -32,7 +32,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str
     for k in range(COUNT):
         name = f"Élan #{k:05d} 100%" if k % 2 else f"zebra {rng.integers(10**9)}"
         if k % 100 == 7:
-            why = "one usable presence only" if k % 200 == 7 else f"{k} records in one cell"
+            why = "one usable presence" if k % 200 == 7 else f"{k} records in one cell"
             rows.append({"species": name, "status": "failed", "folder": "", "page": "", "preview": "", "error": why})
             continue
         inside = f"x#{k} 100%"
@@ -124,7 +124,7 @@ def test_it_finds_names_statuses_and_ranges_of_numbers(page: Browser, batch: Any
 def test_failures_are_shown_by_their_reason(page: Browser, batch: Any) -> None:
     assert "10,000 of 10,005 species are in this table" in page.text("main .cautions")
     texts = page.run("Array.from(document.querySelectorAll('.reasons li'), e => e.textContent.trim())")
-    assert texts == ["50 species one usable presence only", "50 species … records in one cell"]
+    assert texts == ["50 species one usable presence", "50 species … records in one cell"]
     page.click('[data-reason="1"]')
     failed = [row for row in batch[1] if "records in" in row["error"]]
     assert page.run(NAMES) == [row["species"] for row in failed[:25]]

@@ -66,17 +66,17 @@ def test_text_that_is_no_formula_in_parquet_is_quoted_in_csv_alone(tmp_path: Pat
 
 def test_failures_of_one_reason_are_one_group() -> None:
     rows = [
-        failed("a", "a: one usable presence only; expected at least 2"),
+        failed("a", "a: one usable presence; expected at least 2"),
         species("good"),
         failed("b.c", "3 records of b.c lie in 2 cells"),
-        failed("lonely", "lonely: one usable presence only; expected at least 2"),
+        failed("lonely", "lonely: one usable presence; expected at least 2"),
         failed("d", "14,000 records of d lie in 1.5 cells"),
         failed("e", "the disk is full"),
         failed("", "the disk is full"),
-        failed("f", "one usable presence only; expected at least 2"),
+        failed("f", "one usable presence; expected at least 2"),
     ]
     assert [(group.reason, group.species) for group in group_failures(rows)] == [
-        ("one usable presence only; expected at least 2", ["a", "lonely", "f"]),
+        ("one usable presence; expected at least 2", ["a", "lonely", "f"]),
         ("… records of the species lie in … cells", ["b.c", "d"]),
         ("the disk is full", ["e", ""]),
     ]

@@ -40,7 +40,7 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for k in range(10_000):
         name = f"Pseudohieronymusia{'longissima' if k % 7 == 0 else ''} maximowicziana{k} subsp. kleinwaechterorum"
         if k % 500 == 3:
-            lost = {"folder": "", "page": "", "preview": "", "error": "one usable presence only"}
+            lost = {"folder": "", "page": "", "preview": "", "error": "one usable presence"}
             rows.append({"species": name, "status": "failed", **lost})
             continue
         numbers = {"training_presences": int(rng.integers(2, 900)), "auc_train": float(rng.random()), "gap": 1e-9}

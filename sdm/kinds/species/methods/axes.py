@@ -15,7 +15,7 @@ from sdm.data.crs import DEGREE_KM
 from sdm.data.encode import NamedNumbers
 from sdm.data.place import Region, without_place
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, MismatchError, OptionError
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.species import SpeciesEstimator
@@ -244,8 +244,6 @@ def codes_of_group(table: SampleTable, group: GroupModel) -> SampleTable:
     for name in group.categorical:
         if (name in labels) != (name in table.levels):
             here, there = ("text", "numbers") if name in table.levels else ("numbers", "text")
-            raise DataError(
-                f"the classes of '{name}' are {here} here and {there} in the group: give them as it has them"
-            )
+            raise MismatchError(f"the classes of '{name}' are {here} here and {there} in the group: use {there}")
     new = {name: [word for word in table.levels[name] if word not in listed] for name, listed in labels.items()}
     return table.recode({name: [*listed, *new[name]] for name, listed in labels.items()})

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError
 from sdm.estimators.committee import Committee
 from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.on_axes import OnAxes
@@ -27,10 +27,7 @@ class EnsembleMethod(SharedMethod):
     def check_alone(self, options: RunOptions, species: Collection[str]) -> None:
         """Raise for spatial features without axes."""
         if options.fit.spatial and len(species) < 2:
-            raise OptionError(
-                "features of place (--spatial) are those of shared axes, and one species has no group to share them "
-                "with: leave out --spatial, or place the species on the axes of a group with --axes group.npz"
-            )
+            raise ConflictError("fit.spatial needs a group of species: remove it, or add --axes group.npz")
 
     def estimator(
         self, options: RunOptions, categorical: Sequence[str], placed: Sequence[OnAxes] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
-from sdm.errors import OptionError
+from sdm.errors import ConflictError, InapplicableError
 from sdm.estimators.species import SpeciesEstimator
 from sdm.features.classes import has_growing
 from sdm.kinds.task import RENAMED, estimator_of
@@ -54,21 +54,17 @@ class SpeciesMethod:
             value = getattr(fit, name)
             if name != "model" and name not in takes and value != field.get_default():
                 hint = f": {self.hints[name]}" if name in self.hints else ""
-                raise OptionError(f"fit.{name}={value!r} does not apply to a {self.name} model{hint}")
+                raise InapplicableError(f"fit.{name}={value!r} does not apply to a {self.name} model{hint}")
         numbers = [
             name for name in FitOptions.model_fields if name.startswith("beta_") and getattr(fit, name) is not None
         ]
         if numbers and fit.beta not in (None, *TABULATED):
-            raise OptionError(
-                f"fit.{numbers[0]} is a number of Maxent's tables, and fit.beta={fit.beta!r} does without them"
-            )
+            raise ConflictError(f"fit.{numbers[0]} has no effect with fit.beta={fit.beta!r}: remove one of them")
         for name in ("multiplier", "regularization"):
             if getattr(fit, name) == "auto":
-                raise OptionError(f"fit.{name}='auto' is for classes: leave it out, or choose by 'sdm tune'")
+                raise InapplicableError(f"fit.{name}='auto' applies to classes only: remove it, or use 'sdm tune'")
         if has_growing(fit.features):
-            raise OptionError(
-                f"fit.features={fit.features!r}: trees and monomials need --model structural --families …"
-            )
+            raise ConflictError(f"fit.features={fit.features!r}: trees and monomials need fit.model=structural")
 
     def check_tuning(self) -> None:
         """Raise if settings cannot be selected for single species."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, cast
 
 from sdm.data.place import has_place
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import ConflictError, InapplicableError, MissingFileError, SdmError, VariableError
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
@@ -39,22 +39,21 @@ class SharedMethod(SpeciesMethod):
         """Raise for options of the model that do not apply, and for a missing file of axes."""
         super().check(fit)
         if fit.axes is not None and not Path(fit.axes).is_file():
-            raise DataError(f"file '{fit.axes}' does not exist: check the path (--axes)")
+            raise MissingFileError(f"file '{fit.axes}' (--axes) does not exist: check the path")
 
     def check_tuning(self) -> None:
         """Refuse to select settings by species for species that are fitted together."""
-        raise OptionError(
-            f"a {self.name} model is not tuned species by species, for its axes are of a whole group: "
-            "--strength auto, the default of 'sdm fit', chooses the strength; or use --model maxent"
+        raise InapplicableError(
+            f"a {self.name} model has the axes of a group, and is not tuned per species: use --strength auto with 'sdm "
+            "fit', or --model maxent"
         )
 
     def check_alone(self, options: RunOptions, species: Collection[str]) -> None:
         """Raise if there are too few species to share axes."""
         if len(species) < 2:
-            raise OptionError(
-                f"shared axes need several species, and there {'is one' if species else 'is none'} with enough "
-                "records: use --model maxent or committee, or place the species on the axes of a group with "
-                "--axes group.npz"
+            raise ConflictError(
+                f"shared axes need two species with enough records, and there {'is one' if species else 'is none'}: "
+                "use --model maxent or committee, or the axes of a group with --axes group.npz"
             )
 
     def estimator(
@@ -75,7 +74,7 @@ def gather_axes(prepared: SpeciesPrepared, options: RunOptions, progress: Progre
             plans[name] = plan_species(prepared, name, options)
     check_gathered(prepared, list(plans), options)
     if len(plans) < 2:
-        notice = "one species has no group to share axes with: its model is the committee alone"
+        notice = "one species has no group for shared axes: its model is the committee alone"
         return replace(prepared, notices=[*prepared.notices, notice])
     stack, method = prepared.stack, cast(SharedMethod, method_of(options))
     degrees, spatial = stack is None or stack.crs is None or stack.crs.is_geographic, options.fit.spatial
@@ -109,12 +108,12 @@ def _on_axes(prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
     group = cast(GroupFits, prepared.group).model
     here, wanted = prepared.tables[name].names, group.names
     if has_place(here) != has_place(wanted):
-        hint = "add --spatial" if has_place(wanted) else "leave out --spatial"
-        raise OptionError(f"the axes of the group have {'' if has_place(wanted) else 'no '}features of place: {hint}")
+        hint = "add --spatial" if has_place(wanted) else "remove --spatial"
+        raise ConflictError(f"the axes of the group have {'' if has_place(wanted) else 'no '}spatial features: {hint}")
     if prepared.stack is not None:
         check_region(group, prepared.stack, prepared.area_of(name))
     if missing := [one for one in wanted if one not in here]:
-        raise DataError(f"the axes of the group need variables that the layers do not have: {', '.join(missing)}")
+        raise VariableError(f"the layers lack variables of the group's axes: {', '.join(missing)}")
     if tuple(here) != tuple(wanted):
         prepared = arrange(prepared, name, wanted)
     table = codes_of_group(prepared.tables[name], group)

@@ -14,7 +14,7 @@ from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm.data.opening.rasters import open_local
-from sdm.errors import DataError
+from sdm.errors import ResultsError
 from sdm.executors.ahead import ahead, own_threads
 from sdm.models.colours import MAGMA
 from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours
@@ -81,7 +81,7 @@ def fine_level(
                 return None
             tiles = list(ahead(packed, cut(source), own_threads(2)))
     except RasterioError as error:
-        raise DataError(f"{path} cannot be read as a raster ({error}): run the fit again") from error
+        raise ResultsError(f"{path} cannot be read as a raster ({error}): run the fit again") from error
     return {"width": shape[1], "height": shape[0], "tile": TILE, "tiles": tiles}
 
 
