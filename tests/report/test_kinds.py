@@ -124,7 +124,8 @@ def test_presence_and_absence_have_the_sections_of_a_species(surveyed: Path, tmp
     assert "test sites (AUC 0." in found["roc"]
     for section, text in {
         "thresholds": "43.8 %", "survey": "0.1875", "importance": "0.375", "validation": "0.5175", "null": "3.38",
-        "tuning": "LQ, selected from 8 settings by loss.val.avg (rule: best) in 5 folds (block).", "records": "410",
+        "tuning": "Criterion: Validation log loss (nats) (rule: best).",
+        "records": "410",
     }.items():  # fmt: skip
         assert text in found[section], section
     assert "Jackknife" in found["importance"]

@@ -109,7 +109,7 @@ def test_change_has_the_colours_of_the_raster(page: Browser, projected: Results)
     shown = cells(page, "#panel-values-1", codes.shape)
     for code, colour in COLOURS.items():
         assert np.array_equal((shown[..., :3] == colour).all(axis=2) & (shown[..., 3] > 0), codes.filled(255) == code)
-    assert page.text("#panel-none-0") == "There is no such map: change against the reference."
+    assert page.text("#panel-none-0") == "No map of this type: change relative to the reference."
     assert page.run("!document.querySelector('#panel-none-0').hidden"), "the reference has no change"
     legend = page.run("Array.from(document.querySelectorAll('#panel-legend li'), o => o.textContent.trim())")
     assert legend == ["stable absent", "stable present", "gain", "loss"]

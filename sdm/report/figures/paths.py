@@ -221,7 +221,7 @@ def draw_strengths(rows: Sequence[Row], path: Path, paper: Paper = PLAIN) -> Pat
     chosen = [x for x, row in zip(strength, rows) if str(row.get("chosen")) == "True"]
     for axes in (top, bottom):
         for x in chosen:
-            axes.axvline(x, color=ACCENT, lw=1.0, ls="--", label=f"chosen: {x:g}")
+            axes.axvline(x, color=ACCENT, lw=1.0, ls="--", label=f"selected: {x:g}")
     if chosen:
         top.legend(fontsize=SMALL, frameon=False)
     bottom.set_xscale("log")

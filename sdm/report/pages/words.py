@@ -197,8 +197,9 @@ def selection(results: Results) -> str:
     """Describe the selection of settings; return an empty text without a search."""
     tuning, option = results.tree("tuning"), results.option
     if tuning.get("chosen"):
-        rule = f"by {plain_value(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(results)}"
-        return f"{tuning['chosen']}, selected from {whole(tuning.get('settings'))} settings {rule}."
+        criteria = ", ".join(map(measure_name, plain_value(tuning.get("by")).split(", ")))
+        selected = f"{tuning['chosen']}, selected from {whole(tuning.get('settings'))} settings {_chosen_in(results)}"
+        return f"{selected}. Criterion: {criteria} (rule: {tuning.get('rule')})."
     if results.numbers.get("multiplier_search"):
         multiplier = figure(results.numbers.get("multiplier"))
         return f"The regularisation multiplier {multiplier} was selected by the log loss at held-out sites."
@@ -214,8 +215,9 @@ MEASURES = {
     "loss": "log loss (nats)", "loss.const": "log loss of the null model (nats)", "gain": "gain (nats)",
     "accuracy": "accuracy", "kappa": "kappa", "cor": "correlation", "brier": "Brier score", "tss.max": "largest TSS",
     "tss.max.threshold": "threshold of largest TSS", "prg": "area under precision–recall–gain", "rm": "multiplier",
-    "ncoef": "features with weight", "fc": "feature classes", "gap": "optimality gap", "mean auc": "mean AUC",
-    "constant log loss": "log loss of the null model",
+    "ncoef": "features with weight", "fc": "feature classes", "gap": "duality gap", "mean auc": "mean AUC",
+    "tune.args": "setting", "delta.AICc": "ΔAICc", "w.AIC": "AICc weight", "AICc.reason": "AICc, note",
+    "constant log loss": "log loss of the null model", "chosen": "selected",
 }  # fmt: skip
 DATA = {"train": "Training", "val": "Validation"}
 

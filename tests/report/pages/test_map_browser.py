@@ -230,7 +230,7 @@ def test_records_that_were_left_out_say_why(browser: Browser, full: Path, tmp_pa
         left, bottom, right, top = source.bounds
     x, y = float(rows[0]["x"]), float(rows[0]["y"])
     browser.hover("#values", (x - left) / (right - left), (top - y) / (top - bottom))
-    assert browser.text("#hover").endswith("record: left out: shares a cell with another record")
+    assert browser.text("#hover").endswith("record: dropped: shares a cell with another record")
 
 
 @pytest.mark.thorough
