@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 from terminal import fail, succeed
 
-from sdm_cli.commands.starting import title, topics
+from sdm_cli.commands.starting import GUIDE, NOT_FOR_USERS, NOT_TOPICS, shipped, title, topics
 from sdm_cli.options import USED_MOST
 
 
@@ -119,3 +119,9 @@ def test_the_shell_is_told_how_to_complete() -> None:
     command = [sys.executable, "-m", "sdm_cli.main", "--show-completion", "bash"]
     done = subprocess.run(command, env=asked, capture_output=True, text=True)
     assert "_SDM_COMPLETE=complete_bash" in done.stdout, done.stderr
+
+
+def test_every_page_has_a_topic_of_its_own() -> None:
+    """Two pages of one name would hide each other."""
+    pages = [page for page in shipped(GUIDE).glob("*/*.md") if page.parent.name not in NOT_FOR_USERS]
+    assert len(topics()) == len([page for page in pages if page.stem not in NOT_TOPICS])
