@@ -200,7 +200,10 @@ def test_without_a_species_column_it_is_the_file(world, two, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("column", "says"),
     [
-        ("species", "contains 'Virtualis montanus' and 'Virtualis silvestris': --response expects two values, presence"),
+        (
+            "species",
+            "contains 'Virtualis montanus' and 'Virtualis silvestris': --response expects two values, presence",
+        ),
         ("longitude", "--response expects two values, presence and absence"),
         ("count", "has counts up to 3: --response expects two values, presence and absence, such as 1 and 0"),
         ("kind", "holds 3 values ('bog', 'fen', 'mire'): --response expects two"),

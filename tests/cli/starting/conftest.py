@@ -75,6 +75,12 @@ def many(tutorial: Tutorial) -> Tutorial:
 
 
 @pytest.fixture(scope="package")
+def tuning(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
+    """The study of the page for R users."""
+    return do_tutorial("r_users", tmp_path_factory.mktemp("r_users"))
+
+
+@pytest.fixture(scope="package")
 def sloth(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
     """The real species, on its published data."""
     folder, data = tmp_path_factory.mktemp("sloth"), shared / "data" / "phillips2006"

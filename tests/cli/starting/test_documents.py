@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from documents.commands import ROOT, blocks, indented, page_of, understood
+from documents.commands import ROOT, blocks, indented, inline, page_of, understood
 
 from benchmarks.__main__ import FOLDERS
 from sdm.options.reading import leaves
@@ -164,7 +164,7 @@ def test_examples_of_the_reference_of_commands_are_understood(site: Path) -> Non
 
 def understand_commands(page: Path) -> None:
     """Read every command of a page as the program would."""
-    lines = [*blocks(page, "sh"), *blocks(page, "text"), *indented(page)]
+    lines = [*blocks(page, "sh"), *blocks(page, "text"), *indented(page), *inline(page)]
     for line in lines:
         if re.match(r"sdm [a-z]", line) and "--help" not in line and "…" not in line:
             for one in re.sub(r"   \(.*\)$| > \S+$", "", line).split(" && "):

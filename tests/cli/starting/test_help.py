@@ -14,7 +14,7 @@ from documents.commands import ROOT, understood
 from terminal import fail, succeed
 
 from sdm_cli.app import GROUPS, whole_app
-from sdm_cli.commands.starting import title, topics
+from sdm_cli.commands.starting import GUIDE, NOT_FOR_USERS, NOT_TOPICS, shipped, title, topics
 from sdm_cli.options import USED_MOST
 
 
@@ -243,3 +243,9 @@ def test_help_shows_the_entry_of_an_error() -> None:
     assert "**Cure.** Name the columns: `--x-column east" in shown
     assert "E014" not in shown
     assert "there is no page, option or term 'E998'" in fail("help", "E998", code=2)
+
+
+def test_every_page_has_a_topic_of_its_own() -> None:
+    """Two pages of one name would hide each other."""
+    pages = [page for page in shipped(GUIDE).glob("*/*.md") if page.parent.name not in NOT_FOR_USERS]
+    assert len(topics()) == len([page for page in pages if page.stem not in NOT_TOPICS])

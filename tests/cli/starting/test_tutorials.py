@@ -2,10 +2,13 @@
 
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from documents.commands import ROOT, blocks, page_of
+from documents.tables import table_of
 from terminal import rows
 
 from tools.notebook_page import NOTEBOOKS
@@ -19,6 +22,74 @@ def change(folder, period: str, measure: str) -> float:
     table = pd.read_csv(folder / "scenarios.csv", dtype={"scenario": str})
     (value,) = table.query("scenario == @period and measure == @measure and unit == 'km2'")["value"]
     return float(value)
+
+
+def numbers(folder: Path) -> dict[str, Any]:
+    """All numbers of a run of the species of the tutorials."""
+    found: dict[str, Any] = json.loads((folder / "Virtualis_montanus.json").read_text(encoding="utf-8"))
+    return found
+
+
+def of_folds(folder: Path) -> list[float]:
+    """AUC, Boyce index and omission: means over the folds of a run."""
+    means = pd.DataFrame(numbers(folder)["cross_validation"]["rows"]).mean(numeric_only=True)
+    return [float(means[name]) for name in ("auc.val", "cbi.val", "or.10p")]
+
+
+def near(shown: str, value: float) -> bool:
+    """Whether a number of a page is a value, or next to it in its last digit."""
+    digits = len(shown.rstrip(".").partition(".")[2])
+    return abs(float(shown.rstrip(".")) - value) <= 1.5 * 10.0**-digits
+
+
+@pytest.mark.thorough
+def test_the_first_model_is_as_good_as_the_page_states(tutorial) -> None:
+    auc, boyce, omission = of_folds(tutorial.folder / "results")
+    shown = table_of("first_model", "measure")
+    expected = [numbers(tutorial.folder / "results")["auc_train"], auc, boyce, omission]
+    assert all(near(row[0], value) for row, value in zip(shown.values(), expected, strict=True))
+    text = " ".join(page_of("first_model").read_text(encoding="utf-8").split())
+    found = re.search(r"AUC ([\d.]+) instead of ([\d.]+), Boyce index ([\d.]+) instead of ([\d.]+), "
+                      r"10p omission ([\d.]+) instead of ([\d.]+)\.", text)  # fmt: skip
+    smooth = of_folds(tutorial.folder / "smooth")
+    pairs = [value for pair in zip(smooth, (auc, boyce, omission), strict=True) for value in pair]
+    assert all(near(each, value) for each, value in zip(found.groups(), pairs, strict=True))
+    warmer = pd.read_csv(tutorial.folder / "future" / "scenarios.csv").query("scenario == 'warmer'")
+    change = warmer.query("measure == 'change' and unit == '%'")["value"].iloc[0]
+    assert -25 < change < -15, "the page: about a fifth"
+
+
+@pytest.mark.thorough
+def test_the_study_has_the_measures_of_the_page(study) -> None:
+    table = table_of("study", "")
+    models = [study.folder / name for name in ("naive", "corrected")]
+    tested = [text for line, text in study.said.items() if line.startswith("sdm evaluate")]
+    found = {
+        "AUC of the folds (not comparable)": [of_folds(folder)[0] for folder in models],
+        "AUC at the sites of the survey": [float(re.search(r"AUC +([\d.]+)", text)[1]) for text in tested],
+        "correlation of the map with the truth": [
+            float(re.search(r"correlation ([\d.]+)", text)[1]) for text in tested
+        ],
+    }
+    assert all(
+        near(each, value) for row, values in found.items() for each, value in zip(table[row], values, strict=True)
+    )
+    text = page_of("study").read_text(encoding="utf-8")
+    assert near(re.search(r"10p omission of ([\d.]+)", text)[1], of_folds(models[1])[2])
+    correlations = pd.read_csv(study.folder / "variables" / "correlation_pearson.csv", index_col=0)
+    assert near(re.search(r"\(r = −([\d.]+)\)", text)[1], -correlations.loc["elevation", "temperature"])
+
+
+@pytest.mark.thorough
+def test_the_study_for_users_of_r_has_the_columns_of_enmeval(tuning) -> None:
+    text = page_of("r_users").read_text(encoding="utf-8")
+    names = re.findall(r"`([\w.]+)`", text.partition("under the same names: ")[2].partition(". It adds")[0])
+    assert len(names) == 14
+    assert set(names) <= set(pd.read_csv(tuning.folder / "tuned" / "tune.csv", nrows=1).columns)
+    for name in ("tuned/tune_folds.csv", "nulls/Virtualis_montanus_nullModels.csv", "nulls/Virtualis_montanus_rmm.csv",
+                 "future/scenarios.csv", "future/warmer/mess.tif"):  # fmt: skip
+        assert name.rpartition("/")[2].removeprefix("Virtualis_montanus") in text
+        assert (tuning.folder / name).is_file()
 
 
 @pytest.mark.thorough

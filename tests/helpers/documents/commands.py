@@ -29,6 +29,15 @@ def indented(page: Path) -> list[str]:
     return re.findall(r"^    (sdm [a-z].*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 
 
+def inline(page: Path) -> list[str]:
+    """The commands with arguments that stand in the text and in the tables of a page; not bare names, and no help."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    found = [line.replace("\\|", "|") for line in re.findall(r"`(sdm [a-z][^`]*)`", text)]
+    return [
+        line for line in found if len(line.split()) > 2 and not line.split()[-1].startswith("--") and "…" not in line
+    ]
+
+
 _command = cache(lambda: whole_app())
 
 

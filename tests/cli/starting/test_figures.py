@@ -1,0 +1,123 @@
+"""Figures on pages are the stored results of the benchmarks, rounded."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from documents.commands import ROOT, page_of
+from documents.tables import disagreements, table_of
+
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def stored(name: str) -> Any:
+    """The results of a benchmark."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def nceas() -> pd.DataFrame:
+    """AUC, COR and log loss of every setting of the NCEAS benchmark: means over species, and AUC per region."""
+    table = pd.read_csv(RESULTS / "nceas.csv")
+    regions = table.pivot_table(index="setting", columns="region", values="auc")
+    return table.groupby("setting")[["auc", "cor", "log_loss"]].mean().join(regions)
+
+
+def bias() -> list[list[float]]:
+    first, *rows = stored("bias")["virtual species"]
+    return [[first["correlation"]], *([row[key] for key in ("correlation", "gain", "species better")] for row in rows)]
+
+
+def patterns() -> list[list[float]]:
+    methods = ("uniform", "kernel density", "structural, trees and monomials", "structural, default",
+               "L1, feature classes and relu:500", "L1, feature classes")  # fmt: skip
+    kinds = [{row["method"]: row for row in stored("patterns")[kind]["rows"]} for kind in ("city", "road")]
+    return [
+        [float(np.mean(rows[method][key])) for rows in kinds for key in ("log loss", "KL to the truth")]
+        for method in methods
+    ]
+
+
+def classes() -> list[list[float]]:
+    rows = pd.DataFrame(stored("survey")["rows"])
+    single = rows[rows["data"] != "mean"]
+    return [[single[name].mean(), single[name].min()] for name in ("constant", "GLM", "l1, multiplier 1", "default")]
+
+
+def communities() -> list[list[float]]:
+    rows = {(row["data"], row["learner"], row["model"]): row for row in stored("communities")["communities"]}
+    found = []
+    for data in ("frogs_jsdm", "mosquitos_jsdm", "eucalypts_sjsdm", "butterflies"):
+        both = [rows[data, "crf-l2", model] for model in ("joint", "stacked")]
+        losses = [row["log loss"] for row in (*both, rows[data, "GLM, ridge 1", ""])]
+        found.append([*losses, *(row[key] for key in ("auc", "hamming") for row in both)])
+    return found
+
+
+def structural() -> list[list[float]]:
+    methods = ("L1 on feature classes L Q P H C", "L1 on trees and monomials (λ = 0)",
+               "structural, L Q P H C and trees", "structural, default",
+               "unregularised, trees and monomials")  # fmt: skip
+    partitions = stored("structural")["partitions"]
+    means = [pd.DataFrame(partitions[name]["rows"]).mean(numeric_only=True) for name in methods]
+    first, *others = [[row["log loss"], row["AUC"], row["log loss"] - means[0]["log loss"]] for row in means]
+    return [first[:2], *others]
+
+
+def accuracy() -> list[list[float]]:
+    settings = ("default", "default_maxnet", "target", "structural", "best", "shared", "best_shared")
+    columns = ["auc", "AWT", "NSW", "CAN", "cor", "log_loss"]
+    return [list(map(float, nceas().loc[name, columns])) for name in settings]
+
+
+TABLES: list[tuple[str, str, int, Callable[[], list[list[float]]]]] = [
+    ("bias", "correction", 3, bias),
+    ("patterns", "method", 4, patterns),
+    ("classes", "model", 2, classes),
+    ("joint_models", "data (sites × species)", 7, communities),
+    ("structural", "method", 3, structural),
+    ("accuracy", "setting", 6, accuracy),
+]
+"""Pages, the heading of a table, how many of its columns are compared, and the figures of its rows."""
+
+
+@pytest.mark.parametrize(("topic", "heading", "columns", "figures"), TABLES, ids=lambda value: str(value)[:12])
+def test_a_table_has_the_stored_figures(topic: str, heading: str, columns: int, figures: Callable[[], Any]) -> None:
+    shown = table_of(topic, heading)
+    expected = figures()
+    assert len(shown) == len(expected)
+    wrong = {row: disagreements(shown[row][:columns], each) for row, each in zip(shown, expected, strict=True)}
+    assert not {row: faults for row, faults in wrong.items() if faults}
+
+
+def sentences() -> list[tuple[str, str]]:
+    """Sentences of pages with figures of stored results, and the pages."""
+    means = nceas()["auc"]
+    records = stored("records")["records"]
+    whole = next(row for row in records if (row["rows"], row["filters"]) == (2_000_000, "none"))
+    rows = stored("survey")["rows"][-1]
+    axes = {(row["species"], row["sites"], row["features"], row["strength"]): row for row in stored("axes")["rows"]}
+    small, chosen, large = (
+        axes[key] for key in ((50, 5000, 399, 1.4), (50, 5000, 399, "auto"), (1000, 20_000, 399, 1.4))
+    )
+    search = stored("structural")["search"]["rows"]
+    path = stored("path")["general path"]
+    scenarios = stored("projection")["rows"][-1]
+    return [
+        ("preparing", f"are read and cleaned in {whole['read and cleaned, s']:.0f} seconds"),
+        ("classify", f"was {rows['default']:.3f} nats per site, with {rows['constant']:.3f} for the null model"),
+        ("shared", f"take {small['seconds']:.0f} seconds with a given strength and {chosen['seconds']:.0f} seconds"),
+        ("shared", f"take {large['seconds']:.0f} seconds and {large['GB']:.1f} GB"),
+        ("shared_axes", f"rises from {means['target']:.4f} for single species to {means['shared']:.4f}"),
+        ("shared_axes", f"{means['best_shared']:.4f} with `--preset best`, and {means['best_place']:.4f} with"),
+        ("structural", f"found the best one in {100 * search[1]['optimal']:.1f} %"),
+        ("path", f"model with {path['features']:,} features took {path['fits']} fits"),
+        ("scenarios", f"{scenarios['scenarios']} scenarios of 2 million cells with all maps take 19 seconds"),
+    ]
+
+
+def test_sentences_have_the_stored_figures() -> None:
+    for topic, sentence in sentences():
+        assert sentence in " ".join(page_of(topic).read_text(encoding="utf-8").split()), topic
