@@ -86,7 +86,7 @@ def test_a_class_that_would_not_be_learned_is_refused():
     with pytest.raises(DataError, match=r"1 of 2 records of class 'c' remain .*: remove --folds, .* --least 3"):
         check_training(targets, train, ["a", "b", "c"], "--folds")
     check_training(targets[:2, :6], train[:6], ["a", "b"], "--folds")
-    with pytest.raises(DataError, match=r"leave out --test-percent$"):
+    with pytest.raises(DataError, match=r"remove --test-percent$"):
         check_training(targets[:2, :6], np.arange(6) < 4, ["a", "b"], "--test-percent")
     check_training(np.array([[0.5, 1.0], [0.5, 0.0]]), np.array([True, False]), ["a", "b"], "--folds")
     with pytest.raises(DataError, match="of 1 records of class 'b' 0 would be"):

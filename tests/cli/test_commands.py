@@ -172,7 +172,7 @@ def test_info_shows_where_a_model_came_from(fit) -> None:
         "48 presences",
     ):
         assert word in text
-    listed = text.split("features with a weight")[1].strip().splitlines()
+    listed = text.split("features with non-zero weight")[1].strip().splitlines()
     assert len(listed) == 1 + 3 + 1
     found = model_answer("info", fit.model)
     assert found["meta"]["seed"] == 1

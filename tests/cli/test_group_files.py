@@ -30,7 +30,7 @@ def test_info_tells_axes_species_and_relatives(file: Path, model: GroupModel) ->
     assert "500 presences" in said
     first = said.partition("  axis 1 ")[2].splitlines()[0].split()
     assert first[:2] == [f"{100 * model.explained[0]:.1f}", "%"]
-    assert model.relatives("Genus alba", 1)[0][0] in said.partition("nearest relatives")[2].splitlines()[1]
+    assert model.relatives("Genus alba", 1)[0][0] in said.partition("most similar species")[2].splitlines()[1]
     assert "and 4 more" in said
     numbers = as_json("info", file)["models"][0]
     assert numbers["kind"] == "group"

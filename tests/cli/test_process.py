@@ -159,7 +159,7 @@ def test_a_whole_run_as_a_process(world, tmp_path: Path) -> None:
         (("fit", "--multiplyer", "2"), "--multiplier"),
         (("bla",), "bla"),
         (("predict",), "sdm predict --help"),
-        (("predict", "m.npz", "layers", "-o", "x.tif", "--threads", "many"), "threads='many'"),
+        (("predict", "m.npz", "layers", "-o", "x.tif", "--threads", "many"), "--threads many"),
         (("fit",), "'sdm fit' needs occurrence records and layers"),
         (("fit", "one.csv", "layers"), "no output folder"),
     ],

@@ -89,7 +89,7 @@ def test_several_places_at_once(fit, results: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_no_result_is_said(fit, results: Path, tmp_path: Path) -> None:
-    assert "is not there" in fail("report", tmp_path / "nowhere")
+    assert "does not exist" in fail("report", tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     assert "no results of `sdm fit`" in fail("report", tmp_path / "empty")
     (results / f"{fit.name}.json").unlink()

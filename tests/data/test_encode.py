@@ -79,7 +79,7 @@ def test_what_is_no_table(shape):
 
 @pytest.mark.parametrize("bad", ["nope", 5, -1, True, None, 1.0])
 def test_a_categorical_column_that_is_not_there(bad):
-    with pytest.raises(OptionError, match="no such column; its columns are a, soil"):
+    with pytest.raises(OptionError, match="no such column; the columns are a, soil"):
         Encoder.learn(frame(), [bad])
 
 

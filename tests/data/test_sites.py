@@ -128,7 +128,7 @@ def test_a_second_table_without_names_is_taken_row_by_row(plain: Path, tmp_path:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("site,rain\na,1\na,2\nb,3\n", "site 'a' occurs more than once"),
+        ("site,rain\na,1\na,2\nb,3\n", "site 'a' occurs twice"),
         ("site,rain\n1,1\n2,2\n", "no site of 'sites.csv' is in 'env.csv'.*'a' in one and '1' in the other"),
     ],
 )
@@ -211,5 +211,5 @@ def test_counts_and_cover_above_a_number_are_presences(tmp_path: Path) -> None:
     both = read_site_table(tmp_path / "counts.csv", NamedColumns(presence_above=0), table=tmp_path / "env.csv")
     assert list(both.labels) == ["owl", "moss"]
     np.testing.assert_array_equal(both.labels["moss"], [0, 1, 1])
-    with pytest.raises(OptionError, match="name them with --species"):
+    with pytest.raises(OptionError, match="add --species"):
         read_site_table(tmp_path / "counts.csv", NamedColumns(presence_above=0))

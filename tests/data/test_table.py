@@ -66,7 +66,7 @@ def test_from_swd_with_a_file_of_background(tmp_path):
     table = SampleTable.from_swd(presences, "oak", background)
     np.testing.assert_array_equal(table.background, [[30, 6], [31, 7]])
     short = read_swd(write(tmp_path / "c.csv", "name,x,y,wet\nother,1,2,6\n"))
-    with pytest.raises(DataError, match=r"background 'c.csv' has no column 'heat'"):
+    with pytest.raises(DataError, match=r"background 'c.csv' lacks the column 'heat'"):
         SampleTable.from_swd(presences, "oak", short)
 
 

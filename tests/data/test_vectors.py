@@ -43,7 +43,7 @@ def test_one_of_several_must_be_named(tmp_path):
     for named in ({"path": f"{path}:more"}, {"path": path, "layer": "more"}, {"path": f"{path}:more", "layer": "more"}):
         records = read_occurrences(**named)
         assert (records.x.tolist(), records.notes_beside) == ([5], [])
-    with pytest.raises(OptionError, match=r"'a.gpkg:more' contains the name of a layer, and --layer seen is another"):
+    with pytest.raises(OptionError, match=r"'a.gpkg:more' and --layer seen name two layers"):
         read_occurrences(f"{path}:more", layer="seen")
     with pytest.raises(DataError, match="has no layer 'none': expected one of seen, more, area"):
         read_occurrences(f"{path}:none")

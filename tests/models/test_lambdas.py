@@ -239,7 +239,7 @@ def test_what_java_cannot_hold_is_refused(tmp_path):
         ("rain^2, 1.0, 0.0, 2.0\nEND", "range of 'rain'"),
         ("rain, 1.0, 2.0, 2.0\nEND", "computed with"),
         ("rain, 1.0, NaN, 2.0\nEND", "rain"),
-        ("(soil=1.0), 1.0, 0.0, 1.0\nsoil, 1.0, 0.0, 1.0\nEND", "categories"),
+        ("(soil=1.0), 1.0, 0.0, 1.0\nsoil, 1.0, 0.0, 1.0\nEND", "categorical"),
         ("rain, 1.0, 0.0, 2.0\nlinearPredictorNormalizer, 0\ndensityNormalizer, 0\nnumBackgroundPoints, 0\nentropy, 1",
          "densityNormalizer"),
     ],

@@ -170,7 +170,7 @@ def test_warnings_say_which_model_and_fold(sites: Path, caplog) -> None:
     with caplog.at_level("WARNING", logger="sdm"):
         fit(options)
     said = [text.split(": iteration limit")[0] for text in caplog.messages]
-    each = ["joint model", "stacked single models"]
+    each = ["joint model", "stacked single-species models"]
     assert said == [*each, *(f"fold {fold}, {what}" for fold in (1, 2) for what in each)]
 
 

@@ -171,7 +171,7 @@ def test_the_model_says_where_it_is_for(made: Simulation, run: Results) -> None:
     assert "WGS" in known["crs"]
     assert PLACE_WARNING in run.numbers["warnings"]
     lines = task_for("species").info_lines(load_model(run.model), 5)
-    assert [line for line in lines if line.startswith("region ") and "not for other places or times" in line]
+    assert [line for line in lines if line.startswith("region ") and "applies to this region only" in line]
     page = run.model.with_suffix(".html").read_text()
     assert "The model has spatial features" in page
     assert "not at other places or times" in page

@@ -72,7 +72,7 @@ def test_richness_of_a_batch_is_that_of_its_maps(batch: Path, tmp_path: Path) ->
     present = np.ma.stack([read(folder / stem / f"{stem}_thresholded.tif").astype(int) for stem in stems]).sum(axis=0)
     np.testing.assert_array_equal(read(places["threshold"]).compressed(), present.compressed())
     assert made[0].startswith("richness of 3 species (sum of suitabilities): richness_sum.tif, ")
-    assert "above their cutoff, 10p" in made[1]
+    assert "above their threshold, 10p" in made[1]
     assert all(line.endswith("; 1 without a map dropped") for line in made)
     with rasterio.open(places["threshold"]) as source:
         assert source.tags()["cutoff"] == "10p"
@@ -131,7 +131,7 @@ def test_what_cannot_be_stacked_is_said(batch: Path, tmp_path: Path) -> None:
             None,
             r"not predict\.scale=raw: expected cloglog or log",
         ),
-        (options("sum", "threshold"), 1, r"output\.stack=sum,threshold needs several species, and there is one"),
+        (options("sum", "threshold"), 1, r"output\.stack=sum,threshold needs several species"),
     ]
     for wrong, species, says in cases:
         with pytest.raises(OptionError, match=says):

@@ -129,8 +129,8 @@ def test_novelty_and_extrapolation(run: Path, world, tmp_path: Path) -> None:
         np.testing.assert_allclose(column, read(tmp_path / "map.tif", k)[row, col], rtol=1e-5)
         chosen = [line["class"] == label for line in rows(tmp_path / "out.csv")]
         assert all(one >= 1 / len(found["shares"]) for one, best in zip(column, chosen) if best)
-    for word in (("--extrapolation", "fade"), ("--novelty", "limiting")):
-        assert "appl" in fail(*words, *word, "-o", tmp_path / "no.tif", code=2)
+    for word, says in ((("--extrapolation", "fade"), "appl"), (("--novelty", "limiting"), "needs one output")):
+        assert says in fail(*words, *word, "-o", tmp_path / "no.tif", code=2)
 
 
 def test_layers_are_aligned_and_nodata_is_heard(run: Path, own, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_everything_is_written(run):
     ]
     wanted += ["run.yaml", "command.txt", "plots/temperature.svg", "plots/landcover.svg", "plots/importance.svg"]
     assert not set(wanted) - set(files(folder))
-    assert "converged: within" in said
+    assert "converged; certified, duality gap" in said
     assert "cross-validation" in said
     numbers = json.loads((folder / "habitat.json").read_text())
     assert set(numbers["files"].values()) <= set(files(folder))
@@ -101,7 +101,7 @@ def test_the_confusion_counts_the_sites(run):
 def test_the_page_stands_alone(run):
     folder, _ = run
     page = (folder / "habitat.html").read_text()
-    for word in ("Confusion matrix", "forest", "within", "cross-validation", "landcover"):
+    for word in ("Confusion matrix", "forest", "duality gap", "cross-validation", "landcover"):
         assert word in page
     assert "http://" not in page
     assert "https://" not in page
@@ -324,7 +324,7 @@ def test_info_says_what_the_file_is(run):
     folder, _ = run
     said = succeed("info", folder / "habitat.npz", "--features", 2).stdout
     assert "bare, forest, meadow" in said
-    assert "converged: within" in said
+    assert "converged; certified, duality gap" in said
     found = model_answer("info", folder / "habitat.npz")
     weights = rows(folder / "habitat_weights.csv")
     assert [feature["name"] for feature in found["features"]] == [row["feature"] for row in weights[1:]]

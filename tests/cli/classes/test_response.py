@@ -192,7 +192,7 @@ def test_without_a_species_column_it_is_the_file(world, two, tmp_path: Path) -> 
     words = ("fit", table, *two, "--response", "pa", *QUIET)
     found = model_answer(*words, "-o", tmp_path / "o")
     assert (found["title"], found["sites"]) == ("owls", 300)
-    assert any("all rows are taken for one; if 'habitat' names species" in note for note in found["notices"])
+    assert any("all rows are assumed to be one species" in note for note in found["notices"])
     found = as_json(*words, "--species-column", "habitat", "-o", tmp_path / "each")
     assert [one["name"] for one in found["models"]] == ["Moor", "Wald"]
 
@@ -206,8 +206,8 @@ def test_without_a_species_column_it_is_the_file(world, two, tmp_path: Path) -> 
         ),
         ("longitude", "--response expects two values, presence and absence"),
         ("count", "has counts up to 3: --response expects two values, presence and absence, such as 1 and 0"),
-        ("kind", "holds 3 values ('bog', 'fen', 'mire'): --response expects two"),
-        ("one", "holds '1' only: --response expects two"),
+        ("kind", "contains 3 values ('bog', 'fen', 'mire'): --response expects two"),
+        ("one", "contains '1' only: --response expects two"),
     ],
 )
 def test_what_is_no_presence_and_absence(world, tmp_path: Path, column: str, says: str) -> None:
@@ -419,7 +419,7 @@ def sides(table: Path, folder: Path, column: str) -> dict[str, set[str]]:
 @pytest.mark.parametrize(
     ("count", "words", "said"),
     [
-        (6, ("--folds", 7), "use --folds 6 at most, or name the sites by another --site-column"),
+        (6, ("--folds", 7), "use --folds 6 at most, or use another --site-column"),
         (
             2,
             ("--folds", 2),

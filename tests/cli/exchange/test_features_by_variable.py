@@ -34,6 +34,6 @@ def test_a_run_file_repeats_it(answer, tmp_path):
 
 def test_a_variable_that_is_not_there_is_named(tmp_path):
     said = fail("fit", *INPUTS, *WAYS, "--features", "lq, slop:h", "-o", tmp_path / "no", code=2)
-    assert "features name 'slop', which is no variable: did you mean 'slope'?" in said
+    assert "features: 'slop' is not a variable: did you mean 'slope'?" in said
     said = fail("fit", *INPUTS, *WAYS, "--features", "slop:h", "-o", tmp_path / "no", code=2)
     assert said.startswith("--features: 'slop' matches no layer: did you mean 'slope'?")

@@ -201,6 +201,6 @@ def test_the_shim_passes_maxent_to_sdm_and_the_rest_to_java(tmp_path):
 
 
 def test_mistakes_are_one_line(tmp_path):
-    assert "samplesfile is not given" in fail("maxent", code=2)
+    assert "samplesfile is missing" in fail("maxent", code=2)
     assert "'maximumbackgroud=3'" in fail("maxent", "maximumbackgroud=3", code=2)
     assert sdm("maxent", "--help").exit_code == 0

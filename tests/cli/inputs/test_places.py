@@ -128,13 +128,13 @@ def test_every_file_comes_to_the_longitudes_of_the_layers(world, tmp_path: Path)
     close(one, two)
     for key in ("test_presences", "auc_test", "log_loss_test"):
         assert one[key] == pytest.approx(two[key], rel=1e-6), key
-    own = "brought to those of the layers (343 … 347°) by 360°"
-    assert any(f"of 60 records {own}" in text for text in two["notices"])
-    assert any(f"background points {own}" in text for text in two["notices"])
-    assert any(f"test records {own}" in text for text in two["notices"])
-    assert any(f"of 1 polygons {own}" in text for text in two["notices"])
+    shifted = "were shifted by 360° to the longitudes of the layers (343 … 347°)"
+    assert any(f"of 60 records {shifted}" in text for text in two["notices"])
+    assert any(f"background points {shifted}" in text for text in two["notices"])
+    assert any(f"test records {shifted}" in text for text in two["notices"])
+    assert any(f"of 1 polygons {shifted}" in text for text in two["notices"])
     assert not any("360°" in text for text in one["notices"])
-    assert any(f"of 60 records {own}" in text for text in as_json("check", world.records, layers, *LEAN)["notices"])
+    assert any(f"of 60 records {shifted}" in text for text in as_json("check", world.records, layers, *LEAN)["notices"])
     model = next((tmp_path / "a").glob("*.npz"))
     numbers = [
         model_answer("evaluate", model, "--presences", world.records, "--layers", place)["auc"]
@@ -156,7 +156,7 @@ def test_points_and_sites_come_to_the_longitudes_of_the_layers(world, tmp_path: 
     chosen = {"classes": ("--class-column", "kind"), "community": ("--species", "owl,fox")}[kind]
     one, two = (inputs_of(sites, place, *chosen, "--kind", kind) for place in (world.layers, layers))
     assert not any("by 360°" in text for text in one.notices)
-    brought = f"the longitudes of 60 {'points' if kind == 'classes' else 'sites'} brought to those"
+    brought = f"the longitudes of 60 {'points' if kind == 'classes' else 'sites'} were shifted by 360°"
     assert any(brought in text for text in two.notices)
     (a,), (b,) = (prepared.tables.values() for prepared in (one, two))
     if kind == "classes":
@@ -259,10 +259,10 @@ def test_layers_of_a_geopackage_are_named(package: Path, world, tmp_path: Path) 
 def test_a_layer_that_is_not_named(package: Path, world, tmp_path: Path) -> None:
     words = ("fit", package, world.layers, *LEAN, "-o", tmp_path / "out")
     problem = fail(*words)
-    assert "several layers, mine (Point), tests (Point)" in problem
-    assert "study.gpkg:mine (of the records also: --layer mine)" in problem
-    assert problem in as_json_problems(*words[1:-2])
-    assert "has no layer 'none', only mine, tests" in fail(*words, "--layer", "none")
+    assert "has the layers mine (Point), tests (Point)" in problem
+    assert "study.gpkg:mine (for the records also --layer mine)" in problem
+    assert f"{problem} [E012]" in as_json_problems(*words[1:-2])
+    assert "has no layer 'none': expected one of mine, tests" in fail(*words, "--layer", "none")
     assert "study.gpkg:west" in fail(*words, "--layer", "mine", "--study-area", package)
     assert "'one.csv' is a text table, which has no layer 'x'" in fail(
         "fit", world.records, *words[2:], "--layer", "x", code=2

@@ -96,7 +96,7 @@ def test_a_byte_layer_with_255_names_its_layer(own) -> None:
     untag(own.layers, 255, "landcover", dtype="uint8")
     said = refusal(DataError, own.records, own.layers, *BARE)
     assert "layer 'landcover' has the value 255" in said
-    assert "--nodata landcover=255 to leave" in said
+    assert "--nodata landcover=255 to treat it as missing" in said
     assert table_of(own.records, own.layers, *BARE, "--nodata", "landcover=255").n_presences == 60
 
 
@@ -130,7 +130,7 @@ def test_a_hole_between_the_blocks_of_the_first_look_is_found_by_the_scan(tmp_pa
         assert examine(open_stack(file)).untagged == ()
     said = refusal(DataError, records, file, *BARE[:3], "--no-map", "--crs", "EPSG:3035")
     assert "layer 'heat' has the value -9999 in" in said
-    assert ("(12 of 1,440,000)" if profile else "(12 of 532,800 looked at)") in said
+    assert ("(12 of 1,440,000)" if profile else "(12 of 532,800 in a sample)") in said
     corner = np.zeros((1200, 1200), dtype=bool)
     corner[:40, :900] = True
     file = large(tmp_path / "heat.tif", corner, **profile)
@@ -184,7 +184,7 @@ def test_tables_of_samples(own, tmp_path: Path) -> None:
     said = fail("fit", tmp_path / "swd.csv", *BARE, "-o", tmp_path / "bad")
     assert "file 'swd.csv': column 'elevation' has the value -9999 in" in said
     assert f"(12 of {len(table)})" in said
-    assert "use --nodata -9999 to leave such rows out, or --nodata none" in said
+    assert "use --nodata -9999 to treat it as missing, or --nodata none" in said
     words = (tmp_path / "swd.csv", *BARE, "--nodata", "-9999")
     named = model_answer("fit", *words, *PLAIN, "-o", tmp_path / "named")
     assert "column 'elevation': 12 values of -9999 are missing values (--nodata)" in named["notices"]

@@ -61,7 +61,7 @@ def test_a_layer_of_another_grid_can_be_left_out(own) -> None:
         ("variables", "temprature", "'temprature' matches no layer: did you mean 'temperature'?"),
         ("exclude", "Slope", "'Slope' matches no layer: did you mean 'slope'?"),
         ("variables", "bio*", "'bio*' matches no layer: the layers are elevation, landcover,"),
-        ("exclude", "*", "leaves no layer to use"),
+        ("exclude", "*", "leaves no layer of"),
     ],
 )
 def test_what_matches_nothing_is_refused(option: str, word: str, said: str, world) -> None:

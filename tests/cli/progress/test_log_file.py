@@ -59,7 +59,7 @@ def test_a_log_is_appended_to(world, tmp_path: Path) -> None:
 def test_what_went_wrong_is_in_the_log(own, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     said = fail("fit", own.folder / "none.csv", own.layers, "-o", tmp_path / "out", "--log-file", log)
-    assert lines(log)[-2] == f"error: {said}"
+    assert lines(log)[-2] == f"error: {said} [E011]"
     assert lines(log)[-1].endswith("exit code 1")
     assert "no output folder" in fail("fit", own.records, own.layers, "--log-file", log, code=2)
     assert lines(log)[-1].endswith("exit code 2")

@@ -98,7 +98,7 @@ def test_a_run_without_scenarios_leaves_none_behind(world, futures: Futures, tmp
 
 def test_words_that_belong_to_the_other_command(world, futures: Futures, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *QUIET, "-o", tmp_path / "out")
-    assert "for 'sdm project'" in fail(*words, "--project.models", "a.npz", code=2)
+    assert "belongs to 'sdm project'" in fail(*words, "--project.models", "a.npz", code=2)
     assert "no scenarios" in fail("project", tmp_path, "-o", tmp_path / "out", code=2)
     assert not (tmp_path / "out").exists()
 

@@ -91,7 +91,7 @@ def test_three_classes(models: Models, futures: Futures, tmp_path: Path) -> None
         *project(models.habitat, "--scenarios", futures.folder / HOT, "-o", tmp_path / "no", "--thresholds", "10p"),
         code=2,
     )
-    assert "extrapolation=fade does not apply to a class model" in fail(
+    assert "--extrapolation fade does not apply to a class model" in fail(
         *project(models.habitat, "--scenarios", futures.folder / HOT, "-o", tmp_path / "no", "--extrapolation", "fade"),
         code=2,
     )

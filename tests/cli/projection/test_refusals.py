@@ -92,15 +92,15 @@ def test_words_that_mean_nothing(world, models: Models, futures: Futures, tmp_pa
         (
             (*there, "--over", "rcp"),
             2,
-            "over=rcp: expected a field of the scenarios or models; there are gcm, ssp, period",
+            "--over rcp: expected a field of the scenarios or models; the fields are gcm, ssp, period",
         ),
         (
             ("--scenarios", futures.folder / futures.titles[0], "--over", "gcm"),
             2,
             "add fields in braces to the pattern",
         ),
-        ((*there, "--thresholds", "best"), 2, "threshold=best: expected a number, or one that the model has"),
-        ((*there, "--thresholds", "nan"), 2, "threshold=nan: expected a number, or one that the model has"),
+        ((*there, "--thresholds", "best"), 2, "threshold=best: expected a number, or one of the model's thresholds"),
+        ((*there, "--thresholds", "nan"), 2, "threshold=nan: expected a number, or one of the model's thresholds"),
         ((*there, "--novelty", "odd"), 2, "novelty='odd'"),
         ((*there, "--scale", "odd"), 2, "scale"),
         ((*there, "--extrapolation", "odd"), 2, "extrapolation"),
@@ -141,7 +141,7 @@ def test_models_of_an_earlier_version(tmp_path: Path) -> None:
     """Without what it was fitted to there is no novelty, and that is said before the reference is mapped."""
     words = ("--scenarios", SAMPLE / "warmer", "--reference", SAMPLE / "layers", "-o", tmp_path / "out")
     for name in ("species", "joint"):
-        assert "fit the model again" in fail(*project(EARLIER / f"{name}.npz", *words)), name
+        assert "fit it again" in fail(*project(EARLIER / f"{name}.npz", *words)), name
     assert files(tmp_path) == []
     answer = as_json(*project(EARLIER / "species.npz", *words, "--novelty", "none", "--extrapolation", "none"))
     assert answer["models"][0]["numbers"]["scenarios"][0]["outside"]["cells"] > 0, "its limits are known"

@@ -204,7 +204,7 @@ def test_the_status_of_a_batch(out: Path, tmp_path: Path) -> None:
     path = out / JOURNAL
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:6]))
     assert "interrupted" in sdm("status", out).stdout
-    assert "has no run over several species for --resume.jsonl" in fail("status", tmp_path)
+    assert "has no journal.jsonl: expected the output folder of a run" in fail("status", tmp_path)
 
 
 def test_a_batch_in_this_process_gives_freed_memory_back(monkeypatch) -> None:

@@ -39,13 +39,13 @@ def test_the_map_is_the_mean_of_both(group: Group, tmp_path: Path) -> None:
 def test_one_species_alone_gets_the_committee(group: Group, world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *BARE, "--no-map", "--target-group", group.records)
     said = succeed(*words, "--preset", "best", "-o", tmp_path / "best").output
-    assert "one species has no group for shared axes: its model is the committee alone" in said
+    assert "needs a group of species for shared axes: its model is the committee alone" in said
     succeed(*words, "--background", "target-group", "--model", "committee", "-o", tmp_path / "own")
     best, own = (json.loads((tmp_path / run / "Virtualis_montanus.json").read_text()) for run in ("best", "own"))
     assert best["log_loss_train"] == own["log_loss_train"]
     assert "shared" not in best
     said = fail(*words, "--preset", "best", "--spatial", "-o", tmp_path / "no", code=2)
-    assert "one species has no group" in said
+    assert "needs a group of species" in said
 
 
 def test_a_second_species_that_cannot_be_fitted_is_no_group(group: Group, tmp_path: Path) -> None:
@@ -55,6 +55,6 @@ def test_a_second_species_that_cannot_be_fitted_is_no_group(group: Group, tmp_pa
     assert result.exit_code == 1, result.output
     assert "1 of 2 species fitted" in result.output
     assert "the committee alone" in result.output
-    assert "there is one with enough records" in fail(
+    assert "need two species with enough records" in fail(
         "fit", *words, "--model", "shared", "-o", tmp_path / "shared", code=2
     )

@@ -85,8 +85,8 @@ def test_every_species_has_the_variables_of_the_group_where_there_are_more_layer
         (("--own", 1), "--own was set in the group", 2),
         (("--features", "h"), "--features was set in the group", 2),
         (("--drop-vif", 5), "need the same variables", 2),
-        (("--exclude", "temperature"), "need variables that the layers do not have: temperature", 1),
-        (("--axes", "nothing.npz"), "'nothing.npz' does not exist", 1),
+        (("--exclude", "temperature"), "the layers lack variables of the group's axes: temperature", 1),
+        (("--axes", "nothing.npz"), "'nothing.npz' (--axes) does not exist", 1),
         (("--model", "maxent"), "add --model shared", 2),
     ],
 )

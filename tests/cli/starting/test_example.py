@@ -49,7 +49,7 @@ def test_without_a_folder_the_sample_is_put_here(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert (tmp_path / "run.yaml").read_bytes() == (shipped(SAMPLE) / "run.yaml").read_bytes()
     before = files(tmp_path)
-    assert "this folder has README.md already" in fail("example")
+    assert "README.md exists already" in fail("example")
     assert files(tmp_path) == before
     (tmp_path / "occurrences.csv").write_text("spoilt")
     answer = as_json("example", "--overwrite")
@@ -64,7 +64,7 @@ def test_layers_of_the_user_are_not_mixed_with_the_sample(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "layers").mkdir()
     (tmp_path / "layers" / "heat.tif").write_text("mine")
-    assert "this folder has layers already" in fail("example")
+    assert "layers exists already" in fail("example")
     assert files(tmp_path) == ["layers", "layers/heat.tif"]
 
 

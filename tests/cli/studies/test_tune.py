@@ -234,16 +234,16 @@ def test_the_default_is_twenty_five_settings() -> None:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--choose-by", "kappa"), "--choose-by kappa: expected one of auc.val.avg"),
+        (("--choose-by", "kappa"), "tune.choose_by='kappa': expected one of auc.val.avg"),
         (("--choose-by", "AICc", "--choose-rule", "one_se"), "needs an average over folds, not AICc"),
         (("--feature-sets", "l,xyz"), "not a feature class"),
         (("--feature-sets", "lq:2"), "expected classes; multipliers go"),
-        (("--multipliers", "0,1"), "--multipliers 0: expected"),
+        (("--multipliers", "0,1"), "tune.multipliers='0': expected"),
         (("--entropies", "3"), "a number of at most 2"),
-        (("--regularizations", "l3"), "--regularizations l3: expected"),
+        (("--regularizations", "l3"), "tune.regularizations='l3': expected"),
         (("--lambdas", "0.1"), "add --model structural"),
         (("--model", "structural", "--families", "trees:2"), "there is nothing to tune"),
-        (("--model", "committee", "--entropies", "2"), "--entropies does not apply to a committee model"),
+        (("--model", "committee", "--entropies", "2"), "tune.entropies does not apply to a committee model"),
         (("--model", "structural", "--lambdas", "0.1", "--feature-sets", "l"), "does not apply to a structural model"),
     ],
 )

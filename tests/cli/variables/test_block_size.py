@@ -107,7 +107,7 @@ def test_few_records_need_a_size(tmp_path: Path) -> None:
     table.write_text("\n".join(lines) + "\n")
     words = (table, "--fc", "l", "--no-curves", "--split", "block", "--folds", 2)
     said = refusal(DataError, *words, "--block-size", "auto")
-    assert "8 places of records and background points are too few to measure spatial autocorrelation" in said
+    assert "8 places of records and background points are too few, expected 10 or more" in said
     assert "as in --block-size 100" in refusal(OptionError, *words)
 
 

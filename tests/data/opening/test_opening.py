@@ -109,7 +109,7 @@ def test_virtual_rasters_that_reach_for_something_else_are_refused(world):
         for what, text in hostile(folder, site.address).items():
             path = folder / f"x{suffix}"
             path.write_text(text)
-            with pytest.raises(DataError, match=r"'(x|spoilt)\.(vrt|tif)'"):
+            with pytest.raises(DataError, match=r"'(x|spoilt)\.(vrt|tif)(\.ovr)?'"):
                 open_raster(path).close()
             assert not site.asked, what
 
@@ -156,7 +156,7 @@ def test_overviews_and_masks_in_other_files_are_refused(world):
     folder, site = world
     with rasterio.open(folder / "a.tif", "r+") as data:
         data.update_tags(ns="OVERVIEWS", OVERVIEW_FILE=f"/vsicurl/{site.address}/outside.tif")
-    with pytest.raises(DataError, match=r"raster 'a.tif' refers to another file for its overviews or mask"):
+    with pytest.raises(DataError, match=r"raster 'a.tif' refers to another file"):
         open_local(folder / "a.tif")
     (folder / "b.tif").write_bytes((folder.parent / "outside.tif").read_bytes())
     for honest in ("b.tif.ovr", "b.tif.msk"):

@@ -85,7 +85,7 @@ def test_layer_of_a_vector_file_must_be_clear(tmp_path):
 
     for name in ("one", "two"):
         geopandas.GeoDataFrame(geometry=[rectangle(0, 0, 1, 1)], crs=4326).to_file(tmp_path / "a.gpkg", layer=name)
-    with pytest.raises(DataError, match=r"several layers, one \(Polygon\), two.*name one of them, as in a.gpkg:one"):
+    with pytest.raises(DataError, match=r"has the layers one \(Polygon\), two.*name one, as in a.gpkg:one"):
         read_vector(tmp_path / "a.gpkg", kind="polygon")
     with pytest.raises(DataError, match="no layer 'three'"):
         read_vector(tmp_path / "a.gpkg", "three")

@@ -46,7 +46,7 @@ def test_what_is_no_effort_raster(stack, effort_file, tmp_path, write_raster, pl
     plane[7, 9] = -2
     with pytest.raises(DataError, match=r"'effort.tif' has a negative effort \(-2 at row 7, column 9\)"):
         sample_background(stack, n=50, effort=open_effort(effort_file(plane), stack).window)
-    with pytest.raises(DataError, match="contains 2 layers: expected one band"):
+    with pytest.raises(DataError, match="has 2 layers: expected one band"):
         open_effort(write_raster(tmp_path / "two.tif", np.ones((2, 60, 90), dtype="float32")), stack)
     other = write_raster(tmp_path / "coarse.tif", np.ones((30, 45), dtype="float32"), cell=1.0)
     with pytest.raises(DataError, match="has 45×30 cells, the stack has 90×60: use --align first"):
@@ -237,7 +237,7 @@ def test_bandwidth(tmp_path, write_raster):
 
 
 def test_a_group_without_a_record_on_land(stack):
-    with pytest.raises(DataError, match="no sampling effort can be estimated"):
+    with pytest.raises(DataError, match="effort cannot be estimated"):
         kernel_effort(stack, np.array([2]), np.array([2]), name="moths.csv")
 
 

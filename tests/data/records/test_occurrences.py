@@ -98,7 +98,7 @@ def test_named_columns_win(tmp_path):
     assert (found.species[0], found.x[0], found.y[0], found.crs) == ("007", 3, 4, "EPSG:25833")
     with pytest.raises(OptionError, match="no column 'z': its columns are species, lon, lat"):
         read_occurrences(path, named=(None, "z", None))
-    with pytest.raises(OptionError, match="crs 'EPSG:nonsense' is not known"):
+    with pytest.raises(OptionError, match="unknown crs 'EPSG:nonsense'"):
         read_occurrences(path, crs="EPSG:nonsense")
 
 
@@ -290,7 +290,7 @@ def test_swd_with_species_and_coordinates(tmp_path):
     assert swd.x.tolist() == [1, 3]
     assert any("'remark' contains no numbers" in note for note in swd.notes)
     assert read_swd(path, variables=["heat"]).table.columns.tolist() == ["heat"]
-    with pytest.raises(DataError, match="has no variable 'cold': the variables are heat, cover, remark"):
+    with pytest.raises(DataError, match="has no variable 'cold', only heat, cover, remark"):
         read_swd(path, categorical=["cold"])
 
 

@@ -188,7 +188,7 @@ def test_the_options_are_the_flags():
     (leaf,) = [leaf for leaf in leaves() if leaf.dotted == "occurrences.drop_suspicious"]
     assert set(OccurrenceOptions(drop_suspicious=["all", *FLAGS]).drop_suspicious) == {"all", *FLAGS}
     assert all(name in leaf.field.description for name in FLAGS)
-    with pytest.raises(OptionError, match="drop_suspicious='see': expected 'all', or some of zero"):
+    with pytest.raises(OptionError, match="drop_suspicious='see': expected 'all' or some of zero"):
         Suspicion.of(["see"])
 
 

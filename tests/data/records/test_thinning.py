@@ -84,5 +84,5 @@ def test_by_environment_with_chosen_variables(stack):
     heat, cover = plain["a"].values[:, at].T
     bins = np.minimum((heat - heat.min()) / (heat.max() - heat.min()) * 4, 3).astype(int)
     assert len(thinned["a"]) == len(set(zip(bins, cover)))
-    with pytest.raises(OptionError, match="thin_variables=snow: expected some of the layers"):
+    with pytest.raises(OptionError, match="thin_variables=snow: expected some of"):
         finish_cleaning(located, values, thinning=Thinning(bins=4, variables=("snow",)))

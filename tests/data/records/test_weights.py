@@ -32,7 +32,7 @@ def test_by_column(stack):
     with pytest.raises(DataError, match="the weight 0 for every record"):
         weights(stack, records(w=[0, 0]), "w")
     with pytest.raises(
-        DataError, match="weights of up to 1e\\+308, and their sum is too large: divide the weights by that number"
+        DataError, match="weights of up to 1e\\+308, and their sum is too large: scale them"
     ):
         weights(stack, records(w=[1e308, 1e308]), "w")
     with pytest.raises(OptionError, match="has no column 'weight': it has w"):

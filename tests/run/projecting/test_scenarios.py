@@ -52,7 +52,7 @@ def test_a_table(tmp_path: Path) -> None:
     assert two.places == ("https://x.org/b.tif",)
     assert two.fields == {"GCM": "B", "year": "2070"}
     (tmp_path / "bad.csv").write_text("gcm,year\nA,2050\n")
-    with pytest.raises(DataError, match="no column of layers"):
+    with pytest.raises(DataError, match="no column layers or folder"):
         find_scenarios([str(tmp_path / "bad.csv")])
 
 
