@@ -458,7 +458,10 @@ class ConditionalMaxent(Classifier):
         """Return the model that predicts, from the results of the fit."""
         solution = self.solution_
         terms, shapes, weights = used_features(self.feature_set_.families[1:], self.coef_)
-        features, growing = self.feature_set_.size - 1, [f"{name}:{k}" for name, k in record["families"].items()]
+        features, growing = (
+            self.feature_set_.size - 1,
+            [f"{name}:{k}" for name, k in record.get("families", {}).items()],
+        )
         meta = {
             "version": __version__,
             "status": solution.status,

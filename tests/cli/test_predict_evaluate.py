@@ -236,7 +236,7 @@ def test_predict_writes_the_format_of_the_ending(fit, world, tmp_path: Path) -> 
     assert (tmp_path / "map.asc").read_text().startswith("ncols")
     np.testing.assert_allclose(read(tmp_path / "map.asc").filled(-1), read(fit.map).filled(-1), atol=1e-5)
     refused = fail("predict", fit.model, world.layers, "-o", tmp_path / "map.png", code=2)
-    assert "expected one of the endings .tif, .asc" in refused
+    assert "expected the ending .tif, .asc" in refused
 
 
 def test_predict_does_not_overwrite_a_style_of_the_user(fit, world, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_what_is_no_result_is_said(fit, results: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "no results of `sdm fit`" in fail("report", tmp_path / "empty")
     (results / f"{fit.name}.json").unlink()
-    assert "beside it" in fail("report", results / f"{fit.name}.npz")
+    assert "in its folder" in fail("report", results / f"{fit.name}.npz")
 
 
 def test_a_damaged_map_is_said(fit, results: Path) -> None:

@@ -199,7 +199,7 @@ def test_bad_targets_are_one_sentence(y, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"regularization": "ridge"}, "expected one of auto, none, l1"),
+        ({"regularization": "ridge"}, "expected auto, none, l1"),
         ({"multiplier": 0}, "multiplier=0"),
         ({"tolerance": -1}, "tolerance=-1"),
         ({"entropy": 3}, "entropy=3"),

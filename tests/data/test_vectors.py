@@ -47,7 +47,7 @@ def test_one_of_several_must_be_named(tmp_path):
         read_occurrences(f"{path}:more", layer="seen")
     with pytest.raises(DataError, match="has no layer 'none': expected one of seen, more, area"):
         read_occurrences(f"{path}:none")
-    with pytest.raises(DataError, match="holds a polygon: expected points"):
+    with pytest.raises(DataError, match="contains a polygon: expected points"):
         read_occurrences(f"{path}:area")
 
 

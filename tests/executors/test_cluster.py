@@ -309,7 +309,7 @@ def test_an_address_where_no_scheduler_answers_is_a_sentence(who: str, monkeypat
 @pytest.mark.parametrize(
     ("text", "kind", "sentence"),
     [
-        ("slrum", OptionError, "^--cluster slrum: expected an address such as tcp://host:8786, a scheduler file"),
+        ("slrum", OptionError, r"^--cluster slrum: expected an address \(tcp://host:8786\), a file"),
         (
             "none.json",
             ClusterError,

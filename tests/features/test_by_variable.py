@@ -67,7 +67,7 @@ def test_a_species_has_these_features_and_no_others():
     assert "".join(some.feature_set_.letters()) == "lccc"
     none = Maxent("bio1:l", categorical=["soil"]).fit(TABLE, PRESENT)
     assert "".join(none.feature_set_.letters()) == "l", "a category that is not named has none"
-    with pytest.raises(OptionError, match="'bio11', which is not a variable: did you mean 'bio1'"):
+    with pytest.raises(OptionError, match="'bio11' is not a variable: did you mean 'bio1'"):
         Maxent("lq, bio11:h").fit(TABLE, PRESENT)
 
 

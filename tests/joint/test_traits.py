@@ -143,5 +143,5 @@ def test_what_cannot_be_is_refused(fitted):
         JointModel(traits=traits.rename(index=str.upper)).fit(x, y)
     with pytest.raises(DataError, match="same for all species"):
         JointModel(traits=traits.assign(legs=6)).fit(x, y)
-    with pytest.raises(DataError, match="more than once"):
+    with pytest.raises(DataError, match="occurs twice"):
         JointModel(traits=pd.concat([traits, traits])).fit(x, y)

@@ -222,7 +222,7 @@ def test_worlds_without_shared_axes_are_what_they_were(tmp_path):
     assert digests == {
         "occurrences.csv": "190011d516e53f8336d4490db9cdc75438eec4a54184faae1298ee6dbb381691",
         "presence_absence.csv": "82ecb1c6a88fc6291242f0e2e86e41632bb009ac73724e1055ee4f8673cc2451",
-        "truth.json": "914b261af91b7e819d0ed6e1ed7f0eaacdae25f726a339bcccb65ee2c1c65911",
+        "truth.json": "95f05d90fcbbf4f32ebf7414a20e59b47541e2d3120f1b36bc2bb0caf8a9017f",
     }
     assert (made.axes, made.axis_tables) == ((), ())
     assert not list(made.folder.glob("truth/ax*"))

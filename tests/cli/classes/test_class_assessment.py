@@ -161,7 +161,9 @@ def test_numbers_of_the_tables_are_those_of_the_model(whole: Path, world, survey
     words = ("--response", "presence", "--beta-hinge", "0.3", "--beta", "0.1", "-o", tmp_path / "o")
     assert "beta_hinge has no effect with beta=0.1" in fail("fit", survey, world.layers, *words, code=2)
     joint = ("--beta-lqp", "0.3", "-o", tmp_path / "o")
-    assert "does not apply to a joint model (--cost sets the strength of its one penalty" in fail("joint", survey, *joint, code=2)
+    assert "does not apply to a joint model (--cost sets the strength of its one penalty" in fail(
+        "joint", survey, *joint, code=2
+    )
 
 
 def test_the_page_shows_the_map_the_roc_curve_calibration_and_odmap(whole: Path) -> None:

@@ -264,15 +264,15 @@ def test_a_layer_that_is_not_named(package: Path, world, tmp_path: Path) -> None
     assert f"{problem} [E012]" in as_json_problems(*words[1:-2])
     assert "has no layer 'none': expected one of mine, tests" in fail(*words, "--layer", "none")
     assert "study.gpkg:west" in fail(*words, "--layer", "mine", "--study-area", package)
-    assert "'one.csv' is a text table, which has no layer 'x'" in fail(
+    assert "'one.csv' is a text table, which has no layers: remove 'x'" in fail(
         "fit", world.records, *words[2:], "--layer", "x", code=2
     )
     both = tmp_path / "both.gpkg"
     for layer in ("mine", "west"):
         geopandas.read_file(package, layer=layer).to_file(both, layer=layer)
     answer = model_answer("fit", both, world.layers, *LEAN, "--study-area", both, "-o", tmp_path / "out")
-    assert "layer 'mine' of 'both.gpkg' is read, the only one of points (others: west)" in answer["notices"]
-    assert "layer 'west' of 'both.gpkg' is read, the only one of polygons (others: mine)" in answer["notices"]
+    assert "layer 'mine' of 'both.gpkg' is used, the only one with points (others: west)" in answer["notices"]
+    assert "layer 'west' of 'both.gpkg' is used, the only one with polygons (others: mine)" in answer["notices"]
 
 
 def as_json_problems(*words) -> list[str]:

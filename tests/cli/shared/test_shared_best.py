@@ -39,7 +39,7 @@ def test_the_map_is_the_mean_of_both(group: Group, tmp_path: Path) -> None:
 def test_one_species_alone_gets_the_committee(group: Group, world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *BARE, "--no-map", "--target-group", group.records)
     said = succeed(*words, "--preset", "best", "-o", tmp_path / "best").output
-    assert "needs a group of species for shared axes: its model is the committee alone" in said
+    assert "one species has no group for shared axes: its model is the committee alone" in said
     succeed(*words, "--background", "target-group", "--model", "committee", "-o", tmp_path / "own")
     best, own = (json.loads((tmp_path / run / "Virtualis_montanus.json").read_text()) for run in ("best", "own"))
     assert best["log_loss_train"] == own["log_loss_train"]

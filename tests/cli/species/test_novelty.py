@@ -104,7 +104,7 @@ def test_a_fit_maps_with_its_extrapolation(world, tmp_path: Path) -> None:
         (
             ("--extrapolation", "stop"),
             2,
-            "predict.extrapolation='stop': expected 'clamp', 'free', 'none', 'fade' or 'lower'",
+            "--extrapolation stop: expected 'clamp', 'free', 'none', 'fade' or 'lower'",
         ),
         (("--extrapolation", "none", "--no-clamp"), 2, "use one of them"),
     ],
@@ -125,7 +125,7 @@ def test_a_map_of_novelty_is_not_overwritten_unasked(fit, world, tmp_path: Path)
 
 def test_an_earlier_model_counts_what_is_outside_but_has_no_mess(world, tmp_path: Path) -> None:
     words = ("predict", EARLIER / "species.npz", "sample_data/warmer", "-o", tmp_path / "map.tif")
-    assert "fit the model again" in fail(*words, "--novelty", "mess")
+    assert "fit it again" in fail(*words, "--novelty", "mess")
     assert files(tmp_path) == []
     assert model_answer(*words, "--novelty", "clamping")["outside"]["cells"] > 0
     assert [name for name in files(tmp_path) if not name.endswith((".qml", ".sld"))] == ["map.tif", "map_clamping.tif"]

@@ -124,7 +124,7 @@ def test_text_categories_and_missing_values(tmp_path: Path) -> None:
         (("-o", "out.csv", "--threshold", "10p"), 2, "--threshold does not apply to predictions for a table"),
         (("-o", "out.csv"), 1, "has no column 'elevation'"),
         (("-o", "points.csv", "--overwrite"), 2, "is the table itself"),
-        (("-o", "out.csv", "--scale", "percent"), 2, "scale='percent': expected one of"),
+        (("-o", "out.csv", "--scale", "percent"), 2, "--scale percent: expected one of"),
     ],
 )
 def test_mistakes_with_tables(fit, places, tmp_path: Path, monkeypatch, words, code: int, part: str) -> None:

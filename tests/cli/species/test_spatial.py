@@ -52,7 +52,7 @@ def test_pages_say_whose_certificate_it_is_and_the_group_how_it_was_made(batch: 
     typed = (batch / "command.txt").read_text()
     assert typed.strip()
     assert (batch / "group" / "command.txt").read_text() == typed
-    assert "The command:" in (batch / "group" / "group.html").read_text()
+    assert "Command:" in (batch / "group" / "group.html").read_text()
     pages = [path for path in batch.glob("*/*.html") if path.parent.name != "group"]
     assert len(pages) == 2
     for page in pages:
@@ -63,7 +63,7 @@ def test_pages_say_whose_certificate_it_is_and_the_group_how_it_was_made(batch: 
 
 def test_scenarios_of_such_a_run_are_refused(world) -> None:
     words = (world.both, world.layers, *WORDS, "--spatial", "--scenarios", world.folder / "warmer")
-    assert "maps the region that it was fitted in, and no other" in refusal(OptionError, *words)
+    assert "are valid in the training region only" in refusal(OptionError, *words)
 
 
 def test_new_species_are_placed_on_axes_of_the_same_region_alone(world, own, batch: Path, tmp_path: Path) -> None:

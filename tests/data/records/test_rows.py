@@ -89,9 +89,7 @@ def test_a_condition_on_a_column_that_is_not_there_names_all_that_are(gbif):
 
 
 def test_a_basis_that_no_row_has_names_those_there_are(gbif):
-    with pytest.raises(
-        OptionError, match=r"no row .* has basisOfRecord SIGHTING, only HUMAN_OBSERVATION, PRES"
-    ):
+    with pytest.raises(OptionError, match=r"no row .* has basisOfRecord SIGHTING, only HUMAN_OBSERVATION, PRES"):
         read_occurrences(gbif, rules=RowRules(RecordFilters(basis=("SIGHTING",))))
 
 
