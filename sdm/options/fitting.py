@@ -81,7 +81,8 @@ class FitOptions(Section):
         "Regularisation of features before the multiplier: a rule, or a number. Default: maxent, the tables of Java "
         "Maxent; for structural models auto, chosen by the held-out loss. Rule deviation is σ/√m at the presences. "
         "Rules of Dudík et al. (2007) are corollary5, corollary6, corollary7 (for l1), theorem8, corollary9 "
-        "(smoothed_l1), theorem11 (l2), theorem13 (l2sq) and theorem15 (elastic). The other rules give at least 0.001.",
+        "(smoothed_l1), theorem11 (l2), theorem13 (l2sq) and theorem15 (elastic). The other rules give at least 0.001, "
+        "times the multiplier.",
     )
     delta: Share = option(
         0.05, "Rules of Dudík et al. (2007): accepted probability that the regularisation is too small."

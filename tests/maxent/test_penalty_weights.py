@@ -143,7 +143,7 @@ def test_what_is_constant_at_the_presences_costs_the_least_that_the_option_says(
     assert penalty_weight[0] == pytest.approx(0.001 * multiplier)
     assert penalty_weight[1] > 0.01 * multiplier
     told = " ".join(FitOptions.model_fields["beta"].description.split())
-    assert "deviation: σ/√m" in told
+    assert "deviation is σ/√m" in told
     assert "at least 0.001, times the multiplier" in told
 
 
